@@ -1,0 +1,150 @@
+//! Typed names and numbers: no bare string or integer stands for one of these in a signature.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A name that does not follow its rules; `reason` tells which one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid index name \"{name}\": {reason}")]
+pub struct InvalidName {
+    /// What was given.
+    pub name: String,
+    /// The rule it breaks.
+    pub reason: &'static str,
+}
+
+/// The name of an index: lower-case letters, digits, `_` and `-`, at most 80 bytes, not starting
+/// with `-`, and not containing "kvstore" (Splunk's rules). A leading `_` marks an internal index.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct IndexName(Arc<str>);
+
+impl IndexName {
+    /// Checks and takes a name.
+    ///
+    /// # Errors
+    /// [`InvalidName`] names the rule that is broken.
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        let fail = |reason| Err(InvalidName { name: name.to_owned(), reason });
+        if name.is_empty() {
+            return fail("it is empty");
+        }
+        if name.len() > 80 {
+            return fail("it is longer than 80 bytes");
+        }
+        if name.starts_with('-') {
+            return fail("it starts with a hyphen");
+        }
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+        if !name.bytes().all(allowed) {
+            return fail("only lower-case letters, digits, underscore and hyphen are allowed");
+        }
+        if name.contains("kvstore") {
+            return fail("it contains \"kvstore\"");
+        }
+        Ok(Self(name.into()))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Internal indexes (`_internal`, `_audit`) are not matched by `index=*`.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        self.0.starts_with('_')
+    }
+}
+
+impl fmt::Display for IndexName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for IndexName {
+    type Error = InvalidName;
+    fn try_from(name: String) -> Result<Self, InvalidName> {
+        Self::new(&name)
+    }
+}
+
+impl From<IndexName> for String {
+    fn from(name: IndexName) -> Self {
+        name.0.as_ref().to_owned()
+    }
+}
+
+/// One indexer process over its whole life; written once into its data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IndexerId(pub Uuid);
+
+impl fmt::Display for IndexerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_simple().fmt(f)
+    }
+}
+
+/// The identity of a bucket: time-ordered and unique, given when the hot bucket is opened and kept
+/// for life, so that a search that meets the bucket twice (hot and uploaded) counts it once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BucketId(pub Uuid);
+
+impl fmt::Display for BucketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_simple().fmt(f)
+    }
+}
+
+impl BucketId {
+    /// Where the bucket's object lies, below the deployment's root: `<index>/<yyyymmdd>/<id>.parquet`.
+    /// `day` is the UTC day of the newest event, for people who look into the store.
+    #[must_use]
+    pub fn object_path(&self, index: &IndexName, day: &str) -> String {
+        format!("buckets/{index}/{day}/{self}.parquet")
+    }
+}
+
+/// One sequence of events that fills one hot bucket after the other: an index, a pipeline set, and
+/// whether it is the set's quarantine (events far from now in time).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StreamId {
+    /// The indexer that writes the stream.
+    pub indexer: IndexerId,
+    /// The pipeline set, counted from 0.
+    pub set: u16,
+    /// The index the events go to.
+    pub index: IndexName,
+    /// Late and far-future events have hot buckets of their own.
+    pub quarantine: bool,
+}
+
+/// The sequence number of a journal record; what is at or below a stream's committed position is in
+/// object storage and must not be replayed.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct JournalPosition(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn index_names_follow_splunks_rules() {
+        for good in ["main", "_internal", "web-2", "0x"] {
+            assert!(IndexName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "Main", "a b", "my_kvstore", "ä", &"x".repeat(81)] {
+            assert!(IndexName::new(bad).is_err(), "{bad}");
+        }
+    }
+}

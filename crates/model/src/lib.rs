@@ -1,0 +1,42 @@
+//! The vocabulary every Karst crate shares: ids, times, event batches, bucket summaries, error kinds.
+//!
+//! No I/O, no async, no Arrow. A type belongs here only if crates that do not know each other
+//! must speak of it; everything else lives with its owner.
+//!
+//! ```text
+//! inputs -> EventBatch -> (ingest) -> hot bucket -> BucketSummary -> (catalog) -> (search)
+//! ```
+//!
+//! Invariants: an [`EventTime`] is always UTC microseconds; a [`TimeRange`] is half-open
+//! `[earliest, latest)`; an [`IndexName`] is always valid; a [`BucketId`] is never reused.
+
+mod batch;
+mod error;
+mod ids;
+mod summary;
+mod time;
+
+pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin};
+pub use error::ErrorKind;
+pub use ids::{BucketId, IndexName, IndexerId, InvalidName, JournalPosition, StreamId};
+pub use summary::{BucketEntry, BucketState, BucketSummary, ColumnKind, FieldSummary, ValueCount};
+pub use time::{EventTime, TimeRange};
+
+/// Columns every bucket has, in this order, before any shredded field.
+pub mod columns {
+    /// Event time, UTC microseconds.
+    pub const TIME: &str = "_time";
+    /// Arrival time, UTC microseconds, strictly increasing per indexer: it breaks ties of `_time`,
+    /// so that (`_time`, `_indextime`) orders events the same wherever they are stored.
+    pub const INDEX_TIME: &str = "_indextime";
+    /// The event's text.
+    pub const RAW: &str = "_raw";
+    /// The machine the event came from.
+    pub const HOST: &str = "host";
+    /// The file, stream or input it came from.
+    pub const SOURCE: &str = "source";
+    /// The format of the event, which selects the extraction rules.
+    pub const SOURCETYPE: &str = "sourcetype";
+    /// The index: constant within a bucket, so not stored as a column.
+    pub const INDEX: &str = "index";
+}

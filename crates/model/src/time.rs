@@ -1,0 +1,72 @@
+//! Points and spans of event time.
+
+use serde::{Deserialize, Serialize};
+
+/// Microseconds since 1970-01-01 UTC; negative before it.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct EventTime(pub i64);
+
+impl EventTime {
+    /// The earliest representable time.
+    pub const MIN: Self = Self(i64::MIN);
+    /// The latest representable time.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// From whole and fractional epoch seconds, clamped to the representable range.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn from_seconds(seconds: f64) -> Self {
+        Self((seconds * 1e6).round() as i64)
+    }
+
+    /// Epoch seconds with the fraction kept.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// A half-open span `[earliest, latest)` of event time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TimeRange {
+    /// First microsecond inside.
+    pub earliest: EventTime,
+    /// First microsecond outside.
+    pub latest: EventTime,
+}
+
+impl TimeRange {
+    /// All of time.
+    pub const ALL: Self = Self { earliest: EventTime::MIN, latest: EventTime::MAX };
+
+    /// Whether the point lies inside.
+    #[must_use]
+    pub fn contains(&self, time: EventTime) -> bool {
+        self.earliest <= time && time < self.latest
+    }
+
+    /// Whether any event of the closed span `[first, last]` may lie inside.
+    #[must_use]
+    pub fn overlaps(&self, first: EventTime, last: EventTime) -> bool {
+        first < self.latest && self.earliest <= last
+    }
+
+    /// Whether every event of the closed span `[first, last]` lies inside.
+    #[must_use]
+    pub fn covers(&self, first: EventTime, last: EventTime) -> bool {
+        self.earliest <= first && last < self.latest
+    }
+
+    /// The part both have; empty ranges have `earliest >= latest`.
+    #[must_use]
+    pub fn intersect(&self, other: &Self) -> Self {
+        Self {
+            earliest: self.earliest.max(other.earliest),
+            latest: self.latest.min(other.latest),
+        }
+    }
+}
