@@ -1,0 +1,168 @@
+//! The syntax tree of a search: pipelines, commands, search terms and expressions, with spans.
+//!
+//! Guarantees: every node that can be wrong in a later stage carries the [`Span`] of its text;
+//! option values are typed and defaults that depend on settings stay `None`. Values are as the
+//! user wrote them once quotes and escapes are resolved; macros are already expanded or refused.
+//! Leaves to others: what fields exist, what types values have, and what a command computes.
+
+mod chart;
+mod commands;
+mod expr;
+mod search;
+mod stats;
+
+pub use chart::{
+    BinOptions, BinSpan, ChartCommand, SeriesLimit, SeriesOptions, SplitBy, SplitWhere,
+    SplitWhereCondition, TimeSpan, TimeUnit, TimechartCommand,
+};
+pub use commands::*;
+pub use expr::{BinaryOperator, Call, Expr, ExprKind, FieldRef, UnaryOperator};
+pub use search::{
+    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
+    SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term, TimeModifier,
+    TimeModifierKind,
+};
+pub use stats::{
+    EventstatsCommand, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsFunction, StatsKind,
+    StreamstatsCommand, TstatsCommand,
+};
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A range of byte offsets into the text that was parsed; `end` is exclusive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset behind the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// The range `start..end`.
+    pub fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    /// The smallest range that holds both.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self::new(self.start.min(other.start), self.end.max(other.end))
+    }
+}
+
+/// `5..9`, short because trees hold many.
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.start, self.end)
+    }
+}
+
+/// A value and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spanned<T> {
+    /// The value.
+    pub node: T,
+    /// Its place in the text.
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    /// `node`, written at `span`.
+    pub fn new(node: T, span: Span) -> Self {
+        Self { node, span }
+    }
+}
+
+/// The exact name of one field, without quotes. Case matters.
+pub type Field = Spanned<String>;
+
+/// A field name in which `*` stands for any run of characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldPattern {
+    /// The name without quotes, `*` included.
+    pub text: String,
+    /// Its place in the text.
+    pub span: Span,
+}
+
+impl FieldPattern {
+    /// A pattern, or an exact name if `text` holds no `*`.
+    pub fn new(text: impl Into<String>, span: Span) -> Self {
+        let text = text.into();
+        Self { text, span }
+    }
+
+    /// Whether it can match more than one name.
+    pub fn has_wildcard(&self) -> bool {
+        self.text.contains('*')
+    }
+
+    /// Whether `name` is one of the names meant. Case matters.
+    pub fn matches(&self, name: &str) -> bool {
+        self.captures(name).is_some()
+    }
+
+    /// What each `*` stands for if `name` matches, shortest first; used by `rename a* AS b*`.
+    pub fn captures<'n>(&self, name: &'n str) -> Option<Vec<&'n str>> {
+        crate::wildcard::captures(&self.text, name)
+    }
+}
+
+/// A whole search or subsearch: commands joined by `|`, the first one included.
+///
+/// A leading `search` that the user left out is present as [`Command::Search`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    /// The commands in order; never empty.
+    pub commands: Vec<Spanned<Command>>,
+}
+
+/// One command with its arguments.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each variant is named after its command; see its struct")]
+pub enum Command {
+    Accum(AccumCommand),
+    Addtotals(AddtotalsCommand),
+    Append(AppendCommand),
+    Appendpipe(AppendpipeCommand),
+    Bin(BinCommand),
+    Chart(ChartCommand),
+    Convert(ConvertCommand),
+    Dedup(DedupCommand),
+    Delta(DeltaCommand),
+    Eval(EvalCommand),
+    Eventstats(EventstatsCommand),
+    Fields(FieldsCommand),
+    Filldown(FilldownCommand),
+    Fillnull(FillnullCommand),
+    Head(HeadCommand),
+    Makemv(MakemvCommand),
+    Makeresults(MakeresultsCommand),
+    Metadata(MetadataCommand),
+    Mvexpand(MvexpandCommand),
+    Nomv(NomvCommand),
+    Rare(TopCommand),
+    Regex(RegexCommand),
+    Rename(RenameCommand),
+    Replace(ReplaceCommand),
+    Reverse(ReverseCommand),
+    Rex(RexCommand),
+    Search(SearchCommand),
+    Sort(SortCommand),
+    Spath(SpathCommand),
+    Stats(StatsCommand),
+    Strcat(StrcatCommand),
+    Streamstats(StreamstatsCommand),
+    Table(TableCommand),
+    Tail(TailCommand),
+    Timechart(TimechartCommand),
+    Top(TopCommand),
+    Transpose(TransposeCommand),
+    Tstats(TstatsCommand),
+    Untable(UntableCommand),
+    Where(WhereCommand),
+    Xyseries(XyseriesCommand),
+}

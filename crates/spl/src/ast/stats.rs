@@ -1,0 +1,241 @@
+//! The trees of the stats family: `stats`, `eventstats`, `streamstats`, `tstats`.
+//!
+//! Guarantees: functions are known and their parameters in range; a call keeps its own text,
+//! because results are named after it. Leaves to others: aggregation, and wildcard expansion.
+
+use super::{BinSpan, Expr, Field, FieldPattern, SearchCommand, Span, Spanned, TimeSpan};
+
+/// One aggregation: `sum(bytes) AS total`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatsCall {
+    /// The function.
+    pub function: StatsFunction,
+    /// What it aggregates.
+    pub argument: StatsArgument,
+    /// The name after `AS`; holds `*` where the argument does.
+    pub alias: Option<Spanned<String>>,
+    /// The call as written, without the alias: `count(eval(status=404))`.
+    pub text: String,
+    /// The place of the call, alias included.
+    pub span: Span,
+}
+
+impl StatsCall {
+    /// The name of the result column (a pattern if the argument is one): the alias, else the text
+    /// of the call; plain counts are `count` however they are written.
+    pub fn output_name(&self) -> &str {
+        match (&self.alias, &self.argument) {
+            (Some(alias), _) => &alias.node,
+            (None, StatsArgument::None) if self.function.kind == StatsKind::Count => "count",
+            (None, _) => &self.text,
+        }
+    }
+}
+
+/// What an aggregation works on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StatsArgument {
+    /// Nothing: `count`, or another function without argument, which means all fields (`*`).
+    None,
+    /// A field or a wildcard pattern.
+    Field(FieldPattern),
+    /// `eval(...)`.
+    Eval(Expr),
+    /// `PREFIX(x=)`, of `tstats` only.
+    Prefix(Spanned<String>),
+    /// The inside of `sparkline(avg(x), 1h)`.
+    Sparkline {
+        /// The aggregation per step; `None` counts events.
+        call: Option<Box<StatsCall>>,
+        /// The step.
+        step: Option<TimeSpan>,
+    },
+}
+
+/// An aggregation function with its parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatsFunction {
+    /// Which one.
+    pub kind: StatsKind,
+    /// The percentile of [`StatsKind::Percentile`] and its variants, exact text: `95`, `99.9`.
+    pub parameter: Option<String>,
+    /// The name as written, parameter included: `p95`, `distinct_count`.
+    pub name: Spanned<String>,
+}
+
+impl StatsFunction {
+    /// The percentile, between 0 and 100.
+    pub fn percent(&self) -> Option<f64> {
+        self.parameter.as_deref()?.parse().ok()
+    }
+}
+
+/// The aggregation functions, aliases folded together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "named after the functions; `STATS_FUNCTIONS` describes them")]
+pub enum StatsKind {
+    /// `count`, `c`.
+    Count,
+    /// `dc`, `distinct_count`.
+    DistinctCount,
+    /// `estdc`.
+    EstimatedDistinctCount,
+    /// `estdc_error`.
+    EstimatedDistinctCountError,
+    Sum,
+    /// `sumsq`.
+    SumOfSquares,
+    /// `avg`, `mean`.
+    Average,
+    Min,
+    Max,
+    Range,
+    /// `stdev`: of a sample.
+    StandardDeviation,
+    /// `stdevp`: of a population.
+    StandardDeviationPopulation,
+    /// `var`: of a sample.
+    Variance,
+    /// `varp`: of a population.
+    VariancePopulation,
+    Median,
+    Mode,
+    /// `perc<N>`, `p<N>`.
+    Percentile,
+    /// `upperperc<N>`.
+    UpperPercentile,
+    /// `exactperc<N>`.
+    ExactPercentile,
+    Values,
+    List,
+    First,
+    Last,
+    Earliest,
+    Latest,
+    EarliestTime,
+    LatestTime,
+    Rate,
+    Sparkline,
+    /// `per_second`, of `timechart` only.
+    PerSecond,
+    PerMinute,
+    PerHour,
+    PerDay,
+}
+
+/// The fields after `BY`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StatsBy {
+    /// The fields; may hold wildcards in `stats` and `tstats`.
+    pub fields: Vec<FieldPattern>,
+    /// `span=` after `_time`.
+    pub span: Option<BinSpan>,
+    /// `PREFIX(x=)` group keys of `tstats`: index into `fields` of each field that is a prefix.
+    pub prefixes: Vec<usize>,
+}
+
+impl StatsBy {
+    /// Whether nothing is grouped by.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+}
+
+/// `stats <calls> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `partitions=`: how many reduce partitions; a hint.
+    pub partitions: Option<u64>,
+    /// `allnum=`: only if all values are numbers.
+    pub allnum: bool,
+    /// `delim=`: joins the values of `list` and `values`.
+    pub delim: Option<String>,
+    /// `dedup_splitvals=`: a repeated value of a multivalue group key counts once.
+    pub dedup_splitvals: bool,
+}
+
+/// `eventstats <calls> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventstatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `allnum=`: only if all values are numbers.
+    pub allnum: bool,
+}
+
+/// `streamstats <options> <calls> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamstatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `current=`: whether the row itself counts (default true).
+    pub current: bool,
+    /// `window=`: how many rows back; 0 means all (the default).
+    pub window: u64,
+    /// `time_window=`: how far back in time.
+    pub time_window: Option<TimeSpan>,
+    /// `global=`: one window for all groups (default true).
+    pub global: bool,
+    /// `reset_on_change=`: start again when a group key changes.
+    pub reset_on_change: bool,
+    /// `reset_before=`: start again before a row that satisfies it.
+    pub reset_before: Option<Expr>,
+    /// `reset_after=`: start again after a row that satisfies it (fields may be results).
+    pub reset_after: Option<Expr>,
+    /// `allnum=`: only if all values are numbers.
+    pub allnum: bool,
+}
+
+impl Default for StreamstatsCommand {
+    fn default() -> Self {
+        Self {
+            calls: Vec::new(),
+            by: StatsBy::default(),
+            current: true,
+            window: 0,
+            time_window: None,
+            global: true,
+            reset_on_change: false,
+            reset_before: None,
+            reset_after: None,
+            allnum: false,
+        }
+    }
+}
+
+/// `tstats <options> <calls> [from datamodel=...] [where ...] [by ...]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TstatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// `from datamodel=x`; `None` reads indexed fields.
+    pub datamodel: Option<Field>,
+    /// `where ...`, in the language of `search`, time modifiers included.
+    pub filter: SearchCommand,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `prestats=`.
+    pub prestats: bool,
+    /// `append=`.
+    pub append: bool,
+    /// `local=`.
+    pub local: bool,
+    /// `summariesonly=`.
+    pub summariesonly: bool,
+    /// `allow_old_summaries=`.
+    pub allow_old_summaries: bool,
+    /// `include_reduced_buckets=`.
+    pub include_reduced_buckets: bool,
+    /// `chunk_size=`; a hint.
+    pub chunk_size: Option<u64>,
+    /// `fillnull_value=`: stands for a missing group key.
+    pub fillnull_value: Option<String>,
+}
