@@ -1,1 +1,34 @@
-//! .
+//! The bucket format: write, read and prune one immutable Parquet object with its term index inside.
+//!
+//! Not here: which buckets exist (`catalog`), where their bytes are cached (`cache`), what a search
+//! means (`plan`, `search`), how fields are extracted (`knowledge`, through [`FieldSource`]).
+//!
+//! ```text
+//! hot rows (Arrow) --write_bucket--> [row groups][term index][vocabulary][page index][tail][footer]
+//!                                          |            |                             |
+//! search <------------- read (granules) <--+   lookup <-+  open: one read of the end <+
+//! ```
+//!
+//! Invariants: rows are sorted by (`_time`, `_indextime`) ascending; a granule is a fixed number of
+//! consecutive rows ([`WriteOptions::granule_rows`]), and pages are cut at its borders; the term
+//! index never misses a row that has the term ([`TermQuery`] gives supersets); every embedded
+//! section carries a checksum, and bytes that fail it are [`Error::Corrupt`], never a panic.
+//! `schemas/bucket/README.md` is the format in prose.
+
+mod error;
+mod fields;
+mod granules;
+mod hot;
+mod query;
+mod read;
+mod segment;
+mod write;
+
+pub use error::Error;
+pub use fields::{FieldExtractor, FieldSource, NoFields};
+pub use granules::GranuleSet;
+pub use hot::{FIELDS, HotBucket, HotBuckets, hot_schema};
+pub use query::TermQuery;
+pub use read::{BucketReader, EventStream, Postings};
+pub use segment::{MAX_TERM_BYTES, TermHash, is_breaker, is_major_breaker, segments};
+pub use write::{WriteOptions, Written, write_bucket};

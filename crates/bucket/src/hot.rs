@@ -1,0 +1,62 @@
+//! Hot rows: what ingest hands to search and to [`write_bucket`](crate::write_bucket) without either
+//! knowing the other.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use model::{BucketId, EventTime, IndexName, TimeRange, columns};
+
+/// The seventh column of hot rows: indexed fields of an event as one compact JSON object, values
+/// being strings or lists of strings; null when the event has none.
+pub const FIELDS: &str = "_fields";
+
+/// The schema of hot rows: the six fixed columns of every bucket, then [`FIELDS`].
+#[must_use]
+pub fn hot_schema() -> SchemaRef {
+    let mut fields = fixed_fields();
+    fields.push(Field::new(FIELDS, DataType::Utf8, true));
+    Arc::new(Schema::new(fields))
+}
+
+/// The six columns every bucket has.
+pub(crate) fn fixed_fields() -> Vec<Field> {
+    let time = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let name = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    vec![
+        Field::new(columns::TIME, time(), false),
+        Field::new(columns::INDEX_TIME, time(), false),
+        Field::new(columns::RAW, DataType::Utf8View, false),
+        Field::new(columns::HOST, name(), false),
+        Field::new(columns::SOURCE, name(), false),
+        Field::new(columns::SOURCETYPE, name(), false),
+    ]
+}
+
+/// A snapshot of a bucket that is still being filled. Batches share their memory with the writer's,
+/// so that a snapshot costs no copy; rows are in arrival order.
+#[derive(Debug, Clone)]
+pub struct HotBucket {
+    /// Its identity, kept when it becomes an object.
+    pub id: BucketId,
+    /// The index it belongs to.
+    pub index: IndexName,
+    /// Earliest event time.
+    pub first_time: EventTime,
+    /// Latest event time.
+    pub last_time: EventTime,
+    /// Events so far.
+    pub rows: u64,
+    /// Bytes of `_raw` so far.
+    pub raw_bytes: u64,
+    /// The rows, each batch with [`hot_schema`].
+    pub batches: Vec<RecordBatch>,
+}
+
+/// Whoever has hot buckets. A search takes this snapshot first and the catalog's second, and ignores
+/// hot buckets that the catalog has, so that no event is missed or met twice.
+pub trait HotBuckets: Send + Sync + Debug {
+    /// The hot buckets of the indexes that may have events in the range.
+    fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket>;
+}
