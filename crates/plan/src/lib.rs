@@ -1,1 +1,49 @@
-//! .
+//! SPL as a query plan: text in, DataFusion stages out, over an abstract source of events.
+//!
+//! Guarantees: the rows of a planned search do not depend on how its source splits events into
+//! batches and partitions; every search has a defined row order; nothing is cut without a message.
+//! It leaves to others where events lie and how they are scanned ([`EventSource`], implemented by
+//! `search`), when stages run (the caller of [`execute`]), and the text of SPL (`spl`).
+//!
+//! ```text
+//! text -> spl tree -> Frame over source columns -> LogicalPlan           (stage 1, streams)
+//!                                        | pivot, transpose, ... -> rows (bounded)
+//!                                        '-> Frame over those rows -> LogicalPlan (stage 2) ...
+//! ```
+//!
+//! Every field of a frame is one Arrow type, decided when planning: source fields are text or lists
+//! of text, computed ones may be numbers. Field names are case-sensitive and hold any character,
+//! so nothing here goes through SQL identifier parsing. Columns whose name starts with `__` are the
+//! plan's own and never shown.
+
+pub mod aggregates;
+mod commands;
+mod error;
+pub mod expr;
+mod execute;
+mod frame;
+pub mod functions;
+mod indexes;
+mod names;
+mod order;
+mod pipeline;
+mod planned;
+pub mod predicate;
+mod range;
+mod session;
+mod source;
+mod stage;
+mod stream;
+pub mod types;
+pub mod value;
+
+pub use error::Error;
+pub use execute::{Completed, execute};
+pub use pipeline::plan_search;
+pub use planned::{
+    FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
+    PlannedSearch, ResultKind,
+};
+pub use session::{SessionSettings, session};
+pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
+pub use types::ValueType;

@@ -1,0 +1,152 @@
+//! Why a search could not be planned or run: the user's mistake with its place in the text, a
+//! limit, or a defect.
+
+use std::ops::Range;
+
+use model::ErrorKind;
+
+/// An error of planning or running a search.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The text is not SPL.
+    #[error("{0}")]
+    Syntax(#[from] spl::Diagnostic),
+    /// The search is well-formed but asks for something that does not exist or make sense.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong and how to fix it.
+        message: String,
+        /// The place in the search text, in bytes.
+        span: Option<Range<usize>>,
+    },
+    /// A limit was reached; the message names it.
+    #[error("{message}")]
+    Exhausted {
+        /// Which limit, its value and its setting.
+        message: String,
+    },
+    /// Stored events cannot be read now.
+    #[error("{message}")]
+    Source {
+        /// What failed.
+        message: String,
+        /// What the caller can do.
+        kind: ErrorKind,
+    },
+    /// The query engine failed.
+    #[error("query engine: {0}")]
+    Engine(#[source] Box<datafusion::error::DataFusionError>),
+    /// A defect in the planner.
+    #[error("internal planning error: {message}")]
+    Internal {
+        /// What was assumed and does not hold.
+        message: String,
+    },
+}
+
+impl Error {
+    /// A mistake in the search, at a place.
+    pub fn invalid(message: impl Into<String>, span: Range<usize>) -> Self {
+        Self::Invalid { message: message.into(), span: Some(span) }
+    }
+
+    /// A mistake in the search that no place can be told of.
+    pub fn invalid_anywhere(message: impl Into<String>) -> Self {
+        Self::Invalid { message: message.into(), span: None }
+    }
+
+    /// A defect.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::Internal { message: message.into() }
+    }
+
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Syntax(_) | Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::Exhausted { .. } => ErrorKind::Exhausted,
+            Self::Source { kind, .. } => *kind,
+            Self::Engine(error) => engine_kind(error),
+            Self::Internal { .. } => ErrorKind::Internal,
+        }
+    }
+
+    /// The place in the search text, in bytes, where there is one.
+    #[must_use]
+    pub fn span(&self) -> Option<Range<usize>> {
+        match self {
+            Self::Syntax(diagnostic) => Some(diagnostic.span.into()),
+            Self::Invalid { span, .. } => span.clone(),
+            _ => None,
+        }
+    }
+
+    /// The error with the line of the search it points at, as syntax errors look.
+    #[must_use]
+    pub fn render(&self, text: &str) -> String {
+        match (self, self.span()) {
+            (Self::Syntax(diagnostic), _) => diagnostic.render(text),
+            (_, Some(span)) => render_at(&self.to_string(), text, &span),
+            (_, None) => self.to_string(),
+        }
+    }
+}
+
+fn render_at(message: &str, text: &str, span: &Range<usize>) -> String {
+    let start = floor_boundary(text, span.start);
+    let end = floor_boundary(text, span.end).max(start);
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let before = text[line_start..start].chars().count();
+    let marked = text[start..end.min(line_end)].chars().count().max(1);
+    let line = &text[line_start..line_end];
+    format!("error: {message}\n  {line}\n  {}{}", " ".repeat(before), "^".repeat(marked))
+}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
+    use datafusion::error::DataFusionError as E;
+    match error.find_root() {
+        E::ResourcesExhausted(_) => ErrorKind::Exhausted,
+        E::ObjectStore(_) | E::IoError(_) => ErrorKind::Unavailable,
+        E::External(source) => match source.downcast_ref::<Error>() {
+            Some(own) => own.kind(),
+            None => ErrorKind::Internal,
+        },
+        E::Execution(_) => ErrorKind::Invalid,
+        _ => ErrorKind::Internal,
+    }
+}
+
+impl From<datafusion::error::DataFusionError> for Error {
+    fn from(error: datafusion::error::DataFusionError) -> Self {
+        use datafusion::error::DataFusionError as E;
+        match error {
+            E::External(source) => match source.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Engine(Box::new(E::External(other))),
+            },
+            other => Self::Engine(Box::new(other)),
+        }
+    }
+}
+
+impl From<arrow::error::ArrowError> for Error {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        datafusion::error::DataFusionError::from(error).into()
+    }
+}
+
+impl From<Error> for datafusion::error::DataFusionError {
+    fn from(error: Error) -> Self {
+        Self::External(Box::new(error))
+    }
+}

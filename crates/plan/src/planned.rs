@@ -1,0 +1,175 @@
+//! What planning needs to be told, and what it hands over: a search ready to run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::logical_expr::LogicalPlan;
+use model::{EventTime, IndexName, TimeRange};
+
+use crate::types::ValueType;
+use crate::{EventSource, stage::Continuation};
+
+/// Everything a search is planned against.
+#[derive(Debug, Clone)]
+pub struct PlanContext {
+    /// Stored events.
+    pub source: Arc<dyn EventSource>,
+    /// Configuration: calculated fields, macros, extraction rules.
+    pub knowledge: Arc<knowledge::Knowledge>,
+    /// The moment the search started; `now()` and relative times refer to it.
+    pub now: EventTime,
+    /// Where days begin.
+    pub timezone: jiff::tz::TimeZone,
+    /// The time range of the request, [`TimeRange::ALL`] if it has none; the search text may
+    /// override either end.
+    pub range: TimeRange,
+    /// What is searched where the search names no index.
+    pub default_indexes: Vec<IndexName>,
+    /// Bounds of a search.
+    pub limits: Limits,
+}
+
+/// Bounds of one search. Reaching one is a message or an error, never a silent cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Rows `sort` keeps where the search gives no count (`[sort] maxresultrows`).
+    pub sort_rows: usize,
+    /// Rows held in memory between two stages, and by commands that need all rows at once.
+    pub stage_rows: usize,
+    /// Time buckets of a `timechart`, and value buckets of a `bin` (`[discretize] maxbins`).
+    pub bins: usize,
+    /// Columns of a `chart`, `timechart`, `xyseries` or `transpose`.
+    pub columns: usize,
+    /// Rows `makeresults` may make.
+    pub generated_rows: usize,
+    /// Events a `streamstats` window may hold (`[streamstats] max_stream_window`).
+    pub stream_window: usize,
+    /// Groups that `dedup`, `streamstats` and the like remember.
+    pub groups: usize,
+    /// Rows `append` takes from its subsearch (`[searchresults] maxout` of subsearches).
+    pub subsearch_rows: usize,
+    /// Pipeline length, subsearches included.
+    pub commands: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sort_rows: 10_000,
+            stage_rows: 1_000_000,
+            bins: 50_000,
+            columns: 5_000,
+            generated_rows: 1_000_000,
+            stream_window: 10_000,
+            groups: 5_000_000,
+            subsearch_rows: 50_000,
+            commands: 500,
+        }
+    }
+}
+
+/// How serious a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MessageKind {
+    /// Good to know.
+    Info,
+    /// The answer may not be what was meant.
+    Warning,
+}
+
+/// Something the user should know about the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// How serious it is.
+    pub kind: MessageKind,
+    /// One sentence.
+    pub text: String,
+}
+
+/// Messages that arise while a search runs; shared by its operators. Each text is kept once.
+#[derive(Debug, Clone, Default)]
+pub struct MessageLog(Arc<Mutex<Vec<Message>>>);
+
+impl MessageLog {
+    /// Adds a message unless it is there.
+    pub fn add(&self, kind: MessageKind, text: impl Into<String>) {
+        let message = Message { kind, text: text.into() };
+        let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !messages.contains(&message) {
+            messages.push(message);
+        }
+    }
+
+    /// What has been said so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<Message> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What the rows of a result are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResultKind {
+    /// Events, newest first unless sorted otherwise; fields no command named are extracted when
+    /// they are shown.
+    Events,
+    /// Rows that a command computed.
+    Report,
+}
+
+/// A column of the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputColumn {
+    /// Field name.
+    pub name: String,
+    /// What its values are.
+    pub value_type: ValueType,
+    /// Whether it is shown unless asked for; internal fields other than `_time` and `_raw` are not.
+    pub shown: bool,
+}
+
+/// Which further fields of an event are shown when the rest is extracted at output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldFilter {
+    /// Patterns (`*`) of the only fields wanted; `None` is all.
+    pub keep: Option<Vec<String>>,
+    /// Patterns of fields that commands removed or renamed.
+    pub drop: Vec<String>,
+}
+
+impl FieldFilter {
+    /// Whether a field that extraction finds is to be shown.
+    #[must_use]
+    pub fn admits(&self, name: &str) -> bool {
+        let any = |patterns: &[String]| {
+            patterns.iter().any(|pattern| spl::wildcard_matches(pattern, name))
+        };
+        self.keep.as_deref().is_none_or(any) && !any(&self.drop)
+    }
+}
+
+/// A search, planned. Run it with [`crate::execute`].
+#[derive(Debug, Clone)]
+pub struct PlannedSearch {
+    /// The first stage, which reads the events; without `rest` also the last.
+    pub plan: LogicalPlan,
+    /// What the rows of the whole search are.
+    pub kind: ResultKind,
+    /// Columns of `plan`, in order.
+    pub columns: Vec<OutputColumn>,
+    /// For events: which of the fields not among `columns` are shown.
+    pub hidden_fields: FieldFilter,
+    /// Time range of the events read.
+    pub range: TimeRange,
+    /// Indexes read.
+    pub indexes: Vec<IndexName>,
+    /// What planning has to say; running may add to it ([`crate::Completed::messages`]).
+    pub messages: Vec<Message>,
+    /// Words and phrases to mark in `_raw`.
+    pub highlight: Vec<String>,
+    /// The search as it was understood.
+    pub normalized: String,
+    /// What happens to the rows of `plan` before they are results; `None` if they are.
+    pub rest: Option<Continuation>,
+    /// Where operators of `plan` leave their messages.
+    pub(crate) log: MessageLog,
+}

@@ -1,0 +1,90 @@
+//! The seam to stored events: what a plan needs to know of them and how it reads them.
+//!
+//! `search` implements it over buckets, tests over rows in memory. Implementations guarantee that
+//! a table holds every event of the request exactly once, in any order and any partitioning.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::datasource::TableProvider;
+use model::{IndexName, TimeRange, ValueCount};
+
+use crate::Error;
+
+/// A field the plan reads beyond the fixed columns.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SourceField {
+    /// Exact, case-sensitive name.
+    pub name: String,
+    /// Read as `List<Utf8View>` rather than `Utf8View`.
+    pub multivalue: bool,
+}
+
+/// Which events a plan reads, and which of their fields.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EventsRequest {
+    /// Indexes to read, existing ones only.
+    pub indexes: Vec<IndexName>,
+    /// Events outside are never wanted (the plan also filters them).
+    pub range: TimeRange,
+    /// Columns after the fixed seven, in this order.
+    pub fields: Vec<SourceField>,
+}
+
+/// A field name that occurs in the events of a range.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldInfo {
+    /// Exact, case-sensitive name.
+    pub name: String,
+    /// Whether some event has several values of it.
+    pub multivalue: bool,
+    /// How many events have it, as far as is known.
+    pub count: u64,
+}
+
+/// What the `metadata` command lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetadataKind {
+    /// Distinct hosts.
+    Hosts,
+    /// Distinct sources.
+    Sources,
+    /// Distinct source types.
+    Sourcetypes,
+}
+
+/// Stored events, as far as planning sees them.
+#[async_trait]
+pub trait EventSource: Send + Sync + Debug {
+    /// All known indexes, internal ones included.
+    fn indexes(&self) -> Vec<IndexName>;
+
+    /// A table with the columns `_time`, `_indextime`, `_raw`, `host`, `source`, `sourcetype`,
+    /// `index` and then `request.fields` in order. Names may occur once only.
+    ///
+    /// # Errors
+    /// If the request names something the source cannot read.
+    fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error>;
+
+    /// Field names that may occur, for wildcards and multivalue flags.
+    ///
+    /// # Errors
+    /// If the field catalogues cannot be read.
+    async fn fields(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<FieldInfo>, Error>;
+
+    /// What `metadata` reports, one entry per distinct value.
+    ///
+    /// # Errors
+    /// If the summaries cannot be read.
+    async fn metadata(
+        &self,
+        kind: MetadataKind,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<ValueCount>, Error>;
+}
