@@ -1,0 +1,98 @@
+//! What can go wrong with configuration and time expressions, with the place and the remedy.
+
+use std::path::PathBuf;
+
+use model::ErrorKind;
+
+use crate::conf::Place;
+
+/// Everything this crate refuses.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A configuration directory or file cannot be read.
+    #[error("cannot read {path}: {source}; check that it exists and is readable", path = .path.display())]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A setting's value does not have its type.
+    #[error("{place}: {key} = {value}: expected {expected}")]
+    Value {
+        /// File and line.
+        place: Place,
+        /// The setting.
+        key: String,
+        /// What is written.
+        value: String,
+        /// What should be written.
+        expected: String,
+    },
+    /// A regular expression does not compile.
+    #[error("{place}: {key}: bad regular expression: {reason}")]
+    Regex {
+        /// File and line.
+        place: Place,
+        /// The setting.
+        key: String,
+        /// What the compiler of the expression said.
+        reason: String,
+    },
+    /// A setting refers to a stanza that does not exist.
+    #[error("{place}: {key} names [{target}], which {conf}.conf does not define")]
+    Missing {
+        /// File and line.
+        place: Place,
+        /// The setting.
+        key: String,
+        /// The stanza it names.
+        target: String,
+        /// The file the stanza should be in.
+        conf: &'static str,
+    },
+    /// A time expression cannot be read.
+    #[error("bad time \"{text}\" at position {at}: {reason}; {hint}")]
+    Time {
+        /// The whole expression.
+        text: String,
+        /// Byte position of the fault.
+        at: usize,
+        /// What is wrong there.
+        reason: String,
+        /// What may be written instead.
+        hint: String,
+    },
+    /// A time format has a specifier that cannot be used for reading times.
+    #[error("bad time format \"{format}\" at position {at}: %{specifier} cannot be parsed")]
+    Format {
+        /// The whole format.
+        format: String,
+        /// Byte position of the specifier.
+        at: usize,
+        /// The specifier without its percent sign.
+        specifier: String,
+    },
+    /// A time zone is not known.
+    #[error(
+        "unknown time zone \"{name}\"; use an IANA name such as Europe/Berlin, an offset such as +02:00, or UTC"
+    )]
+    Zone {
+        /// What was given.
+        name: String,
+    },
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                ErrorKind::NotFound
+            }
+            Self::Read { .. } => ErrorKind::Unavailable,
+            _ => ErrorKind::Invalid,
+        }
+    }
+}

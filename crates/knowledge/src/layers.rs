@@ -1,0 +1,272 @@
+//! Configuration in layers: which file's value counts, and where it came from.
+//!
+//! Precedence, highest first: `system/local`, `apps/*/local`, `apps/*/default` (apps in lexicographic
+//! order, the first wins), then what is built in as `system/default`. This is the one module of the
+//! crate that reads files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::conf::{ConfFile, Entry, Place, Stanza, Warning};
+use crate::error::Error;
+use crate::registry;
+
+/// Where a file stands; the order of the variants is the precedence, highest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// `system/local`.
+    SystemLocal,
+    /// `apps/<app>/local`.
+    AppLocal(String),
+    /// `apps/<app>/default`.
+    AppDefault(String),
+    /// Built into Karst.
+    SystemDefault,
+}
+
+#[derive(Debug, Clone)]
+struct LayerFile {
+    layer: Layer,
+    conf: String,
+    file: ConfFile,
+}
+
+const BUILTIN: &[(&str, &str)] = &[
+    ("indexes", include_str!("defaults/indexes.conf")),
+    ("inputs", include_str!("defaults/inputs.conf")),
+    ("limits", include_str!("defaults/limits.conf")),
+    ("props", include_str!("defaults/props.conf")),
+    ("server", include_str!("defaults/server.conf")),
+    ("transforms", include_str!("defaults/transforms.conf")),
+];
+
+/// All configuration files, sorted by precedence.
+#[derive(Debug, Clone)]
+pub struct Layers {
+    files: Vec<LayerFile>,
+}
+
+impl Layers {
+    /// Only what is built in.
+    #[must_use]
+    pub fn builtin() -> Self {
+        let mut layers = Self { files: Vec::new() };
+        for (conf, text) in BUILTIN {
+            let name = format!("system/default/{conf}.conf");
+            layers.insert(Layer::SystemDefault, conf, ConfFile::parse(&name, text));
+        }
+        layers
+    }
+
+    /// What is built in, and above it the files below a directory that has `system/local` and
+    /// `apps/*/{default,local}`. A missing directory is an empty one.
+    ///
+    /// # Errors
+    /// [`Error::Read`] names the file that cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, Error> {
+        let mut layers = Self::builtin();
+        layers.read_folder(&directory.join("system/local"), &Layer::SystemLocal)?;
+        let apps = directory.join("apps");
+        for app in list(&apps)? {
+            let folder = apps.join(&app);
+            layers.read_folder(&folder.join("local"), &Layer::AppLocal(app.clone()))?;
+            layers.read_folder(&folder.join("default"), &Layer::AppDefault(app))?;
+        }
+        Ok(layers)
+    }
+
+    /// Adds a file from text, for tests and for settings that do not come from files.
+    /// `conf` is the name without `.conf`.
+    #[must_use]
+    pub fn with(mut self, layer: Layer, conf: &str, text: &str) -> Self {
+        let name = match &layer {
+            Layer::SystemLocal => format!("system/local/{conf}.conf"),
+            Layer::AppLocal(app) => format!("apps/{app}/local/{conf}.conf"),
+            Layer::AppDefault(app) => format!("apps/{app}/default/{conf}.conf"),
+            Layer::SystemDefault => format!("system/default/{conf}.conf"),
+        };
+        self.insert(layer, conf, ConfFile::parse(&name, text));
+        self
+    }
+
+    fn insert(&mut self, layer: Layer, conf: &str, file: ConfFile) {
+        self.files.push(LayerFile { layer, conf: conf.to_owned(), file });
+        self.files.sort_by(|a, b| a.layer.cmp(&b.layer));
+    }
+
+    fn read_folder(&mut self, folder: &Path, layer: &Layer) -> Result<(), Error> {
+        for name in list(folder)? {
+            let Some(conf) = name.strip_suffix(".conf") else { continue };
+            let path = folder.join(&name);
+            let bytes =
+                fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            let text = String::from_utf8_lossy(&bytes);
+            let mut file = ConfFile::parse(&path.to_string_lossy(), &text);
+            if matches!(text, std::borrow::Cow::Owned(_)) {
+                let place = Place { file: file.file.clone(), line: 1 };
+                let text = "the file is not UTF-8; bad bytes were replaced".to_owned();
+                file.warnings.push(Warning { place, text });
+            }
+            self.insert(layer.clone(), conf, file);
+        }
+        Ok(())
+    }
+
+    /// The names of all files, without `.conf`.
+    #[must_use]
+    pub fn confs(&self) -> Vec<&str> {
+        let names: BTreeSet<&str> = self.files.iter().map(|file| file.conf.as_str()).collect();
+        names.into_iter().collect()
+    }
+
+    /// What counts of a file (named without `.conf`) when all layers are taken together.
+    #[must_use]
+    pub fn effective(&self, conf: &str) -> Effective {
+        let mut effective = Effective { conf: conf.to_owned(), stanzas: Vec::new() };
+        for file in self.files.iter().filter(|file| file.conf == conf) {
+            for stanza in &file.file.stanzas {
+                effective.merge(stanza);
+            }
+        }
+        effective.stanzas.sort_by(|a, b| a.name.cmp(&b.name));
+        effective
+    }
+
+    /// Syntax warnings, and settings that Karst does not know or does not honour.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for file in &self.files {
+            warnings.extend(file.file.warnings.iter().cloned());
+            for stanza in &file.file.stanzas {
+                warnings.extend(registry::check(&file.conf, stanza));
+            }
+        }
+        warnings
+    }
+}
+
+/// Names in a directory in lexicographic order; none if there is no such directory.
+fn list(folder: &Path) -> Result<Vec<String>, Error> {
+    let fail = |source| Error::Read { path: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry.map_err(fail)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// One file as all layers make it: stanzas by name, each value with the place it came from.
+#[derive(Debug, Clone)]
+pub struct Effective {
+    /// Name of the file without `.conf`.
+    pub conf: String,
+    /// Stanzas sorted by name.
+    pub stanzas: Vec<Stanza>,
+}
+
+impl Effective {
+    /// Takes what no higher layer has said.
+    fn merge(&mut self, lower: &Stanza) {
+        let known = self.stanzas.iter_mut().find(|stanza| stanza.name == lower.name);
+        let Some(stanza) = known else {
+            self.stanzas.push(lower.clone());
+            return;
+        };
+        for entry in &lower.entries {
+            if stanza.get(&entry.key).is_none() {
+                stanza.entries.push(entry.clone());
+            }
+        }
+    }
+
+    /// A stanza by name.
+    #[must_use]
+    pub fn stanza(&self, name: &str) -> Option<&Stanza> {
+        let found = self.stanzas.binary_search_by(|stanza| stanza.name.as_str().cmp(name));
+        found.ok().map(|at| &self.stanzas[at])
+    }
+
+    /// The value of a key in a stanza, or in `[default]`.
+    #[must_use]
+    pub fn get(&self, stanza: &str, key: &str) -> Option<&Entry> {
+        let own = self.stanza(stanza).and_then(|stanza| stanza.get(key));
+        own.or_else(|| self.stanza("default").and_then(|stanza| stanza.get(key)))
+    }
+
+    /// A stanza's entries completed with those of `[default]`, in key order, for `btool`.
+    #[must_use]
+    pub fn complete(&self, stanza: &str) -> Vec<&Entry> {
+        let mut entries: Vec<&Entry> = Vec::new();
+        for name in [stanza, "default"] {
+            for entry in self.stanza(name).map_or(&[][..], |stanza| &stanza.entries) {
+                if !entries.iter().any(|known| known.key == entry.key) {
+                    entries.push(entry);
+                }
+            }
+        }
+        entries.sort_by(|a, b| a.key.cmp(&b.key));
+        entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn layers_win_in_splunks_order() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "apps/b/local/x.conf", "[s]\na = b-local\nb = b-local");
+        write(root.path(), "apps/a/default/x.conf", "[s]\na = a-default\nc = a-default");
+        write(root.path(), "apps/b/default/x.conf", "[s]\nc = b-default\nd = b-default");
+        write(root.path(), "system/local/x.conf", "[s]\na = system");
+        let effective = Layers::read(root.path()).unwrap().effective("x");
+        let value = |key| effective.get("s", key).unwrap().value.clone();
+        assert_eq!(
+            [value("a"), value("b"), value("c"), value("d")],
+            ["system", "b-local", "a-default", "b-default"]
+        );
+        assert!(effective.get("s", "d").unwrap().place.to_string().ends_with("default/x.conf:3"));
+    }
+
+    #[test]
+    fn local_settings_override_what_is_built_in() {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", "[default]\nTRUNCATE = 5");
+        assert_eq!(layers.effective("props").get("anything", "TRUNCATE").unwrap().value, "5");
+    }
+
+    #[test]
+    fn a_missing_directory_leaves_the_built_in_settings() {
+        let layers = Layers::read(Path::new("/nonexistent/karst")).unwrap();
+        assert!(layers.effective("indexes").stanza("main").is_some());
+    }
+
+    #[test]
+    fn built_in_files_have_no_warnings() {
+        assert_eq!(Layers::builtin().warnings(), []);
+    }
+
+    #[test]
+    fn an_unknown_setting_is_reported_with_the_nearest_known_one() {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", "[a]\nTIME_FORMT = %s");
+        let shown = layers.warnings()[0].to_string();
+        assert!(shown.contains("props.conf:2"), "{shown}");
+        assert!(shown.contains("TIME_FORMAT"), "{shown}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Settings of `indexes.conf`.
+
+use super::{Setting, unused, used};
+
+pub(super) const SETTINGS: &[Setting] = &[
+    used(
+        "maxDataSize",
+        "raw size at which a hot bucket rolls: auto (256 MB), auto_high_volume (1 GB) or MB",
+    ),
+    used("maxHotSpanSecs", "seconds of event time a hot bucket may span; default 7776000"),
+    used(
+        "maxHotIdleSecs",
+        "seconds without events after which a hot bucket rolls, 0 for never; default 0",
+    ),
+    used("maxHotBuckets", "hot buckets at a time: auto (3) or a number"),
+    used("frozenTimePeriodInSecs", "seconds after which a bucket is frozen; default 188697600"),
+    used(
+        "quarantinePastSecs",
+        "events older than this many seconds go to a quarantine bucket; default 77760000",
+    ),
+    used(
+        "quarantineFutureSecs",
+        "events further ahead than this many seconds go to a quarantine bucket; default 2592000",
+    ),
+    used(
+        "maxTotalDataSizeMB",
+        "size of the index above which its oldest buckets freeze; default 500000",
+    ),
+    used("disabled", "whether the index is switched off; default false"),
+    unused("homePath"),
+    unused("coldPath"),
+    unused("thawedPath"),
+    unused("remotePath"),
+    unused("tstatsHomePath"),
+    unused("summaryHomePath"),
+    unused("bloomHomePath"),
+    unused("coldToFrozenDir"),
+    unused("coldToFrozenScript"),
+    unused("datatype"),
+    unused("repFactor"),
+    unused("defaultDatabase"),
+    unused("queryLanguageDefinition"),
+    unused("maxWarmDBCount"),
+    unused("maxConcurrentOptimizes"),
+    unused("minRawFileSyncSecs"),
+    unused("rotatePeriodInSecs"),
+    unused("rawChunkSizeBytes"),
+    unused("syncMeta"),
+    unused("serviceMetaPeriod"),
+    unused("homePath.maxDataSizeMB"),
+    unused("coldPath.maxDataSizeMB"),
+    unused("journalCompression"),
+    unused("enableTsidxReduction"),
+    unused("timePeriodInSecBeforeTsidxReduction"),
+    unused("enableDataArchive"),
+    unused("maxDataArchiveRetentionPeriod"),
+    unused("maxGlobalDataSizeMB"),
+    unused("maxGlobalRawDataSizeMB"),
+    unused("hotlist_recency_secs"),
+    unused("path"),
+    unused("storageType"),
+];

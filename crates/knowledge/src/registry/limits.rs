@@ -1,0 +1,49 @@
+//! Settings of `limits.conf`.
+
+use super::{Setting, unused, used};
+
+pub(super) const SETTINGS: &[Setting] = &[
+    used(
+        "limit",
+        "[kv]: fields automatic extraction takes from one event, 0 for no limit; default 10000 (Splunk: 100)",
+    ),
+    used(
+        "maxcols",
+        "[kv]: fields of one event in all, 0 for no limit; default 10000 (Splunk: 512)",
+    ),
+    used(
+        "maxchars",
+        "[kv]: bytes of an event that automatic extraction reads, 0 for all; default 1048576 (Splunk: 10240)",
+    ),
+    used("maxresultrows", "[searchresults]: rows a search keeps; default 50000"),
+    used("max_count", "[search]: events a search keeps for its event list; default 500000"),
+    used("max_mem_usage_mb", "[default]: memory of one search in MB; default 512"),
+    used(
+        "batch_search_max_pipeline",
+        "[search]: partitions of buckets searched side by side; default 1",
+    ),
+    used("base_max_searches", "[search]: searches at a time, base; default 6"),
+    used("max_searches_per_cpu", "[search]: further searches at a time per processor; default 1"),
+    used("ttl", "[search]: seconds a finished search is kept; default 600"),
+    used("default_save_ttl", "[search]: seconds a saved search job is kept; default 604800"),
+    used("max_rows_per_query", "[search]: rows of one query at most"),
+    used("status_buckets", "[search]: bars of the timeline; default 0"),
+    used("maxout", "[subsearch]: rows of a subsearch; default 10000"),
+    used("maxtime", "[subsearch]: seconds of a subsearch; default 60"),
+    used("maxvalues", "[stats]: values of values() and list(), 0 for no limit; default 0"),
+    used("list_maxsize", "[stats]: values of list(); default 100"),
+    used("maxvaluesize", "[stats]: bytes of one value, 0 for no limit; default 0"),
+    used("maxp", "[top]: rows of top and rare; default 50000"),
+    used("max_content_length", "[http_input]: bytes of a request body; default 838860800"),
+    used("max_number_of_tokens", "[http_input]: tokens; default 10000"),
+    unused("max_extractor_time"),
+    unused("avg_extractor_time"),
+    unused("indexed_kv_limit"),
+    unused("max_mem_usage"),
+    unused("extract_all"),
+    unused("extraction_cutoff"),
+    unused("subsearch_maxout"),
+    unused("ttl_*"),
+    unused("dc_digest_bits"),
+    unused("approx_dc_threshold"),
+];

@@ -1,0 +1,36 @@
+//! Settings of `server.conf`.
+
+use super::{Setting, unused, used};
+
+pub(super) const SETTINGS: &[Setting] = &[
+    used("serverName", "[general]: name of this server; default: this machine's name"),
+    used("parallelIngestionPipelines", "[general]: pipeline sets side by side; default 1"),
+    used("sessionTimeout", "[general]: idle time of a login, such as 1h; default 1h"),
+    used("enableSplunkdSSL", "[sslConfig]: whether the management port speaks TLS; default true"),
+    used("serverCert", "[sslConfig]: PEM file with certificate and key; default: self-signed"),
+    used("port", "[httpServer]: port"),
+    used("max_content_length", "[httpServer]: bytes of a request body; default 2147483648"),
+    used("maxThreads", "[httpServer]: threads, 0 for the default; default 0"),
+    used("maxSockets", "[httpServer]: connections at a time, 0 for the default; default 0"),
+    used("minFreeSpace", "[diskUsage]: free MB below which indexing pauses; default 5000"),
+    used("max_cache_size", "[cachemanager]: MB of disk cache, 0 for no limit; default 0"),
+    used("maxSize", "[queue]: size of a queue, such as 500KB; default 500KB"),
+    unused("pass4SymmKey"),
+    unused("site"),
+    unused("eviction_policy"),
+    unused("eviction_padding"),
+    unused("hotlist_recency_secs"),
+    unused("sslPassword"),
+    unused("sslVersions"),
+    unused("cipherSuite"),
+    unused("mode"),
+    unused("manager_uri"),
+    unused("master_uri"),
+    unused("replication_factor"),
+    unused("search_factor"),
+    unused("site_replication_factor"),
+    unused("site_search_factor"),
+    unused("multisite"),
+    unused("available_sites"),
+    unused("max_fixup_time_ms"),
+];

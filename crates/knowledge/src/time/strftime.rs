@@ -1,0 +1,213 @@
+//! Writing times by a format.
+
+use jiff::Timestamp;
+use model::EventTime;
+
+use super::civil::{DAY, civil_from_days, days_from_civil};
+use super::format::{Item, MONTHS, TimeFormat, WEEKDAYS};
+use super::zone::LocalClock;
+
+/// A time taken apart in its zone.
+struct Parts<'a> {
+    epoch: i64,
+    micros: i64,
+    offset: i64,
+    days: i64,
+    of_day: i64,
+    year: i64,
+    month: i64,
+    day: i64,
+    clock: &'a LocalClock,
+}
+
+impl<'a> Parts<'a> {
+    fn new(time: EventTime, clock: &'a LocalClock) -> Self {
+        let epoch = time.0.div_euclid(1_000_000);
+        let offset = clock.offset_at(epoch);
+        let local = epoch.saturating_add(offset);
+        let days = local.div_euclid(DAY);
+        let (year, month, day) = civil_from_days(days);
+        let micros = time.0.rem_euclid(1_000_000);
+        Self { epoch, micros, offset, days, of_day: local.rem_euclid(DAY), year, month, day, clock }
+    }
+
+    fn hour(&self) -> i64 {
+        self.of_day / 3600
+    }
+
+    /// 0 is Sunday.
+    fn weekday(&self) -> i64 {
+        (self.days + 4).rem_euclid(7)
+    }
+
+    fn day_of_year(&self) -> i64 {
+        self.days - days_from_civil(self.year, 1, 1) + 1
+    }
+
+    /// ISO year and week: weeks start on Monday, the first has the year's first Thursday.
+    fn iso_week(&self) -> (i64, i64) {
+        let thursday = self.days - (self.weekday() + 6) % 7 + 3;
+        let (year, _, _) = civil_from_days(thursday);
+        (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
+    }
+}
+
+impl TimeFormat {
+    /// Appends the time as the format says, in the clock's zone.
+    pub fn strftime(&self, time: EventTime, clock: &LocalClock, out: &mut String) {
+        let parts = Parts::new(time, clock);
+        for item in &self.items {
+            write_item(item, &parts, out);
+        }
+    }
+}
+
+fn write_item(item: &Item, parts: &Parts<'_>, out: &mut String) {
+    let hour12 = (parts.hour() + 11) % 12 + 1;
+    match item {
+        Item::Literal(text) | Item::Space(text) | Item::Unknown(text) => out.push_str(text),
+        Item::Year4 => push(out, parts.year, 4, '0'),
+        Item::IsoYear => push(out, parts.iso_week().0, 4, '0'),
+        Item::Year2 => push(out, parts.year.rem_euclid(100), 2, '0'),
+        Item::Century => push(out, parts.year.div_euclid(100), 2, '0'),
+        Item::Month => push(out, parts.month, 2, '0'),
+        Item::MonthShort => out.push_str(&name(&MONTHS, parts.month - 1)[..3]),
+        Item::MonthLong => out.push_str(name(&MONTHS, parts.month - 1)),
+        Item::Day => push(out, parts.day, 2, '0'),
+        Item::DayPadded => push(out, parts.day, 2, ' '),
+        Item::DayOfYear => push(out, parts.day_of_year(), 3, '0'),
+        Item::Hour24 => push(out, parts.hour(), 2, '0'),
+        Item::Hour24Padded => push(out, parts.hour(), 2, ' '),
+        Item::Hour12 => push(out, hour12, 2, '0'),
+        Item::Hour12Padded => push(out, hour12, 2, ' '),
+        Item::Minute => push(out, parts.of_day / 60 % 60, 2, '0'),
+        Item::Second => push(out, parts.of_day % 60, 2, '0'),
+        Item::AmPm => out.push_str(if parts.hour() < 12 { "AM" } else { "PM" }),
+        Item::AmPmLower => out.push_str(if parts.hour() < 12 { "am" } else { "pm" }),
+        Item::WeekdayShort => out.push_str(&name(&WEEKDAYS, parts.weekday())[..3]),
+        Item::WeekdayLong => out.push_str(name(&WEEKDAYS, parts.weekday())),
+        Item::WeekdayNumber => push(out, parts.weekday(), 1, '0'),
+        Item::WeekdayIso => push(out, (parts.weekday() + 6) % 7 + 1, 1, '0'),
+        Item::WeekIso => push(out, parts.iso_week().1, 2, '0'),
+        Item::WeekSunday => push(out, (parts.day_of_year() + 6 - parts.weekday()) / 7, 2, '0'),
+        Item::WeekMonday => {
+            push(out, (parts.day_of_year() + 6 - (parts.weekday() + 6) % 7) / 7, 2, '0');
+        }
+        Item::Epoch => push(out, parts.epoch, 1, '0'),
+        Item::ZoneName => zone_name(parts, out),
+        Item::Offset => offset(parts.offset, "", false, out),
+        Item::OffsetColon => offset(parts.offset, ":", false, out),
+        Item::OffsetSeconds => offset(parts.offset, ":", true, out),
+        Item::OffsetMinutes => {
+            out.push(if parts.offset < 0 { '-' } else { '+' });
+            push(out, parts.offset.abs() / 60, 1, '0');
+        }
+        Item::Fraction { digits, .. } => fraction(parts.micros, *digits, out),
+    }
+}
+
+fn name<'n>(names: &[&'n str], index: i64) -> &'n str {
+    usize::try_from(index).ok().and_then(|index| names.get(index).copied()).unwrap_or("???")
+}
+
+fn push(out: &mut String, value: i64, width: usize, pad: char) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    for _ in digits.len() - at..width {
+        out.push(pad);
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
+fn fraction(micros: i64, digits: u8, out: &mut String) {
+    let keep = u32::from(digits.min(6));
+    push(out, micros / 10i64.pow(6 - keep), usize::from(digits.min(6)), '0');
+    for _ in 6..digits {
+        out.push('0');
+    }
+}
+
+fn offset(seconds: i64, colon: &str, with_seconds: bool, out: &mut String) {
+    out.push(if seconds < 0 { '-' } else { '+' });
+    let seconds = seconds.abs();
+    push(out, seconds / 3600, 2, '0');
+    out.push_str(colon);
+    push(out, seconds / 60 % 60, 2, '0');
+    if with_seconds {
+        out.push_str(colon);
+        push(out, seconds % 60, 2, '0');
+    }
+}
+
+fn zone_name(parts: &Parts<'_>, out: &mut String) {
+    match Timestamp::from_second(parts.epoch) {
+        Ok(_) if parts.offset == 0 && parts.clock.zone().iana_name().is_none() => {
+            out.push_str("UTC")
+        }
+        Ok(time) => out.push_str(parts.clock.zone().to_offset_info(time).abbreviation()),
+        Err(_) => offset(parts.offset, "", false, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::parse_zone;
+    use super::*;
+
+    fn check(format: &str, seconds: f64, zone: &str, expected: &str) {
+        let clock = LocalClock::new(parse_zone(zone).unwrap());
+        let mut out = String::new();
+        TimeFormat::parse(format).strftime(EventTime::from_seconds(seconds), &clock, &mut out);
+        assert_eq!(out, expected, "{format}");
+    }
+
+    #[test]
+    fn dates_and_times_are_written() {
+        let t = 1_431_857_103.678_912; // 2015-05-17T10:05:03.678912Z, a Sunday
+        check("%Y-%m-%dT%H:%M:%S.%3N%:z", t, "UTC", "2015-05-17T10:05:03.678+00:00");
+        check(
+            "%F %T.%6N %9N %N %Q %f",
+            t,
+            "UTC",
+            "2015-05-17 10:05:03.678912 678912000 678912000 678 678912",
+        );
+        check(
+            "%y %b %B %a %A %j %e %k %I %l %p %w %u",
+            t,
+            "UTC",
+            "15 May May Sun Sunday 137 17 10 10 10 AM 0 7",
+        );
+        check("%s %Z %z %c", t, "UTC", "1431857103 UTC +0000 Sun May 17 10:05:03 2015");
+        check(
+            "%x %X %D %+ %v",
+            t,
+            "UTC",
+            "05/17/2015 10:05:03 05/17/15 Sun May 17 10:05:03 UTC 2015 17-May-2015",
+        );
+        check("%V %U %W %G %n%t%% %q", t, "UTC", "20 20 19 2015 \n\t% %q");
+    }
+
+    #[test]
+    fn zones_shift_what_is_written() {
+        check("%H:%M %z", 0.0, "-0530", "18:30 -0530");
+        check("%H:%M %Z %:z", 1_435_708_800.0, "PST8PDT,M3.2.0,M11.1.0", "17:00 PDT -07:00");
+    }
+
+    #[test]
+    fn times_before_the_epoch_are_written() {
+        check("%F %T.%3N", -0.5, "UTC", "1969-12-31 23:59:59.500");
+    }
+}
