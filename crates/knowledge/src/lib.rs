@@ -7,7 +7,10 @@
 pub mod conf;
 mod error;
 pub mod layers;
+mod pattern;
 pub mod registry;
 pub mod time;
+pub mod timestamp;
 
 pub use error::Error;
+pub use pattern::{Groups, Pattern};

@@ -92,6 +92,14 @@ impl TimeFormat {
         &self.format
     }
 
+    /// How many digits of a fraction are read at most, if the format bounds them.
+    pub(crate) fn fraction_digits(&self) -> Option<usize> {
+        self.items.iter().find_map(|item| match item {
+            Item::Fraction { digits, exact: true } => Some(usize::from(*digits)),
+            _ => None,
+        })
+    }
+
     fn compile(&mut self, format: &str, depth: usize) {
         let mut rest = format;
         while let Some(first) = rest.chars().next() {

@@ -14,4 +14,6 @@ pub use civil::Fields;
 pub use format::TimeFormat;
 pub use modifier::{TimeModifier, parse_time};
 pub use strptime::Parsed;
+pub(crate) use strptime::fraction_at;
+pub(crate) use zone::parse_offset;
 pub use zone::{LocalClock, abbreviation_offset, parse_zone};

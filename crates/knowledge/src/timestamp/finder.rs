@@ -1,0 +1,349 @@
+//! A finder per source, with a memory of where the last timestamp was and what it said.
+
+use std::sync::Arc;
+
+use model::EventTime;
+
+use super::json;
+use super::shapes;
+use super::{Lookahead, TimestampRules, TimestampSource};
+use crate::time::civil::DAY;
+use crate::time::{Fields, LocalClock, Parsed, TimeFormat, fraction_at};
+
+const DEFAULT_LOOKAHEAD: usize = 128;
+const HEAD: usize = 48;
+const TAIL: usize = 16;
+
+/// Finds the timestamps of one source's events.
+#[derive(Debug, Clone)]
+pub struct TimestampFinder {
+    rules: Arc<TimestampRules>,
+    clock: LocalClock,
+    /// Position of the last timestamp after the prefix.
+    at: usize,
+    /// Index of the JSON key that held the last timestamp.
+    key: Option<usize>,
+    /// Whether fractions may be of any length.
+    fraction_digits: usize,
+    last: Option<Last>,
+}
+
+/// The text of the last timestamp around its fraction, and the second it means.
+#[derive(Debug, Clone)]
+struct Last {
+    head: [u8; HEAD],
+    head_length: usize,
+    /// What stands between second and fraction; `None` without a fraction, `Some(None)` for nothing.
+    mark: Option<Option<u8>>,
+    digits: usize,
+    tail: [u8; TAIL],
+    tail_length: usize,
+    second: i64,
+    /// The reference it was completed with, if it names no year.
+    reference: Option<EventTime>,
+}
+
+impl TimestampFinder {
+    /// A finder without memory.
+    #[must_use]
+    pub fn new(rules: Arc<TimestampRules>) -> Self {
+        let clock = LocalClock::new(rules.zone.clone());
+        let digits = rules.format.as_ref().and_then(TimeFormat::fraction_digits);
+        Self { rules, clock, at: 0, key: None, fraction_digits: digits.unwrap_or(18), last: None }
+    }
+
+    /// The rules it follows.
+    #[must_use]
+    pub fn rules(&self) -> &Arc<TimestampRules> {
+        &self.rules
+    }
+
+    /// The event's time, or `None` if its text tells none that is believed. `reference` is the
+    /// present, or the time of the file: it completes times without a year or date, and
+    /// `MAX_DAYS_AGO` and `MAX_DAYS_HENCE` count from it.
+    pub fn find(&mut self, raw: &str, reference: EventTime) -> Option<EventTime> {
+        if self.rules.from == TimestampSource::Arrival {
+            return None;
+        }
+        let bytes = raw.as_bytes();
+        let no_rules = self.rules.format.is_none() && self.rules.prefix.is_none();
+        if no_rules
+            && bytes.first() == Some(&b'{')
+            && let Some(time) = self.find_json(bytes, reference)
+        {
+            return Some(time);
+        }
+        let start = match &self.rules.prefix {
+            Some(prefix) => prefix.end_in(raw)?,
+            None => 0,
+        };
+        let (begin_within, end) = match self.rules.lookahead {
+            Lookahead::Default => (DEFAULT_LOOKAHEAD, bytes.len()),
+            Lookahead::Bytes(count) => (count, bytes.len().min(start.saturating_add(count))),
+            Lookahead::Unlimited => (usize::MAX, bytes.len()),
+        };
+        self.find_in(&bytes[start..end], begin_within, reference)
+    }
+
+    fn find_in(&mut self, window: &[u8], within: usize, reference: EventTime) -> Option<EventTime> {
+        let remembered = self.at;
+        if remembered < window.len().min(within)
+            && self.may_begin(window, remembered)
+            && let Some(time) = self.read(&window[remembered..], reference)
+        {
+            return Some(time);
+        }
+        for at in 0..window.len().min(within) {
+            if !self.may_begin(window, at) {
+                continue;
+            }
+            if let Some(time) = self.read(&window[at..], reference) {
+                self.at = at;
+                return Some(time);
+            }
+        }
+        None
+    }
+
+    /// A format may begin with anything, recognition begins with a word or number.
+    fn may_begin(&self, window: &[u8], at: usize) -> bool {
+        match &self.rules.format {
+            None => shapes::may_begin(window, at),
+            Some(_) => {
+                let inside = |byte: u8| byte.is_ascii_alphanumeric();
+                at == 0 || !(inside(window[at - 1]) && inside(window[at]))
+            }
+        }
+    }
+
+    fn find_json(&mut self, event: &[u8], reference: EventTime) -> Option<EventTime> {
+        if let Some(key) = self.key
+            && let Some(time) = self.read_key(event, key, reference)
+        {
+            return Some(time);
+        }
+        for key in 0..json::KEYS.len() {
+            if let Some(time) = self.read_key(event, key, reference) {
+                self.key = Some(key);
+                return Some(time);
+            }
+        }
+        None
+    }
+
+    fn read_key(&mut self, event: &[u8], key: usize, reference: EventTime) -> Option<EventTime> {
+        let at = json::value_of(event, json::KEYS[key])?;
+        self.read(&event[at.min(event.len())..], reference)
+    }
+
+    /// The timestamp where the text begins.
+    fn read(&mut self, text: &[u8], reference: EventTime) -> Option<EventTime> {
+        let recalled = self.last.as_ref().and_then(|last| last.recall(text, reference));
+        if let Some(time) = recalled {
+            return self.believed(time, reference);
+        }
+        let parsed = match &self.rules.format {
+            Some(format) => format.read(text)?,
+            None => shapes::read(text)?,
+        };
+        let time = parsed.fields.resolve(&mut self.clock, reference)?;
+        let time = self.believed(time, reference)?;
+        self.last = self.remember(text, &parsed, time, reference);
+        Some(time)
+    }
+
+    fn believed(&self, time: EventTime, reference: EventTime) -> Option<EventTime> {
+        let day = DAY * 1_000_000;
+        let earliest = reference.0.saturating_sub(self.rules.max_days_ago.saturating_mul(day));
+        let latest = reference.0.saturating_add(self.rules.max_days_hence.saturating_mul(day));
+        (earliest <= time.0 && time.0 <= latest).then_some(time)
+    }
+
+    fn remember(
+        &self,
+        text: &[u8],
+        parsed: &Parsed,
+        time: EventTime,
+        reference: EventTime,
+    ) -> Option<Last> {
+        let Fields { month, day_of_year, epoch, year, .. } = parsed.fields;
+        let dated = month.is_some() || day_of_year.is_some() || epoch.is_some();
+        let (from, to) = parsed.fraction;
+        let between = from.checked_sub(parsed.second_end)?;
+        let tail = &text[to.max(parsed.second_end)..parsed.end];
+        let fits = parsed.second_end <= HEAD && tail.len() <= TAIL && between <= 1;
+        if !dated || parsed.second_end == 0 || !fits {
+            return None;
+        }
+        let mut last = Last {
+            head: [0; HEAD],
+            head_length: parsed.second_end,
+            mark: (to > from).then(|| (between == 1).then(|| text[parsed.second_end])),
+            digits: self.fraction_digits,
+            tail: [0; TAIL],
+            tail_length: tail.len(),
+            second: time.0.div_euclid(1_000_000),
+            reference: (year.is_none() && epoch.is_none()).then_some(reference),
+        };
+        last.head[..parsed.second_end].copy_from_slice(&text[..parsed.second_end]);
+        last.tail[..tail.len()].copy_from_slice(tail);
+        Some(last)
+    }
+}
+
+impl Last {
+    /// The time of a text that differs from the last one in its fraction at most.
+    fn recall(&self, text: &[u8], reference: EventTime) -> Option<EventTime> {
+        let head = &self.head[..self.head_length];
+        if !text.starts_with(head) {
+            return None;
+        }
+        if let Some(then) = self.reference {
+            let apart = reference.0.abs_diff(then.0);
+            if apart > 3_600_000_000 {
+                return None;
+            }
+        }
+        let rest = &text[self.head_length..];
+        let (micros, used) = match self.mark {
+            None => (0, 0),
+            Some(mark) => {
+                let skip = usize::from(mark.is_some());
+                if mark.is_some() && rest.first().copied() != mark {
+                    return None;
+                }
+                let whole_millis = mark == Some(b':');
+                let digits = &rest[skip..];
+                let (micros, length) = fraction_at(digits, self.digits, whole_millis)?;
+                (micros, skip + length)
+            }
+        };
+        let rest = &rest[used..];
+        self.ends_alike(rest).then_some(EventTime(self.second * 1_000_000 + micros))
+    }
+
+    fn ends_alike(&self, rest: &[u8]) -> bool {
+        if !rest.starts_with(&self.tail[..self.tail_length]) {
+            return false;
+        }
+        let rest = &rest[self.tail_length..];
+        if self.tail_length > 0 {
+            return !rest.first().is_some_and(u8::is_ascii_alphanumeric);
+        }
+        match rest {
+            [b'.' | b',' | b':', digit, ..] if self.mark.is_none() => !digit.is_ascii_digit(),
+            [b'0'..=b'9', ..] => self.mark.is_some() && self.digits < 18,
+            [b'Z' | b'z' | b'+' | b'-', ..] | [b' ', b'+' | b'-', b'0'..=b'9', ..] => false,
+            [b' ', a, m, ..] if m.eq_ignore_ascii_case(&b'm') => {
+                !matches!(a, b'a' | b'A' | b'p' | b'P')
+            }
+            [b' ', b'0'..=b'9', ..] => self.reference.is_none(),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::TimePrefix;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 2026-11-20T12:00:00Z.
+    const REFERENCE: EventTime = EventTime(1_795_176_000_000_000);
+
+    fn find(rules: TimestampRules, events: &[&str]) -> Vec<Option<f64>> {
+        let mut finder = TimestampFinder::new(Arc::new(rules));
+        events.iter().map(|raw| finder.find(raw, REFERENCE).map(EventTime::seconds)).collect()
+    }
+
+    #[test]
+    fn the_last_second_is_recalled_and_its_fraction_read_anew() {
+        let events = [
+            "2015-07-29 17:41:44,747 - a",
+            "2015-07-29 17:41:44,748 - b",
+            "2015-07-29 17:41:45,1 c",
+            "x 2015-07-29 17:41:45,1 c",
+            "2015-07-29 17:41:45,1+01:00",
+            "2015-07-29 17:41:45",
+        ];
+        let base = 1_438_191_704.0;
+        let expected = [0.747, 0.748, 1.1, 1.1, 1.1 - 3600.0, 1.0].map(|s| Some(base + s));
+        assert_eq!(find(TimestampRules::default(), &events), expected);
+    }
+
+    #[test]
+    fn json_events_tell_their_time_by_key() {
+        let events = [
+            r#"{"load_timestamp":1445680800424,"timestamp":1446249499322}"#,
+            r#"{"_write_ts":"2018-03-24T17:15:26Z","ts":"2018-03-24T17:15:21.5Z"}"#,
+            r#"{"a":{"time":"2018-03-24T17:15:26Z"},"ts":1521911724.5}"#,
+        ];
+        let expected = [1_446_249_499.322, 1_521_911_721.5, 1_521_911_724.5].map(Some);
+        assert_eq!(find(TimestampRules::default(), &events), expected);
+    }
+
+    #[test]
+    fn syslog_with_priority_and_version_is_recognised() {
+        let events =
+            ["<34>1 2003-10-11T22:14:15.003Z mymachine su", "<34>Oct 11 22:14:15 mymachine su"];
+        let expected = [1_065_910_455.003, 1_791_756_855.0].map(Some);
+        assert_eq!(find(TimestampRules::default(), &events), expected);
+    }
+
+    #[test]
+    fn a_prefix_and_a_format_lead_to_the_time() {
+        let rules = || TimestampRules {
+            prefix: Some(TimePrefix::compile(r#""at":\s*""#).unwrap()),
+            format: Some(TimeFormat::for_input("%d.%m.%Y %H:%M").unwrap()),
+            ..TimestampRules::default()
+        };
+        let events = [r#"2015-07-29 17:41:44 "at": "01.02.2020 03:04""#, "2015-07-29 17:41:44"];
+        assert_eq!(find(rules(), &events), [Some(1_580_526_240.0), None]);
+    }
+
+    #[test]
+    fn timestamps_too_far_from_the_reference_are_not_believed() {
+        let rules = TimestampRules { max_days_ago: 100, ..TimestampRules::default() };
+        let events = ["1970-01-01 00:00:00", "2026-11-24 12:00:00", "2026-11-21 12:00:00"];
+        assert_eq!(find(rules, &events), [None, None, Some(1_795_262_400.0)]);
+    }
+
+    #[test]
+    fn the_lookahead_bounds_where_timestamps_are() {
+        let long = format!("{} 2026-11-20 11:00:00", "x".repeat(200));
+        assert_eq!(find(TimestampRules::default(), &[&long]), [None]);
+        let all = TimestampRules { lookahead: Lookahead::Unlimited, ..TimestampRules::default() };
+        assert_eq!(find(all, &[&long]), [Some(1_795_172_400.0)]);
+    }
+
+    #[test]
+    fn arrival_rules_find_nothing() {
+        let rules = TimestampRules { from: TimestampSource::Arrival, ..TimestampRules::default() };
+        assert_eq!(find(rules, &["2026-11-20 11:00:00"]), [None]);
+    }
+
+    proptest! {
+        #[test]
+        fn memory_never_changes_the_answer(
+            events in proptest::collection::vec(
+                "(a )?2026-11-20[ T]1[01]:00:0[01]([.,:][0-9]{1,7})?(Z| ?[+-]0[12]:?00| UTC| AM|x)?( b)?|Nov 20 1[01]:00:0[01]( 2025)?( x)?", 1..8)
+        ) {
+            let mut finder = TimestampFinder::new(Arc::new(TimestampRules::default()));
+            for event in &events {
+                let fresh = TimestampFinder::new(Arc::new(TimestampRules::default()))
+                    .find(event, REFERENCE);
+                prop_assert_eq!(finder.find(event, REFERENCE), fresh, "{:?}", events);
+            }
+        }
+
+        #[test]
+        fn finding_never_panics(events in proptest::collection::vec("\\PC{0,60}|[0-9:/ .,TZ+-]{0,40}|\\{\"ts\":.{0,9}", 1..4)) {
+            let mut finder = TimestampFinder::new(Arc::new(TimestampRules::default()));
+            for event in &events {
+                let _ = finder.find(event, REFERENCE);
+            }
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! The time formats that are recognised without being told: hand-written, no backtracking over more
+//! than a few dozen bytes.
+
+use crate::time::civil::month_days;
+use crate::time::{Fields, Parsed, abbreviation_offset, fraction_at, parse_offset};
+
+const MONTHS: [&[u8; 3]; 12] = [
+    b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
+];
+const MONTHS_LONG: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const WEEKDAYS: [&[u8; 3]; 7] = [b"sun", b"mon", b"tue", b"wed", b"thu", b"fri", b"sat"];
+
+/// Whether a timestamp may begin at a position: not inside of a word, number or path.
+pub(super) fn may_begin(text: &[u8], at: usize) -> bool {
+    let Some(byte) = text.get(at) else { return false };
+    if !byte.is_ascii_alphanumeric() {
+        return false;
+    }
+    let Some(before) = at.checked_sub(1).map(|before| text[before]) else { return true };
+    !(before.is_ascii_alphanumeric() || matches!(before, b'.' | b'-' | b'_' | b'/' | 0x80..))
+}
+
+/// The timestamp that begins where the text begins.
+pub(super) fn read(text: &[u8]) -> Option<Parsed> {
+    let mut cursor = Cursor::new(text);
+    if text.first()?.is_ascii_digit() {
+        cursor.numeric()?;
+    } else {
+        cursor.named()?;
+    }
+    cursor.out()
+}
+
+struct Cursor<'a> {
+    text: &'a [u8],
+    at: usize,
+    fields: Fields,
+    second_end: usize,
+    fraction: (usize, usize),
+}
+
+impl<'a> Cursor<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0, fields: Fields::default(), second_end: 0, fraction: (0, 0) }
+    }
+
+    fn out(self) -> Option<Parsed> {
+        let f = &self.fields;
+        if f.epoch.is_none() {
+            let (month, day) = (f.month?, f.day?);
+            let days = month_days(f.year.unwrap_or(2000), month);
+            let date = (1..=12).contains(&month) && (1..=days).contains(&day);
+            let year = f.year.is_none_or(|year| (1970..=2200).contains(&year));
+            if !(date && year && f.hour < 24 && f.minute < 60 && f.second <= 60) {
+                return None;
+            }
+        }
+        let none = (self.second_end, self.second_end);
+        let fraction = if self.fraction.0 == 0 { none } else { self.fraction };
+        Some(Parsed { fields: self.fields, end: self.at, second_end: self.second_end, fraction })
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn digits(&self) -> usize {
+        let rest = &self.text[self.at.min(self.text.len())..];
+        rest.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count()
+    }
+
+    /// Takes exactly `count` digits, which are there.
+    fn take(&mut self, count: usize) -> Option<i64> {
+        let mut value = 0i64;
+        for byte in self.text.get(self.at..self.at + count)? {
+            if !byte.is_ascii_digit() {
+                return None;
+            }
+            value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+        }
+        self.at += count;
+        Some(value)
+    }
+
+    /// One or two digits, not followed by a third.
+    fn small(&mut self) -> Option<i64> {
+        match self.digits() {
+            count @ 1..=2 => self.take(count),
+            _ => None,
+        }
+    }
+
+    fn expect(&mut self, accepted: &[u8]) -> Option<u8> {
+        let byte = self.peek(0);
+        accepted.contains(&byte).then(|| {
+            self.at += 1;
+            byte
+        })
+    }
+
+    fn blanks(&mut self) -> usize {
+        let start = self.at;
+        while self.peek(0) == b' ' {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    fn numeric(&mut self) -> Option<()> {
+        let count = self.digits();
+        let next = self.peek(count);
+        match (count, next) {
+            (4, b'-' | b'/' | b'.') => self.year_first(next),
+            (8, b'-' | b'T' | b' ' | b'_' | b':') => self.compact(),
+            (14, _) => self.compact_all(),
+            (6, b' ') => self.short_compact(),
+            (10 | 13 | 16 | 19, _) => self.epoch(count),
+            (1 | 2, b'/' | b'-' | b'.' | b' ') => self.day_or_month_first(next),
+            _ => None,
+        }
+    }
+
+    /// `2005-06-03-15.42.50.675872`, `2015-07-29 17:41:44,747`, `2018-03-24T17:15:21.6Z`.
+    fn year_first(&mut self, separator: u8) -> Option<()> {
+        self.fields.year = Some(self.take(4)?);
+        self.at += 1;
+        self.fields.month = Some(self.small()?);
+        self.expect(&[separator])?;
+        self.fields.day = Some(self.small()?);
+        self.expect(b"T t-_:,")?;
+        self.blanks();
+        self.clock()
+    }
+
+    /// `20171223-22:15:29:606`, `20171223T221529Z`.
+    fn compact(&mut self) -> Option<()> {
+        self.date_digits()?;
+        self.at += 1;
+        if self.digits() == 6 { self.clock_digits() } else { self.clock() }
+    }
+
+    /// `20171223221529`.
+    fn compact_all(&mut self) -> Option<()> {
+        self.date_digits()?;
+        self.clock_digits()
+    }
+
+    /// `081109 203615`.
+    fn short_compact(&mut self) -> Option<()> {
+        self.fields.year = Some(2000 + self.take(2)?);
+        self.fields.month = Some(self.take(2)?);
+        self.fields.day = Some(self.take(2)?);
+        self.at += 1;
+        if self.digits() != 6 {
+            return None;
+        }
+        self.clock_digits()
+    }
+
+    fn date_digits(&mut self) -> Option<()> {
+        self.fields.year = Some(self.take(4)?);
+        self.fields.month = Some(self.take(2)?);
+        self.fields.day = Some(self.take(2)?);
+        Some(())
+    }
+
+    fn clock_digits(&mut self) -> Option<()> {
+        self.fields.hour = self.take(2)?;
+        self.fields.minute = self.take(2)?;
+        self.fields.second = self.take(2)?;
+        self.second_end = self.at;
+        self.fraction();
+        self.zone();
+        Some(())
+    }
+
+    /// Epoch seconds with or without a fraction, milli-, micro- or nanoseconds.
+    fn epoch(&mut self, count: usize) -> Option<()> {
+        self.fields.epoch = Some(self.take(10)?);
+        self.second_end = self.at;
+        if count > 10 {
+            let start = self.at;
+            let (micros, length) = fraction_at(&self.text[self.at..], count - 10, false)?;
+            self.fields.micros = micros;
+            self.at += length;
+            self.fraction = (start, self.at);
+        } else if self.peek(0) == b'.' {
+            self.fraction();
+        }
+        let next = self.peek(0);
+        let number_goes_on = matches!(next, b'-' | b'_' | b'.' | b':' | b'/')
+            && self.peek(1).is_ascii_alphanumeric();
+        (!next.is_ascii_alphanumeric() && !number_goes_on).then_some(())
+    }
+
+    /// `17/May/2015:10:05:03 +0000`, `06/14/2015 10:00:00`, `17/06/09 20:10:40`,
+    /// `03-17 16:13:38.811`, `10.30 16:49:06`, `17 May 2015 10:05:03`.
+    fn day_or_month_first(&mut self, separator: u8) -> Option<()> {
+        let first = self.small()?;
+        self.at += 1;
+        if self.peek(0).is_ascii_alphabetic() {
+            self.fields.day = Some(first);
+            self.fields.month = Some(self.month()?);
+            self.expect(&[separator])?;
+            self.fields.year = Some(self.year()?);
+            self.expect(b": T,")?;
+            self.blanks();
+            return self.clock();
+        }
+        let second = self.small()?;
+        if separator != b'/' && matches!(self.peek(0), b' ' | b'T') {
+            self.fields.month = Some(first);
+            self.fields.day = Some(second);
+            self.at += 1;
+            return self.clock();
+        }
+        self.expect(&[separator])?;
+        self.three_numbers(first, second, separator)?;
+        self.expect(b" T:,-")?;
+        self.blanks();
+        self.clock()
+    }
+
+    /// Which of three numbers is the year, the month and the day: American order unless a value
+    /// or the separator says otherwise.
+    fn three_numbers(&mut self, first: i64, second: i64, separator: u8) -> Option<()> {
+        let (year, month, day) = match self.digits() {
+            4 => {
+                let year = self.take(4)?;
+                let european = first > 12 || separator == b'.';
+                if european { (year, second, first) } else { (year, first, second) }
+            }
+            2 => {
+                let third = self.take(2)?;
+                if first > 12 {
+                    (2000 + first, second, third)
+                } else {
+                    (2000 + third, first, second)
+                }
+            }
+            _ => return None,
+        };
+        self.fields.year = Some(year);
+        self.fields.month = Some(month);
+        self.fields.day = Some(day);
+        Some(())
+    }
+
+    fn year(&mut self) -> Option<i64> {
+        match self.digits() {
+            4 => self.take(4),
+            2 => Some(2000 + self.take(2)?),
+            _ => None,
+        }
+    }
+
+    fn short_name(&self, names: &[&[u8; 3]]) -> Option<i64> {
+        let text = self.text.get(self.at..self.at + 3)?;
+        let found = names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        found.and_then(|index| i64::try_from(index).ok())
+    }
+
+    fn month(&mut self) -> Option<i64> {
+        let index = self.short_name(&MONTHS)?;
+        let long = MONTHS_LONG[usize::try_from(index).ok()?].as_bytes();
+        let rest = &self.text[self.at..];
+        let full = rest.get(..long.len()).is_some_and(|start| start.eq_ignore_ascii_case(long));
+        self.at += if full { long.len() } else { 3 };
+        (!self.peek(0).is_ascii_alphabetic()).then_some(index + 1)
+    }
+
+    /// `Jun 14 15:16:01`, `Jun 14 2015 15:16:01`, `Sun Dec 04 04:47:44 2005`,
+    /// `Mon, 05 Dec 2005 19:15:57 GMT`.
+    fn named(&mut self) -> Option<()> {
+        if self.short_name(&WEEKDAYS).is_some() {
+            while self.peek(0).is_ascii_alphabetic() {
+                self.at += 1;
+            }
+            let _ = self.expect(b",");
+            if self.blanks() == 0 {
+                return None;
+            }
+            if self.peek(0).is_ascii_digit() {
+                let separator = self.peek(self.digits());
+                return self.day_or_month_first(separator);
+            }
+        }
+        self.fields.month = Some(self.month()?);
+        if self.blanks() == 0 {
+            return None;
+        }
+        self.fields.day = Some(self.small()?);
+        let _ = self.expect(b",");
+        if self.blanks() == 0 {
+            return None;
+        }
+        if self.digits() == 4 {
+            self.fields.year = Some(self.take(4)?);
+            let _ = self.expect(b",:");
+            self.blanks();
+        }
+        self.clock()?;
+        if self.fields.year.is_none() {
+            self.trailing_year();
+        }
+        Some(())
+    }
+
+    fn trailing_year(&mut self) {
+        let start = self.at;
+        if self.blanks() > 0 && self.digits() == 4 {
+            let year = self.take(4);
+            let plausible = year.is_some_and(|year| (1970..=2200).contains(&year));
+            if plausible
+                && !matches!(self.peek(0), b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'.' | b'-')
+            {
+                self.fields.year = year;
+                return;
+            }
+        }
+        self.at = start;
+    }
+
+    /// `15:16:01`, `15.42.50`, with fraction, half of the day and zone as they come.
+    fn clock(&mut self) -> Option<()> {
+        self.fields.hour = self.small()?;
+        let separator = self.expect(b":.")?;
+        self.fields.minute = self.small()?;
+        self.expect(&[separator])?;
+        self.fields.second = self.small()?;
+        self.second_end = self.at;
+        self.fraction();
+        self.half();
+        self.zone();
+        Some(())
+    }
+
+    fn fraction(&mut self) {
+        let mark = self.peek(0);
+        if !matches!(mark, b'.' | b',' | b':') || !self.peek(1).is_ascii_digit() {
+            return;
+        }
+        let start = self.at + 1;
+        let whole_millis = mark == b':';
+        let read = fraction_at(&self.text[start..], 18, whole_millis);
+        if let Some((micros, length)) = read {
+            self.fields.micros = micros;
+            self.at = start + length;
+            self.fraction = (start, self.at);
+        }
+    }
+
+    fn half(&mut self) {
+        let blank = usize::from(self.peek(0) == b' ');
+        let pm = match self.peek(blank).to_ascii_lowercase() {
+            b'a' => false,
+            b'p' => true,
+            _ => return,
+        };
+        let ends = !self.peek(blank + 2).is_ascii_alphanumeric();
+        if self.peek(blank + 1).eq_ignore_ascii_case(&b'm') && ends && self.fields.hour <= 12 {
+            self.fields.pm = Some(pm);
+            self.at += blank + 2;
+        }
+    }
+
+    fn zone(&mut self) {
+        let blank = usize::from(self.peek(0) == b' ');
+        match self.peek(blank) {
+            b'+' | b'-' => {
+                let rest = &self.text[self.at + blank..];
+                let Some((offset, length)) = parse_offset(rest) else { return };
+                let complete = length >= 5 || blank == 0;
+                if complete && !rest.get(length).is_some_and(u8::is_ascii_alphanumeric) {
+                    self.fields.offset = Some(offset);
+                    self.at += blank + length;
+                }
+            }
+            b'A'..=b'Z' => {
+                let rest = &self.text[self.at + blank..];
+                let length =
+                    rest.iter().take(6).take_while(|byte| byte.is_ascii_uppercase()).count();
+                let ends = !rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
+                if ends && let Some(offset) = abbreviation_offset(&rest[..length]) {
+                    self.fields.offset = Some(offset);
+                    self.at += blank + length;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::time::LocalClock;
+    use model::EventTime;
+
+    fn check(text: &str, expected: Option<f64>) {
+        let reference = EventTime(1_795_176_000_000_000); // 2026-11-20T12:00:00Z
+        let mut clock = LocalClock::utc();
+        let time = read(text.as_bytes()).and_then(|p| p.fields.resolve(&mut clock, reference));
+        assert_eq!(time.map(EventTime::seconds), expected, "{text}");
+    }
+
+    #[test]
+    fn common_formats_are_recognised() {
+        for (text, seconds) in [
+            ("081109 203615 148 INFO", 1_226_262_975.0),
+            ("1117838570 2005.06.03", 1_117_838_570.0),
+            ("2005-06-03-15.42.50.675872 R02", 1_117_813_370.675_872),
+            ("20171223-22:15:29:606|", 1_514_067_329.606),
+            ("20171224-1:1:0:935|", 1_514_077_260.935),
+            ("03-17 16:13:38.811  1702", 1_773_764_018.811),
+            ("10.30 16:49:06] chrome", 1_793_378_946.0),
+            ("17/06/09 20:10:40 INFO", 1_497_039_040.0),
+            ("Sun Dec 04 04:47:44 2005] [notice]", 1_133_671_664.0),
+            ("Jun 14 15:16:01 combo", 1_781_450_161.0),
+            ("Dec 10 06:55:46 LabSZ", 1_765_349_746.0),
+            ("17/May/2015:10:05:03 +0000]", 1_431_857_103.0),
+            ("2018-03-24T17:15:21.608646Z\"", 1_521_911_721.608_646),
+            ("2015-07-29 17:41:44,747 - INFO", 1_438_191_704.747),
+            ("2016-09-28 04:30:30, Info", 1_475_037_030.0),
+            ("2015-10-18 18:01:47+02:00", 1_445_184_107.0),
+            ("1521911724.699488\tC", 1_521_911_724.699_488),
+            ("1446249499322,", 1_446_249_499.322),
+            ("1446249499322123 ", 1_446_249_499.322_123),
+            ("Mon, 05 Dec 2005 19:15:57 GMT", 1_133_810_157.0),
+            ("06/14/2015 3:16:01 PM x", 1_434_294_961.0),
+            ("14.06.2015 15:16:01", 1_434_294_961.0),
+            ("20150614T151601Z", 1_434_294_961.0),
+            ("14 June 2015 15:16:01 CEST", 1_434_287_761.0),
+            ("Jun 14, 2015 15:16:01.5", 1_434_294_961.5),
+        ] {
+            check(text, Some(seconds));
+        }
+    }
+
+    #[test]
+    fn numbers_and_words_that_are_no_times_are_left() {
+        for text in [
+            "10.10.34.11:3888",
+            "2015",
+            "2015-13-40 10:00:00",
+            "145623422x",
+            "May be",
+            "Monday morning",
+            "12/25",
+            "1117838570-1",
+            "99:99:99",
+            "2005.06.03 dn228",
+            "38865049064139660",
+        ] {
+            check(text, None);
+        }
+    }
+}
