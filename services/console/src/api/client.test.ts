@@ -1,0 +1,219 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApiError, KarstClient, searchText } from './client';
+import { ANSWERS, DIAGNOSTIC } from './recorded';
+
+interface Seen {
+  method: string;
+  path: string;
+  query: Record<string, string>;
+  form: Record<string, string>;
+  authorization: string | undefined;
+}
+
+let server: Server;
+let baseUrl: string;
+let seen: Seen[] = [];
+let override: { status: number; body: string } | null = null;
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
+
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://local');
+    seen.push({
+      method: request.method ?? '',
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      form: Object.fromEntries(new URLSearchParams(await bodyOf(request))),
+      authorization: request.headers.authorization,
+    });
+    const answer = override ?? ANSWERS[`${request.method} ${url.pathname}`];
+    response.writeHead(answer?.status ?? 404, { 'content-type': 'application/json' });
+    response.end(answer?.body ?? '{"messages":[{"type":"ERROR","text":"Not Found"}]}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(() => server.close());
+
+beforeEach(() => {
+  seen = [];
+  override = null;
+});
+
+const client = (onSessionExpired?: () => void) =>
+  new KarstClient({ baseUrl, sessionKey: 'K', onSessionExpired });
+
+async function failure(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await promise.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+describe('logging in', () => {
+  it('sends a form and returns the key', async () => {
+    expect(await new KarstClient({ baseUrl }).login('admin', 'p&ss=1')).toBe('KEY-1');
+    expect(seen[0]?.form).toEqual({ username: 'admin', password: 'p&ss=1', output_mode: 'json' });
+    expect(seen[0]?.authorization).toBeUndefined();
+  });
+
+  it('says why it failed, and expires no session', async () => {
+    override = { status: 401, body: '{"messages":[{"type":"WARN","text":"Login failed"}]}' };
+    const error = await failure(new KarstClient({ baseUrl }).login('admin', 'x'));
+    expect([error.kind, error.message]).toEqual(['unauthorized', 'Login failed']);
+  });
+});
+
+describe('a search job', () => {
+  it('is created with the search command and the range', async () => {
+    expect(await client().createJob({ search: 'error', earliest: '-1h', latest: '' })).toBe('S1');
+    expect(seen[0]?.form).toEqual({
+      search: 'search error',
+      earliest_time: '-1h',
+      output_mode: 'json',
+    });
+    expect(seen[0]?.authorization).toBe('Splunk K');
+  });
+
+  it('that does not parse keeps the lines of the diagnostic', async () => {
+    override = {
+      status: 400,
+      body: JSON.stringify({ messages: [{ type: 'FATAL', text: DIAGNOSTIC }] }),
+    };
+    const error = await failure(client().createJob({ search: '|', earliest: '', latest: '' }));
+    expect([error.kind, error.message]).toEqual(['rejected', DIAGNOSTIC]);
+  });
+
+  it('reports its progress', async () => {
+    expect(await client().job('S1')).toMatchObject({
+      dispatchState: 'RUNNING',
+      isDone: false,
+      doneProgress: 0.5,
+      eventCount: 1200,
+      scanCount: 40000,
+      reportSearch: null,
+      messages: [{ type: 'WARN', text: 'limit reached' }],
+    });
+  });
+
+  it('is controlled by a posted action', async () => {
+    await client().control('S1', 'finalize');
+    expect(seen[0]).toMatchObject({ method: 'POST', form: { action: 'finalize' } });
+  });
+
+  it('with an odd id stays one path segment', async () => {
+    await failure(client().job('a/b?c'));
+    expect(seen[0]?.path).toBe('/services/search/v2/jobs/a%2Fb%3Fc');
+  });
+});
+
+describe('what a job holds', () => {
+  it('events come with their highlighted words and multivalue fields', async () => {
+    const page = await client().events('S1', { offset: 50, count: 50 });
+    expect(page.highlighted).toEqual(['error']);
+    expect(page.events[0]).toMatchObject({ host: 'web-01', tag: ['a', 'b'] });
+    expect(seen[0]?.query).toMatchObject({ offset: '50', count: '50', highlight: '1' });
+  });
+
+  it('rows keep multivalues and nulls apart from empty text', async () => {
+    const rows = await client().rows('S1', 'results', { offset: 0, count: 100 });
+    expect(rows.fields).toEqual(['host', 'count', 'users']);
+    expect(rows.rows).toEqual([
+      ['web-01', '12', ['a', 'b']],
+      ['', '3', null],
+    ]);
+  });
+
+  it('the timeline is in order of time', async () => {
+    const timeline = await client().timeline('S1');
+    expect(timeline.buckets.map((bucket) => bucket.start)).toEqual([1000, 1060]);
+    expect(timeline.eventCount).toBe(7);
+  });
+
+  it('the summary lists fields with their top values', async () => {
+    expect(await client().summary('S1')).toEqual([
+      expect.objectContaining({
+        name: 'host',
+        count: 7,
+        distinctCount: 2,
+        isExact: false,
+        modes: [{ value: 'web-01', count: 5 }],
+      }),
+    ]);
+  });
+
+  it('an answer without a body is nothing yet', async () => {
+    override = { status: 204, body: '' };
+    expect((await client().rows('S1', 'results', { offset: 0, count: 1 })).rows).toEqual([]);
+  });
+});
+
+describe('failures', () => {
+  it('an expired session is reported', async () => {
+    override = { status: 401, body: '{"messages":[{"type":"WARN","text":"not authenticated"}]}' };
+    let expired = 0;
+    const error = await failure(
+      client(() => {
+        expired += 1;
+      }).job('S1'),
+    );
+    expect([error.kind, expired]).toEqual(['unauthorized', 1]);
+  });
+
+  it('an unknown job is not found', async () =>
+    expect((await failure(client().job('gone'))).kind).toBe('notFound'));
+
+  it('a page of a proxy is a server error with its status', async () => {
+    override = { status: 503, body: '<html>' };
+    const error = await failure(client().job('S1'));
+    expect([error.kind, error.message]).toEqual([
+      'server',
+      'the server answered 503 Service Unavailable',
+    ]);
+  });
+
+  it('a server that is away is unreachable', async () => {
+    const away = new KarstClient({ baseUrl: 'http://127.0.0.1:1', sessionKey: 'K' });
+    expect((await failure(away.job('S1'))).kind).toBe('unreachable');
+  });
+
+  it('an aborted request is no failure of the server', async () => {
+    const aborted = AbortSignal.abort();
+    await expect(client().job('S1', aborted)).rejects.toMatchObject({ name: 'AbortError' });
+  });
+});
+
+describe('completion', () => {
+  it('that the server lacks is asked for once', async () => {
+    const only = client();
+    expect(await only.complete('a', 1)).toEqual([]);
+    expect(await only.complete('ab', 2)).toEqual([]);
+    expect(seen).toHaveLength(1);
+  });
+
+  it('replaces a span of the text', async () => {
+    const body = '{"suggestions":[{"label":"stats","detail":"command","from":2,"to":4}]}';
+    override = { status: 200, body };
+    expect(await client().complete('| st', 4)).toEqual([
+      { label: 'stats', detail: 'command', insert: 'stats', from: 2, to: 4 },
+    ]);
+  });
+});
+
+it('the search command is put before terms only', () => {
+  expect(searchText('error')).toBe('search error');
+  expect(searchText('')).toBe('search *');
+  expect(searchText(' | makeresults')).toBe('| makeresults');
+  expect(searchText('SEARCH x')).toBe('SEARCH x');
+  expect(searchText('searching')).toBe('search searching');
+});

@@ -1,0 +1,248 @@
+/**
+ * The one door to the server. Adds the session key, turns every failure into an `ApiError` that
+ * says what the page should do, and reports an expired session once, at the place it happens.
+ */
+
+import {
+  asObject,
+  decodeEvents,
+  decodeJob,
+  decodeMessages,
+  decodeRows,
+  decodeServerInfo,
+  decodeSuggestions,
+  decodeSummary,
+  decodeTimeline,
+} from './decode';
+import type {
+  EventsPage,
+  FieldSummary,
+  JobAction,
+  JobStatus,
+  ResultRows,
+  ServerInfo,
+  ServerMessage,
+  Suggestion,
+  Timeline,
+} from './types';
+
+export type ApiErrorKind = 'unreachable' | 'unauthorized' | 'notFound' | 'rejected' | 'server';
+
+export class ApiError extends Error {
+  readonly kind: ApiErrorKind;
+  readonly status: number;
+  readonly messages: ServerMessage[];
+
+  constructor(kind: ApiErrorKind, status: number, messages: ServerMessage[]) {
+    super(messages.map((message) => message.text).join('\n') || `the server answered ${status}`);
+    this.name = 'ApiError';
+    this.kind = kind;
+    this.status = status;
+    this.messages = messages;
+  }
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+export interface ClientOptions {
+  /** Empty for the page's own origin. */
+  baseUrl?: string;
+  sessionKey?: string;
+  onSessionExpired?: () => void;
+}
+
+interface Call {
+  method?: 'GET' | 'POST';
+  query?: Record<string, string | number>;
+  form?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export interface JobRequest {
+  search: string;
+  earliest: string;
+  latest: string;
+}
+
+export interface Page {
+  offset: number;
+  count: number;
+}
+
+const JOBS = '/services/search/v2/jobs';
+const JSON_MODE = { output_mode: 'json' };
+
+export class KarstClient {
+  readonly #baseUrl: string;
+  readonly #sessionKey: string | undefined;
+  readonly #onSessionExpired: (() => void) | undefined;
+  #completionAvailable = true;
+
+  constructor(options: ClientOptions = {}) {
+    this.#baseUrl = options.baseUrl ?? '';
+    this.#sessionKey = options.sessionKey;
+    this.#onSessionExpired = options.onSessionExpired;
+  }
+
+  async login(username: string, password: string): Promise<string> {
+    const body = await this.#json('/services/auth/login', {
+      method: 'POST',
+      form: { username, password, ...JSON_MODE },
+    });
+    const key = asObject(body).sessionKey;
+    if (typeof key !== 'string' || key === '') {
+      throw new ApiError('server', 200, [
+        { type: 'ERROR', text: 'the server sent no session key; is this a Karst server?' },
+      ]);
+    }
+    return key;
+  }
+
+  async serverInfo(signal?: AbortSignal): Promise<ServerInfo> {
+    return decodeServerInfo(
+      await this.#json('/services/server/info', { query: JSON_MODE, signal }),
+    );
+  }
+
+  async createJob(request: JobRequest, signal?: AbortSignal): Promise<string> {
+    const form: Record<string, string> = { search: searchText(request.search), ...JSON_MODE };
+    if (request.earliest !== '') form.earliest_time = request.earliest;
+    if (request.latest !== '') form.latest_time = request.latest;
+    const body = await this.#json(JOBS, { method: 'POST', form, signal });
+    return String(asObject(body).sid ?? '');
+  }
+
+  async job(sid: string, signal?: AbortSignal): Promise<JobStatus> {
+    return decodeJob(await this.#json(jobPath(sid), { query: JSON_MODE, signal }));
+  }
+
+  async control(sid: string, action: JobAction): Promise<void> {
+    await this.#json(jobPath(sid, 'control'), { method: 'POST', form: { action, ...JSON_MODE } });
+  }
+
+  async events(sid: string, page: Page, signal?: AbortSignal): Promise<EventsPage> {
+    const query = { ...JSON_MODE, ...page, highlight: 1 };
+    return decodeEvents(await this.#json(jobPath(sid, 'events'), { query, signal }));
+  }
+
+  async rows(
+    sid: string,
+    which: 'results' | 'results_preview',
+    page: Page,
+    signal?: AbortSignal,
+  ): Promise<ResultRows> {
+    const query = { output_mode: 'json_rows', ...page };
+    return decodeRows(await this.#json(jobPath(sid, which), { query, signal }));
+  }
+
+  async timeline(sid: string, signal?: AbortSignal): Promise<Timeline> {
+    return decodeTimeline(await this.#json(jobPath(sid, 'timeline'), { query: JSON_MODE, signal }));
+  }
+
+  async summary(sid: string, signal?: AbortSignal): Promise<FieldSummary[]> {
+    const query = { ...JSON_MODE, top_count: 10 };
+    return decodeSummary(await this.#json(jobPath(sid, 'summary'), { query, signal }));
+  }
+
+  /** All results of a job as the server writes them, for saving to a file. */
+  async download(sid: string, mode: 'csv' | 'json'): Promise<Blob> {
+    const path = jobPath(sid, 'results');
+    const response = await this.#send(path, { query: { output_mode: mode, count: 0 } });
+    return response.blob();
+  }
+
+  /** Completions at the cursor; none, for good, from a server that does not complete. */
+  async complete(text: string, cursor: number, signal?: AbortSignal): Promise<Suggestion[]> {
+    if (!this.#completionAvailable) return [];
+    try {
+      const query = { text, cursor };
+      return decodeSuggestions(await this.#json('/api/v1/complete', { query, signal }));
+    } catch (error) {
+      if (error instanceof ApiError && error.kind === 'notFound') this.#completionAvailable = false;
+      return [];
+    }
+  }
+
+  async #json(path: string, call: Call): Promise<unknown> {
+    const response = await this.#send(path, call);
+    const text = await response.text();
+    if (text === '') return {};
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw new ApiError('server', response.status, [
+        { type: 'ERROR', text: `the server's answer to ${path} is not JSON` },
+      ]);
+    }
+  }
+
+  async #send(path: string, call: Call): Promise<Response> {
+    const response = await this.#fetch(path, call);
+    if (response.ok) return response;
+    const messages = await errorMessages(response);
+    if (response.status === 401 && this.#sessionKey !== undefined) this.#onSessionExpired?.();
+    throw new ApiError(errorKind(response.status), response.status, messages);
+  }
+
+  async #fetch(path: string, call: Call): Promise<Response> {
+    const headers: Record<string, string> = { Accept: 'application/json' };
+    if (this.#sessionKey !== undefined) headers.Authorization = `Splunk ${this.#sessionKey}`;
+    try {
+      return await fetch(this.#baseUrl + path + queryString(call.query), {
+        method: call.method ?? 'GET',
+        headers,
+        body: call.form ? new URLSearchParams(call.form) : null,
+        signal: call.signal ?? null,
+        cache: 'no-store',
+        credentials: 'omit',
+      });
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw new ApiError('unreachable', 0, [
+        { type: 'ERROR', text: 'the server cannot be reached' },
+      ]);
+    }
+  }
+}
+
+/**
+ * The search as the jobs endpoint wants it: plain terms get the leading `search` command, text that
+ * begins with a pipe or says `search` itself stays as typed.
+ */
+export function searchText(query: string): string {
+  const text = query.trim();
+  return text.startsWith('|') || /^search\s/i.test(text) ? text : `search ${text || '*'}`;
+}
+
+function jobPath(sid: string, part?: string): string {
+  const job = `${JOBS}/${encodeURIComponent(sid)}`;
+  return part ? `${job}/${part}` : job;
+}
+
+function queryString(query: Call['query']): string {
+  if (!query) return '';
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) parameters.set(name, String(value));
+  return `?${parameters.toString()}`;
+}
+
+function errorKind(status: number): ApiErrorKind {
+  if (status === 401) return 'unauthorized';
+  if (status === 404) return 'notFound';
+  if (status >= 500) return status === 502 || status === 504 ? 'unreachable' : 'server';
+  return 'rejected';
+}
+
+async function errorMessages(response: Response): Promise<ServerMessage[]> {
+  const text = await response.text().catch(() => '');
+  try {
+    const messages = decodeMessages(asObject(JSON.parse(text)).messages);
+    if (messages.length > 0) return messages;
+  } catch {
+    // Not JSON: a proxy's page, or nothing.
+  }
+  const fallback = `the server answered ${response.status} ${response.statusText}`.trim();
+  return [{ type: 'ERROR', text: fallback }];
+}

@@ -1,0 +1,163 @@
+/**
+ * From JSON of unknown shape to the page's types. Lenient: numbers may come as text, lists may be
+ * missing, so that a newer or older server still shows what it can.
+ */
+
+import type {
+  EventRow,
+  EventsPage,
+  FieldSummary,
+  FieldValue,
+  JobStatus,
+  ResultRows,
+  ServerInfo,
+  ServerMessage,
+  Suggestion,
+  Timeline,
+} from './types';
+
+type Json = Record<string, unknown>;
+
+export function asObject(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Json)
+    : {};
+}
+
+const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const asText = (value: unknown): string =>
+  typeof value === 'string' ? value : value === null || value === undefined ? '' : String(value);
+const asBoolean = (value: unknown): boolean => value === true || value === 1 || value === '1';
+
+function asNumber(value: unknown): number {
+  const number = typeof value === 'number' ? value : Number(asText(value) || 'NaN');
+  return Number.isFinite(number) ? number : 0;
+}
+
+function optionalNumber(value: unknown): number | undefined {
+  return value === undefined || value === null || value === '' ? undefined : asNumber(value);
+}
+
+function asFieldValue(value: unknown): FieldValue {
+  if (Array.isArray(value)) return value.map(asText);
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : asText(value);
+}
+
+export function decodeMessages(value: unknown): ServerMessage[] {
+  return asList(value).map((item) => {
+    const message = asObject(item);
+    return { type: asText(message.type).toUpperCase(), text: asText(message.text) };
+  });
+}
+
+export function decodeServerInfo(body: unknown): ServerInfo {
+  const root = asObject(body);
+  const content = asObject(asObject(asList(root.entry)[0]).content);
+  return {
+    version: asText(content.version) || asText(asObject(root.generator).version),
+    serverName: asText(content.serverName),
+  };
+}
+
+export function decodeJob(body: unknown): JobStatus {
+  const root = asObject(body);
+  const content = asObject(asObject(asList(root.entry)[0] ?? root).content);
+  const dispatchState = asText(content.dispatchState) || 'QUEUED';
+  return {
+    dispatchState,
+    isDone: asBoolean(content.isDone),
+    isFailed: asBoolean(content.isFailed) || dispatchState === 'FAILED',
+    isFinalized: asBoolean(content.isFinalized),
+    isPaused: asBoolean(content.isPaused) || dispatchState.startsWith('PAUSE'),
+    doneProgress: Math.min(1, Math.max(0, asNumber(content.doneProgress))),
+    eventCount: asNumber(content.eventCount),
+    scanCount: asNumber(content.scanCount),
+    resultCount: asNumber(content.resultCount),
+    runDuration: asNumber(content.runDuration),
+    earliestTime: asText(content.earliestTime),
+    latestTime: asText(content.latestTime),
+    reportSearch: asText(content.reportSearch) || null,
+    eventIsTruncated: asBoolean(content.eventIsTruncated),
+    messages: decodeMessages(content.messages),
+  };
+}
+
+export function decodeEvents(body: unknown): EventsPage {
+  const root = asObject(body);
+  return {
+    events: asList(root.results).map((item) => {
+      const event: EventRow = {};
+      for (const [name, value] of Object.entries(asObject(item))) {
+        if (value !== null) event[name] = asFieldValue(value);
+      }
+      return event;
+    }),
+    highlighted: asList(root.highlighted).map(asText),
+  };
+}
+
+export function decodeRows(body: unknown): ResultRows {
+  const root = asObject(body);
+  return {
+    fields: asList(root.fields).map((field) =>
+      typeof field === 'string' ? field : asText(asObject(field).name),
+    ),
+    rows: asList(root.rows).map((row) =>
+      asList(row).map((cell) => (cell === null || cell === undefined ? null : asFieldValue(cell))),
+    ),
+    preview: asBoolean(root.preview),
+    messages: decodeMessages(root.messages),
+  };
+}
+
+export function decodeTimeline(body: unknown): Timeline {
+  const root = asObject(body);
+  return {
+    eventCount: asNumber(root.event_count),
+    buckets: asList(root.buckets)
+      .map((item) => {
+        const bucket = asObject(item);
+        return {
+          start: asNumber(bucket.earliest_time),
+          duration: asNumber(bucket.duration),
+          count: asNumber(bucket.total_count),
+        };
+      })
+      .filter((bucket) => bucket.duration > 0)
+      .sort((a, b) => a.start - b.start),
+  };
+}
+
+export function decodeSummary(body: unknown): FieldSummary[] {
+  const fields = Object.entries(asObject(asObject(body).fields));
+  return fields.map(([name, value]) => {
+    const field = asObject(value);
+    return {
+      name,
+      count: asNumber(field.count),
+      distinctCount: asNumber(field.distinct_count),
+      isExact: field.is_exact === undefined ? true : asBoolean(field.is_exact),
+      numericCount: asNumber(field.numeric_count),
+      modes: asList(field.modes).map((item) => {
+        const mode = asObject(item);
+        return { value: asText(mode.value), count: asNumber(mode.count) };
+      }),
+      min: optionalNumber(field.min),
+      max: optionalNumber(field.max),
+      mean: optionalNumber(field.mean),
+    };
+  });
+}
+
+export function decodeSuggestions(body: unknown): Suggestion[] {
+  return asList(asObject(body).suggestions).map((item) => {
+    const suggestion = asObject(item);
+    return {
+      label: asText(suggestion.label),
+      detail: asText(suggestion.detail),
+      insert: asText(suggestion.insert) || asText(suggestion.label),
+      from: asNumber(suggestion.from),
+      to: asNumber(suggestion.to),
+    };
+  });
+}

@@ -1,0 +1,80 @@
+/** The shapes the server answers with, as far as the page reads them. */
+
+export interface ServerMessage {
+  type: string;
+  text: string;
+}
+
+export interface ServerInfo {
+  version: string;
+  serverName: string;
+}
+
+export type DispatchState = string;
+
+export interface JobStatus {
+  dispatchState: DispatchState;
+  isDone: boolean;
+  isFailed: boolean;
+  isFinalized: boolean;
+  isPaused: boolean;
+  doneProgress: number;
+  eventCount: number;
+  scanCount: number;
+  resultCount: number;
+  runDuration: number;
+  earliestTime: string;
+  latestTime: string;
+  /** The transforming part of the search; null when its results are events. */
+  reportSearch: string | null;
+  eventIsTruncated: boolean;
+  messages: ServerMessage[];
+}
+
+export type FieldValue = string | string[];
+export type EventRow = Record<string, FieldValue>;
+
+export interface EventsPage {
+  events: EventRow[];
+  highlighted: string[];
+}
+
+export interface ResultRows {
+  fields: string[];
+  rows: (FieldValue | null)[][];
+  preview: boolean;
+  messages: ServerMessage[];
+}
+
+export interface TimelineBucket {
+  start: number;
+  duration: number;
+  count: number;
+}
+
+export interface Timeline {
+  eventCount: number;
+  buckets: TimelineBucket[];
+}
+
+export interface FieldSummary {
+  name: string;
+  count: number;
+  distinctCount: number;
+  isExact: boolean;
+  numericCount: number;
+  modes: { value: string; count: number }[];
+  min?: number;
+  max?: number;
+  mean?: number;
+}
+
+export type JobAction = 'cancel' | 'finalize' | 'pause' | 'unpause';
+
+export interface Suggestion {
+  label: string;
+  detail: string;
+  insert: string;
+  from: number;
+  to: number;
+}

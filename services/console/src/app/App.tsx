@@ -1,0 +1,59 @@
+/** The whole page: the login form without a session, else the header and the search. */
+
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import { KarstClient } from '../api/client';
+import type { ServerInfo } from '../api/types';
+import { SearchPage } from '../search/SearchPage';
+import { Header } from './Header';
+import { LoginPage } from './LoginPage';
+import { readSession, type Session, writeSession } from './session';
+
+export function App() {
+  const [session, setSession] = useState<Session | null>(readSession);
+  const [notice, setNotice] = useState<string | null>(null);
+
+  const change = useCallback((next: Session | null, reason: string | null) => {
+    writeSession(next);
+    setSession(next);
+    setNotice(reason);
+  }, []);
+
+  const client = useMemo(
+    () =>
+      new KarstClient({
+        sessionKey: session?.sessionKey,
+        onSessionExpired: () => change(null, 'Your session has expired. Sign in to go on.'),
+      }),
+    [session, change],
+  );
+
+  if (!session) {
+    return <LoginPage client={client} notice={notice} onLogin={(next) => change(next, null)} />;
+  }
+  return (
+    <SignedIn client={client} username={session.username} onSignOut={() => change(null, null)} />
+  );
+}
+
+interface SignedInProps {
+  client: KarstClient;
+  username: string;
+  onSignOut: () => void;
+}
+
+function SignedIn({ client, username, onSignOut }: SignedInProps) {
+  const [server, setServer] = useState<ServerInfo | null>(null);
+
+  useEffect(() => {
+    const controller = new AbortController();
+    client.serverInfo(controller.signal).then(setServer, () => setServer(null));
+    return () => controller.abort();
+  }, [client]);
+
+  return (
+    <>
+      <Header server={server} username={username} onSignOut={onSignOut} />
+      <SearchPage client={client} />
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+import { Button, PasswordInput, TextInput } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { ApiError, type KarstClient } from '../api/client';
+import styles from './LoginPage.module.css';
+import { Logo } from './Logo';
+import { Notice } from './Notice';
+import type { Session } from './session';
+
+interface LoginPageProps {
+  client: KarstClient;
+  notice: string | null;
+  onLogin: (session: Session) => void;
+}
+
+export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
+  const [username, setUsername] = useState('');
+  const [password, setPassword] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(null);
+    try {
+      onLogin({ username, sessionKey: await client.login(username, password) });
+    } catch (error) {
+      setFailure(explain(error));
+      setBusy(false);
+    }
+  };
+
+  return (
+    <main className={styles.page}>
+      <form className={styles.card} onSubmit={submit} aria-label="Sign in">
+        <h1 className={styles.title}>
+          <Logo size={26} />
+          Karst
+        </h1>
+        {notice && !failure && <Notice kind="info">{notice}</Notice>}
+        {failure && <Notice kind="error">{failure}</Notice>}
+        <TextInput
+          label="User"
+          name="username"
+          autoComplete="username"
+          autoFocus
+          required
+          withAsterisk={false}
+          value={username}
+          onChange={(event) => setUsername(event.currentTarget.value)}
+        />
+        <PasswordInput
+          label="Password"
+          name="password"
+          autoComplete="current-password"
+          required
+          withAsterisk={false}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <Button type="submit" loading={busy} fullWidth mt={4}>
+          Sign in
+        </Button>
+      </form>
+    </main>
+  );
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof ApiError)) return 'Something went wrong in this page; reload it.';
+  if (error.kind === 'unreachable') return 'The server cannot be reached. Is it running?';
+  return error.message;
+}

@@ -1,0 +1,39 @@
+/** What a person has chosen for the page, kept in the browser. */
+
+import { useLocalStorage } from '@mantine/hooks';
+import { browserZone, isKnownZone } from '../time/zone';
+
+/** The zone in which times are shown and typed. */
+export function useZone(): [string, (zone: string) => void] {
+  const [stored, setZone] = useLocalStorage({
+    key: 'karst.zone',
+    defaultValue: browserZone(),
+    getInitialValueInEffect: false,
+  });
+  return [isKnownZone(stored) ? stored : browserZone(), setZone];
+}
+
+const DEFAULT_FIELDS = ['host', 'source', 'sourcetype'];
+
+/** Fields shown under every event and first in the field list. */
+export function useSelectedFields(): [string[], (toggled: string) => void] {
+  const [fields, setFields] = useLocalStorage({
+    key: 'karst.fields',
+    defaultValue: DEFAULT_FIELDS,
+    getInitialValueInEffect: false,
+  });
+  const toggle = (field: string) =>
+    setFields((known) =>
+      known.includes(field) ? known.filter((name) => name !== field) : [...known, field],
+    );
+  return [fields, toggle];
+}
+
+export function useWrapLines(): [boolean, (wrap: boolean) => void] {
+  const [wrap, setWrap] = useLocalStorage({
+    key: 'karst.wrap',
+    defaultValue: true,
+    getInitialValueInEffect: false,
+  });
+  return [wrap, setWrap];
+}

@@ -1,0 +1,105 @@
+/** One event: its time, its text with the searched words marked, and on demand all its fields. */
+
+import { IconChevronRight } from '@tabler/icons-react';
+import { memo, useState } from 'react';
+import type { EventRow } from '../api/types';
+import { grouped } from '../app/format';
+import { formatEventTime } from '../time/zone';
+import { EventFields, ValueMenu } from './EventFields';
+import styles from './EventItem.module.css';
+import type { FieldActions } from './EventsView';
+import type { Highlighter } from './highlight';
+import { JsonTree, parseJsonEvent } from './JsonTree';
+import { valuesOf } from './values';
+
+interface EventItemProps {
+  event: EventRow;
+  selected: string[];
+  zone: string;
+  highlight: Highlighter;
+  actions: FieldActions;
+}
+
+/** Longer raw text is shown in part until asked for; the page says so. */
+const SHOWN_CHARACTERS = 4000;
+
+export const EventItem = memo(function EventItem(props: EventItemProps) {
+  const { event, selected, zone, highlight, actions } = props;
+  const [isOpen, setOpen] = useState(false);
+  const [asTree, setAsTree] = useState(false);
+  const raw = valuesOf(event, '_raw')[0] ?? '';
+  const time = valuesOf(event, '_time')[0] ?? '';
+  const shownTime = formatEventTime(time, zone);
+  const isJson = /^\s*[{[]/.test(raw);
+  const json = asTree ? parseJsonEvent(raw) : undefined;
+  return (
+    <article className={styles.event} data-testid="event">
+      <button
+        type="button"
+        className={styles.toggle}
+        aria-expanded={isOpen}
+        aria-label={`Fields of the event at ${shownTime}`}
+        title="Show all fields"
+        onClick={() => setOpen((open) => !open)}
+      >
+        <IconChevronRight size={13} aria-hidden="true" />
+        <time dateTime={time}>{shownTime}</time>
+      </button>
+      <div className={styles.body}>
+        {json === undefined ? (
+          <RawText raw={raw} highlight={highlight} />
+        ) : (
+          <JsonTree value={json} highlight={highlight} />
+        )}
+        <div className={styles.selected}>
+          {selected.map((field) =>
+            valuesOf(event, field).map((value) => (
+              <ValueMenu
+                key={`${field}\u0000${value}`}
+                field={field}
+                value={value}
+                actions={actions}
+              >
+                <span>{field}=</span>
+                {value}
+              </ValueMenu>
+            )),
+          )}
+          {isJson && (
+            <button
+              type="button"
+              className={styles.tree}
+              onClick={() => setAsTree((tree) => !tree)}
+              data-testid="json-toggle"
+            >
+              {asTree ? 'Show as text' : 'Show as tree'}
+            </button>
+          )}
+        </div>
+        {isOpen && <EventFields event={event} actions={actions} />}
+      </div>
+    </article>
+  );
+});
+
+function RawText({ raw, highlight }: { raw: string; highlight: Highlighter }) {
+  const [isWhole, setWhole] = useState(false);
+  const text = isWhole ? raw : raw.slice(0, SHOWN_CHARACTERS);
+  return (
+    <div className={styles.raw}>
+      {highlight(text).map((piece, index) =>
+        piece.marked ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: pieces are positions in a text
+          <mark key={index}>{piece.text}</mark>
+        ) : (
+          piece.text
+        ),
+      )}
+      {text.length < raw.length && (
+        <button type="button" className={styles.more} onClick={() => setWhole(true)}>
+          … show all {grouped(raw.length)} characters
+        </button>
+      )}
+    </div>
+  );
+}

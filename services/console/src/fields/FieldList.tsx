@@ -1,0 +1,70 @@
+import { TextInput } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
+import { useState } from 'react';
+import type { FieldSummary } from '../api/types';
+import type { FieldActions } from '../events/EventsView';
+import type { Loaded } from '../search/useLoaded';
+import { FieldButton } from './FieldButton';
+import styles from './FieldList.module.css';
+import { groupFields } from './fieldGroups';
+
+interface FieldListProps {
+  summary: Loaded<FieldSummary[]>;
+  eventCount: number;
+  selected: string[];
+  onToggle: (field: string) => void;
+  actions: FieldActions;
+}
+
+/** The fields of the events found, with how many values each has. */
+export function FieldList({ summary, eventCount, selected, onToggle, actions }: FieldListProps) {
+  const [filter, setFilter] = useState('');
+  const [showOthers, setShowOthers] = useState(false);
+  const groups = groupFields(summary.value ?? [], selected, filter);
+  const common = { eventCount, selected, onToggle, actions };
+  const isFiltered = filter.trim() !== '';
+  return (
+    <aside className={styles.list} aria-label="Fields" data-testid="fields">
+      <TextInput
+        size="xs"
+        placeholder="Filter fields"
+        aria-label="Filter fields"
+        leftSection={<IconSearch size={13} />}
+        value={filter}
+        onChange={(event) => setFilter(event.currentTarget.value)}
+      />
+      {summary.error && <p className={styles.problem}>{summary.error.message}</p>}
+      <Group title="Selected" fields={groups.selected} {...common} />
+      <Group title="Interesting" fields={groups.interesting} {...common} />
+      {groups.others.length > 0 &&
+        (showOthers || isFiltered ? (
+          <Group title="In few events" fields={groups.others} {...common} />
+        ) : (
+          <button type="button" className={styles.more} onClick={() => setShowOthers(true)}>
+            {groups.others.length} more
+          </button>
+        ))}
+    </aside>
+  );
+}
+
+interface GroupProps extends Omit<FieldListProps, 'summary'> {
+  title: string;
+  fields: FieldSummary[];
+}
+
+function Group({ title, fields, selected, ...common }: GroupProps) {
+  if (fields.length === 0) return null;
+  return (
+    <section>
+      <h2 className={styles.title}>{title}</h2>
+      <ul className={styles.fields}>
+        {fields.map((field) => (
+          <li key={field.name}>
+            <FieldButton field={field} isSelected={selected.includes(field.name)} {...common} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

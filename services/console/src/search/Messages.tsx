@@ -1,0 +1,51 @@
+/** Everything the server has to say about the search: failures, warnings, limits that were hit. */
+
+import { Button } from '@mantine/core';
+import type { ServerMessage } from '../api/types';
+import { Notice, type NoticeKind } from '../app/Notice';
+import type { SearchState } from './useSearchJob';
+
+interface MessagesProps {
+  state: SearchState;
+  onRetry: () => void;
+}
+
+const KINDS: Record<string, NoticeKind> = {
+  FATAL: 'error',
+  ERROR: 'error',
+  WARN: 'warning',
+  WARNING: 'warning',
+  INFO: 'info',
+};
+
+export function Messages({ state, onRetry }: MessagesProps) {
+  const { error, job, phase } = state;
+  const messages = [...(job?.messages ?? []), ...(error?.messages ?? [])].filter(isForPeople);
+  if (job?.eventIsTruncated && !messages.some((message) => KINDS[message.type] === 'warning')) {
+    messages.push({
+      type: 'WARN',
+      text: 'Not every matching event is kept for this search; counts are of all of them.',
+    });
+  }
+  if (phase === 'failed' && messages.length === 0) {
+    messages.push({ type: 'ERROR', text: 'The search failed; the server gave no reason.' });
+  }
+  const retry = phase === 'failed' && error !== null && error.kind !== 'rejected' && (
+    <Button size="compact-xs" variant="light" color="red" onClick={onRetry}>
+      Try again
+    </Button>
+  );
+  return messages.map((message, index) => (
+    <Notice
+      // biome-ignore lint/suspicious/noArrayIndexKey: messages have no identity of their own
+      key={`${index}:${message.text}`}
+      kind={KINDS[message.type] ?? 'info'}
+      code={message.text.includes('\n')}
+      action={index === messages.length - 1 && retry}
+    >
+      {message.text}
+    </Notice>
+  ));
+}
+
+const isForPeople = (message: ServerMessage) => message.type !== 'DEBUG' && message.text !== '';

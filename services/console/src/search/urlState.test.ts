@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { ALL_TIME, absoluteRange, DEFAULT_RANGE } from '../time/timeRange';
+import { readUrl, sameRequest, writeUrl } from './urlState';
+
+it.each([
+  'index=main error',
+  'a="x & y" | eval z="50%+1#"',
+  'line one\n| stats count by host',
+  'emoji 🪨 "quoted \\" text"',
+])('%j survives the address bar', (query) => {
+  const request = { query, range: absoluteRange(1763672400.5, 1763672401) };
+  expect(readUrl(writeUrl(request))).toEqual(request);
+});
+
+it('keeps the range that has no end', () =>
+  expect(readUrl(writeUrl({ query: '*', range: ALL_TIME }))?.range).toEqual(ALL_TIME));
+
+it('an address without a search asks for none', () => expect(readUrl('?earliest=-1h')).toBeNull());
+
+it('a search without times gets the default range', () =>
+  expect(readUrl('?q=error')?.range).toEqual(DEFAULT_RANGE));
+
+it('bounds that are no time modifiers are ignored', () =>
+  expect(readUrl('?q=error&earliest=soon&latest=%3Cb%3E')?.range).toEqual(DEFAULT_RANGE));
+
+it('requests are the same when their addresses are', () => {
+  const request = { query: 'a', range: DEFAULT_RANGE };
+  expect(sameRequest(request, { ...request })).toBe(true);
+  expect(sameRequest(request, null)).toBe(false);
+});

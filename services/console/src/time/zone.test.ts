@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import {
+  epochToWall,
+  formatEventTime,
+  inputToWall,
+  isKnownZone,
+  parseTime,
+  wallToEpoch,
+  wallToInput,
+} from './zone';
+
+it.each(['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])(
+  'wall time in %s leads back to the same instant',
+  (zone) => {
+    for (let epoch = 1_740_000_000; epoch < 1_772_000_000; epoch += 1_234_567) {
+      expect(wallToEpoch(epochToWall(epoch, zone), zone)).toBe(epoch);
+    }
+  },
+);
+
+it('a wall time in the repeated hour means the first of the two', () => {
+  const wall = { year: 2025, month: 10, day: 26, hour: 2, minute: 30, second: 0 };
+  expect(wallToEpoch(wall, 'Europe/Berlin')).toBe(Date.UTC(2025, 9, 26, 0, 30) / 1000);
+});
+
+it('input text survives the round trip with its seconds', () =>
+  expect(wallToInput(inputToWall('2026-11-20T21:00:07') ?? epochToWall(0, 'UTC'))).toBe(
+    '2026-11-20T21:00:07',
+  ));
+
+it.each(['', 'soon', '2026-13-01T00:00', '2026-01-01T24:00'])('refuses %j as input', (text) =>
+  expect(inputToWall(text)).toBeNull(),
+);
+
+it('shows event times in the zone and keeps their fraction', () => {
+  expect(formatEventTime('2026-11-20T21:00:00.123+00:00', 'UTC')).toBe('2026-11-20 21:00:00.123');
+  expect(formatEventTime('2026-11-20T21:00:00.000123+00:00', 'Asia/Tokyo')).toBe(
+    '2026-11-21 06:00:00.000123',
+  );
+});
+
+it('leaves text that is no time as it is', () =>
+  expect(formatEventTime('a while ago', 'UTC')).toBe('a while ago'));
+
+it('reads epochs and ISO 8601', () => {
+  expect(parseTime('1763672400.5')).toBe(1763672400.5);
+  expect(parseTime('2025-11-20T21:00:00.500+00:00')).toBe(1763672400.5);
+  expect(parseTime('main')).toBeNull();
+});
+
+it('knows zones from nonsense', () =>
+  expect([isKnownZone('UTC'), isKnownZone('Europe/Berlin'), isKnownZone('Mars/Olympus')]).toEqual([
+    true,
+    true,
+    false,
+  ]));

@@ -1,0 +1,118 @@
+/**
+ * Wall-clock times in a named zone, with nothing but `Intl`.
+ * Guarantees `wallToEpoch(epochToWall(t, zone), zone) === t` for whole seconds outside the
+ * repeated hour of a clock change, where the first of the two instants is taken.
+ */
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+function formatter(zone: string): Intl.DateTimeFormat {
+  let found = formatters.get(zone);
+  if (!found) {
+    found = new Intl.DateTimeFormat('en-GB', {
+      timeZone: zone,
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+    });
+    formatters.set(zone, found);
+  }
+  return found;
+}
+
+export interface WallTime {
+  year: number;
+  month: number;
+  day: number;
+  hour: number;
+  minute: number;
+  second: number;
+}
+
+export function browserZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
+}
+
+export function knownZones(): string[] {
+  return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
+}
+
+export function isKnownZone(zone: string): boolean {
+  try {
+    formatter(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function epochToWall(epochSeconds: number, zone: string): WallTime {
+  const parts: Record<string, number> = {};
+  for (const part of formatter(zone).formatToParts(Math.floor(epochSeconds) * 1000)) {
+    if (part.type !== 'literal') parts[part.type] = Number(part.value);
+  }
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts;
+  return { year, month, day, hour, minute, second };
+}
+
+function wallAsUtc(wall: WallTime): number {
+  return Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute, wall.second) / 1000;
+}
+
+export function wallToEpoch(wall: WallTime, zone: string): number {
+  const asUtc = wallAsUtc(wall);
+  const offsetAt = (epoch: number) => wallAsUtc(epochToWall(epoch, zone)) - epoch;
+  const before = asUtc - offsetAt(asUtc - 86_400);
+  const after = asUtc - offsetAt(asUtc + 86_400);
+  const isRight = (epoch: number) => wallAsUtc(epochToWall(epoch, zone)) === asUtc;
+  return [Math.min(before, after), Math.max(before, after)].find(isRight) ?? before;
+}
+
+const pad = (value: number, width = 2) => String(value).padStart(width, '0');
+
+/** `2026-11-20T21:00:00`, the value of a `datetime-local` input. */
+export function wallToInput(wall: WallTime): string {
+  return `${pad(wall.year, 4)}-${pad(wall.month)}-${pad(wall.day)}T${pad(wall.hour)}:${pad(wall.minute)}:${pad(wall.second)}`;
+}
+
+export function inputToWall(text: string): WallTime | null {
+  const match = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?$/.exec(
+    text.trim(),
+  );
+  if (!match) return null;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  if (month < 1 || month > 12 || day < 1 || day > 31) return null;
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  return { year, month, day, hour, minute, second };
+}
+
+/** `2026-11-20 21:00:00`. */
+export function formatEpoch(epochSeconds: number, zone: string): string {
+  return wallToInput(epochToWall(epochSeconds, zone)).replace('T', ' ');
+}
+
+/**
+ * An event's time for the eye: `2026-11-20 21:00:00.123`. Takes ISO 8601 or epoch seconds; text
+ * that is neither is returned as it is. Digits below a millisecond are kept.
+ */
+export function formatEventTime(text: string, zone: string): string {
+  const epoch = parseTime(text);
+  if (epoch === null) return text;
+  const fraction = /[.,](\d+)/.exec(text)?.[1] ?? '';
+  const digits = fraction.length > 3 ? fraction.replace(/0+$/, '').padEnd(3, '0') : fraction;
+  return formatEpoch(epoch, zone) + (digits === '' ? '' : `.${digits.padEnd(3, '0')}`);
+}
+
+/** Epoch seconds of ISO 8601 text or epoch text; null if it is neither. */
+export function parseTime(text: string): number | null {
+  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (!/^\d{4}-\d{2}-\d{2}T/.test(text)) return null;
+  const milliseconds = Date.parse(text);
+  return Number.isNaN(milliseconds) ? null : milliseconds / 1000;
+}

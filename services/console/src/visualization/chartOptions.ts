@@ -1,0 +1,178 @@
+/** From a chart model to the drawing library's options. Colours come from the page's scheme. */
+
+import type { EChartsCoreOption } from 'echarts/core';
+import { grouped } from '../app/format';
+import { formatEpoch } from '../time/zone';
+import type { ChartKind, ChartModel } from './chartModel';
+
+export interface Look {
+  text: string;
+  muted: string;
+  line: string;
+  surface: string;
+  font: string;
+  palette: string[];
+}
+
+export const PALETTE_LIGHT = [
+  '#0f766e',
+  '#d9822b',
+  '#4c6fb1',
+  '#b5495b',
+  '#7a9e2e',
+  '#7d5ba6',
+  '#c9a227',
+  '#3e94b8',
+  '#8c6d5a',
+  '#5f6b73',
+];
+export const PALETTE_DARK = [
+  '#4ebda7',
+  '#e79a4f',
+  '#7d9bd8',
+  '#dd7787',
+  '#a3c45a',
+  '#a98ad0',
+  '#dcbc55',
+  '#6bb8da',
+  '#b8968f',
+  '#98a5ad',
+];
+
+export function chartOptions(
+  model: ChartModel,
+  kind: Exclude<ChartKind, 'single'>,
+  stacked: boolean,
+  zone: string,
+  look: Look,
+): EChartsCoreOption {
+  const common = {
+    color: look.palette,
+    animation: false,
+    textStyle: { fontFamily: look.font, fontSize: 11.5, color: look.muted },
+    aria: { enabled: true },
+  };
+  return kind === 'pie'
+    ? { ...common, ...pieOptions(model, look) }
+    : { ...common, ...axisOptions(model, kind, stacked, zone, look) };
+}
+
+function tooltipStyle(look: Look) {
+  return {
+    backgroundColor: look.surface,
+    borderColor: look.line,
+    textStyle: { color: look.text, fontSize: 12 },
+    // The library's default markup is escaped by it; values go through our formatter.
+    valueFormatter: (value: unknown) => (typeof value === 'number' ? grouped(value) : '–'),
+    confine: true,
+  };
+}
+
+function legend(look: Look, names: string[]) {
+  return {
+    show: names.length > 1,
+    type: 'scroll',
+    orient: 'vertical',
+    right: 8,
+    top: 12,
+    bottom: 12,
+    width: 180,
+    icon: 'roundRect',
+    itemWidth: 12,
+    itemHeight: 8,
+    textStyle: { color: look.text, fontSize: 11.5, width: 150, overflow: 'truncate' },
+    pageTextStyle: { color: look.muted },
+    data: names,
+  };
+}
+
+function axisOptions(
+  model: ChartModel,
+  kind: 'line' | 'area' | 'column' | 'bar',
+  stacked: boolean,
+  zone: string,
+  look: Look,
+) {
+  const isFlat = kind === 'bar';
+  const isLine = kind === 'line' || kind === 'area';
+  const names = model.series.map((series) => series.name);
+  const category = {
+    type: 'category',
+    data: model.categories.map((value) =>
+      model.isTime && typeof value === 'number' ? timeLabel(value, zone) : String(value),
+    ),
+    boundaryGap: !isLine,
+    inverse: isFlat,
+    axisLine: { lineStyle: { color: look.line } },
+    axisTick: { show: false },
+    axisLabel: {
+      color: look.muted,
+      hideOverlap: true,
+      width: isFlat ? 200 : 120,
+      overflow: 'truncate',
+    },
+  };
+  const value = {
+    type: 'value',
+    splitLine: { lineStyle: { color: look.line } },
+    axisLabel: { color: look.muted },
+    minInterval: everyWhole(model) ? 1 : 0,
+  };
+  return {
+    grid: { left: 12, right: names.length > 1 ? 210 : 20, top: 16, bottom: 12, containLabel: true },
+    legend: legend(look, names),
+    tooltip: {
+      trigger: 'axis',
+      axisPointer: { type: isLine ? 'line' : 'shadow' },
+      order: 'valueDesc',
+      ...tooltipStyle(look),
+    },
+    xAxis: isFlat ? value : category,
+    yAxis: isFlat ? category : value,
+    series: model.series.map((series) => ({
+      name: series.name,
+      type: isLine ? 'line' : 'bar',
+      data: series.values,
+      stack: stacked ? 'all' : undefined,
+      areaStyle: kind === 'area' ? { opacity: stacked ? 0.55 : 0.18 } : undefined,
+      showSymbol: isLine && model.categories.length <= 40,
+      symbolSize: 4,
+      lineStyle: isLine ? { width: 1.6 } : undefined,
+      barMaxWidth: 36,
+      barCategoryGap: '18%',
+      large: model.categories.length > 1000,
+    })),
+  };
+}
+
+function pieOptions(model: ChartModel, look: Look) {
+  const values = model.series[0]?.values ?? [];
+  const names = model.categories.map(String);
+  return {
+    legend: legend(look, names),
+    tooltip: { trigger: 'item', ...tooltipStyle(look) },
+    series: [
+      {
+        type: 'pie',
+        name: model.series[0]?.name,
+        radius: ['0%', '76%'],
+        center: ['42%', '50%'],
+        label: { color: look.text, fontSize: 11.5, formatter: '{b}  {d}%' },
+        itemStyle: { borderColor: look.surface, borderWidth: 1 },
+        data: names.map((name, index) => ({ name, value: values[index] ?? 0 })),
+      },
+    ],
+  };
+}
+
+function timeLabel(milliseconds: number, zone: string): string {
+  return formatEpoch(milliseconds / 1000, zone)
+    .slice(5)
+    .replace(/:00$/, '');
+}
+
+function everyWhole(model: ChartModel): boolean {
+  return model.series.every((series) =>
+    series.values.every((value) => value === null || Number.isInteger(value)),
+  );
+}
