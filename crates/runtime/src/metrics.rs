@@ -1,0 +1,189 @@
+//! Every metric's name, and the recorder that renders them for Prometheus.
+//!
+//! A crate that counts something declares the name here (with [`Metric`]'s kind, unit and help), so
+//! that names stay unique, appear in one list, and dashboards have one place to look. The values
+//! flow through the `metrics` facade; without an installed [`Recorder`] they cost almost nothing.
+//!
+//! Names are `karst_<part>_<what>_<unit>`, counters end in `_total`, times are seconds.
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::Error;
+
+/// What kind of number a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// A distribution.
+    Histogram,
+}
+
+/// A metric's entry in [`ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    /// What it tells, for people.
+    pub help: &'static str,
+}
+
+/// Declares constants and the list of all of them in one place.
+macro_rules! metrics {
+    ($($constant:ident $kind:ident $name:literal $help:literal;)*) => {
+        $(#[doc = $help] pub const $constant: &str = $name;)*
+        /// Every metric, in the order of the parts.
+        pub const ALL: &[Metric] = &[
+            $(Metric { name: $name, kind: Kind::$kind, help: $help },)*
+        ];
+    };
+}
+
+metrics! {
+    INGEST_EVENTS Counter "karst_ingest_events_total" "Events accepted, by index.";
+    INGEST_BYTES Counter "karst_ingest_bytes_total" "Bytes of raw text accepted, by index.";
+    INGEST_REQUESTS Counter "karst_ingest_requests_total" "Requests to inputs, by input and outcome.";
+    INGEST_REFUSED Counter "karst_ingest_refused_total" "Requests refused, by reason.";
+    INGEST_DUPLICATES Counter "karst_ingest_duplicates_total" "Batches recognised as sent before.";
+    INGEST_TRUNCATED Counter "karst_ingest_truncated_total" "Events cut at the length limit.";
+    INGEST_QUARANTINED Counter "karst_ingest_quarantined_total"
+        "Events put aside because their time is far from now.";
+    INGEST_INVALID_UTF8 Counter "karst_ingest_invalid_utf8_total"
+        "Events with bytes that are not valid in their character set.";
+    INGEST_TIMESTAMP_FALLBACKS Counter "karst_ingest_timestamp_fallbacks_total"
+        "Events without a readable time of their own.";
+    QUEUE_BYTES Gauge "karst_queue_bytes" "Bytes waiting in a queue, by queue.";
+    QUEUE_BLOCKED Counter "karst_queue_blocked_seconds_total"
+        "Time a stage waited because the next queue was full, by queue.";
+    JOURNAL_BYTES Gauge "karst_journal_bytes" "Bytes in the journal that are not in object storage.";
+    JOURNAL_SYNC Histogram "karst_journal_sync_seconds" "Time of one group-committed fsync.";
+    JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at start.";
+    HOT_BUCKETS Gauge "karst_hot_buckets" "Buckets being filled.";
+    HOT_BYTES Gauge "karst_hot_bytes" "Memory of buckets being filled.";
+    ROLLS Counter "karst_rolls_total" "Hot buckets finished, by reason.";
+    ROLL_SECONDS Histogram "karst_roll_seconds" "Time from the roll to the catalog's commit.";
+    ROLL_FAILURES Counter "karst_roll_failures_total" "Roll attempts that failed and are retried.";
+    BUCKET_BYTES Counter "karst_bucket_bytes_total" "Bytes of bucket objects written.";
+    CATALOG_BUCKETS Gauge "karst_catalog_buckets" "Buckets in the catalog.";
+    CATALOG_COMMITS Counter "karst_catalog_commits_total" "Catalog commits, by outcome.";
+    CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";
+    STORE_REQUESTS Counter "karst_store_requests_total" "Requests to object storage, by operation.";
+    STORE_ERRORS Counter "karst_store_errors_total"
+        "Failed requests to object storage, by operation.";
+    STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to object storage, by operation.";
+    CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";
+    CACHE_READS Counter "karst_cache_reads_total" "Blocks served, by tier (dram, nvme, store).";
+    CACHE_SECONDS Counter "karst_cache_read_seconds_total"
+        "Time spent to get blocks, by tier (dram, nvme, store).";
+    CACHE_DAMAGED Counter "karst_cache_damaged_blocks_total"
+        "Blocks whose checksum did not match and that were fetched again.";
+    CACHE_USED Gauge "karst_cache_used_bytes" "Memory that cached blocks take.";
+    SEARCHES Counter "karst_searches_total" "Searches, by outcome.";
+    SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";
+    SEARCHES_QUEUED Gauge "karst_searches_queued" "Searches that wait for a slot.";
+    SEARCH_SECONDS Histogram "karst_search_seconds" "Time of a search from start to end.";
+    SEARCH_FIRST_SECONDS Histogram "karst_search_first_result_seconds"
+        "Time to a search's first result.";
+    SEARCH_EVENTS Counter "karst_search_scanned_events_total" "Events looked at by searches.";
+    SEARCH_BUCKETS Counter "karst_search_buckets_total" "Buckets, by fate (searched, pruned).";
+    SEARCH_LIMITS Counter "karst_search_limits_total" "Times a limit cut a search, by limit.";
+    HTTP_REQUESTS Counter "karst_http_requests_total" "HTTP requests, by route and status.";
+    HTTP_SECONDS Histogram "karst_http_seconds" "Time of HTTP requests, by route.";
+    HTTP_CONNECTIONS Gauge "karst_http_connections" "Open HTTP connections.";
+}
+
+/// Bounds of time histograms, from half a millisecond to five minutes.
+const SECONDS: &[f64] = &[
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    60.0, 300.0,
+];
+
+/// Collects the metrics of this process and renders them.
+#[derive(Clone)]
+pub struct Recorder(PrometheusHandle);
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+impl Recorder {
+    /// Starts to collect for the whole process.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyInstalled`] the second time.
+    pub fn install() -> Result<Self, Error> {
+        let recorder = builder().build_recorder();
+        let handle = recorder.handle();
+        ::metrics::set_global_recorder(recorder)
+            .map_err(|_| Error::AlreadyInstalled { what: "the metrics recorder" })?;
+        describe();
+        Ok(Self(handle))
+    }
+
+    /// The Prometheus text format.
+    #[must_use]
+    pub fn render(&self) -> String {
+        // Also folds recent histogram samples into buckets, so nobody needs to call it in between
+        // as long as somebody scrapes; the server calls `upkeep` for when nobody does.
+        self.0.render()
+    }
+
+    /// Folds samples into buckets to bound memory; call it every few seconds.
+    pub fn upkeep(&self) {
+        self.0.run_upkeep();
+    }
+}
+
+fn builder() -> PrometheusBuilder {
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)
+        .expect("the list of bounds is not empty")
+}
+
+fn describe() {
+    for metric in ALL {
+        match metric.kind {
+            Kind::Counter => ::metrics::describe_counter!(metric.name, metric.help),
+            Kind::Gauge => ::metrics::describe_gauge!(metric.name, metric.help),
+            Kind::Histogram => ::metrics::describe_histogram!(metric.name, metric.help),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_follow_the_rules() {
+        let mut seen = HashSet::new();
+        for metric in ALL {
+            assert!(seen.insert(metric.name), "{} is declared twice", metric.name);
+            assert!(metric.name.starts_with("karst_"), "{}", metric.name);
+            let counts = metric.kind == Kind::Counter;
+            assert_eq!(counts, metric.name.ends_with("_total"), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn a_counter_and_a_histogram_render_in_the_text_format() {
+        let recorder = builder().build_recorder();
+        let handle = recorder.handle();
+        ::metrics::with_local_recorder(&recorder, || {
+            ::metrics::counter!(SEARCHES, "outcome" => "done").increment(3);
+            ::metrics::histogram!(SEARCH_SECONDS).record(0.2);
+        });
+        let text = Recorder(handle).render();
+        assert!(text.contains("karst_searches_total{outcome=\"done\"} 3"), "{text}");
+        assert!(text.contains("karst_search_seconds_bucket{le=\"0.25\"} 1"), "{text}");
+    }
+}

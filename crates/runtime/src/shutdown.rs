@@ -1,0 +1,135 @@
+//! The stop signal and the list of background tasks that must end after it.
+//!
+//! Guarantees: the signal is sticky (who asks late still sees it); [`Shutdown::finish`] returns only
+//! when every task has ended, or says how many did not. It leaves to the tasks how to stop: each
+//! listens to [`Shutdown::stopped`] and finishes its work.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::task::TaskTracker;
+
+use crate::Error;
+
+/// A handle to the stop signal and the tasks under it; clones share both.
+#[derive(Debug, Clone, Default)]
+pub struct Shutdown {
+    token: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Shutdown {
+    /// A signal that has not been given, with no tasks.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A part that can be stopped alone, and is stopped with the whole; its tasks count for the part
+    /// only, so finish the part first.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self { token: self.token.child_token(), tasks: TaskTracker::new() }
+    }
+
+    /// Starts a task that [`finish`](Self::finish) waits for.
+    pub fn spawn<F>(&self, task: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.tasks.spawn(task)
+    }
+
+    /// Runs blocking work on a thread of its own; [`finish`](Self::finish) waits for it.
+    pub fn spawn_blocking<F, T>(&self, work: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.tasks.spawn_blocking(work)
+    }
+
+    /// Gives the signal and returns at once.
+    pub fn stop(&self) {
+        self.token.cancel();
+    }
+
+    /// Whether the signal has been given.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Resolves when the signal is given.
+    pub fn stopped(&self) -> WaitForCancellationFutureOwned {
+        self.token.clone().cancelled_owned()
+    }
+
+    /// The signal itself, for interfaces that take a token.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.token.clone()
+    }
+
+    /// Waits until the signal is given or the time is over; `true` means go on.
+    pub async fn sleep(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = self.token.cancelled() => false,
+            () = tokio::time::sleep(time) => true,
+        }
+    }
+
+    /// Gives the signal and waits until every task has ended.
+    ///
+    /// # Errors
+    /// [`Error::StillRunning`] when tasks are left after `grace`; they keep running.
+    pub async fn finish(&self, grace: Duration) -> Result<(), Error> {
+        self.stop();
+        self.tasks.close();
+        if tokio::time::timeout(grace, self.tasks.wait()).await.is_ok() {
+            return Ok(());
+        }
+        Err(Error::StillRunning { tasks: self.tasks.len(), waited: grace })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn finish_waits_for_tasks_that_end_on_the_signal() {
+        let shutdown = Shutdown::new();
+        let signal = shutdown.stopped();
+        let task = shutdown.spawn(async move {
+            signal.await;
+            7
+        });
+        shutdown.finish(Duration::from_secs(10)).await.unwrap();
+        assert_eq!(task.await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn finish_counts_the_tasks_that_do_not_end() {
+        let shutdown = Shutdown::new();
+        shutdown.spawn(std::future::pending::<()>());
+        let error = shutdown.finish(Duration::from_millis(1)).await.unwrap_err();
+        assert!(matches!(error, Error::StillRunning { tasks: 1, .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn stopping_a_part_leaves_the_whole_running() {
+        let whole = Shutdown::new();
+        let part = whole.part();
+        part.stop();
+        assert!(part.is_stopped() && !whole.is_stopped());
+        assert!(!part.sleep(Duration::from_secs(60)).await);
+        let other = whole.part();
+        whole.stop();
+        assert!(other.is_stopped());
+    }
+}

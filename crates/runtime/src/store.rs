@@ -1,0 +1,300 @@
+//! Object storage from a URL: a local directory or an S3 bucket, behind one trait.
+//!
+//! Guarantees: a `put` that returned is durable (S3 by contract, a directory by fsync, see
+//! [`DurableLocal`]); conditional puts (create, and update by etag) are real on both; paths are
+//! below the URL's prefix. It leaves caching to `cache` and what is stored to everybody else.
+//!
+//! | URL | store |
+//! | --- | --- |
+//! | `file:///var/lib/karst`, `data/store` | directory, made when missing |
+//! | `s3://bucket`, `s3://bucket/some/prefix` | S3 or compatible; credentials and endpoint from [`Options`] |
+
+mod local;
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+pub use local::DurableLocal;
+
+use crate::Error;
+
+/// How to reach a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `AWS_*` variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
+    /// `AWS_REGION`, `AWS_ENDPOINT`, ...) as the process got them; only `services` reads the
+    /// environment. Names the client does not know are ignored. Without keys, the client asks the
+    /// machine (web identity, container, instance metadata).
+    pub variables: BTreeMap<String, String>,
+    /// How often one request is tried again after a failure that may pass (5xx, reset, timeout).
+    /// More tries ride out longer outages, and hide them longer.
+    pub retries: usize,
+    /// How long all tries of one request may take together, from the first one.
+    pub retry_time: Duration,
+    /// How long one try may take, body included. Must allow for the largest single body (one
+    /// multipart part) on the slowest link.
+    pub timeout: Duration,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// Whether the body's SHA-256 is part of the signature. Costs CPU on every upload (about 1 s
+    /// per GB and core); TLS already protects the body, so it is off.
+    pub sign_payload: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            variables: BTreeMap::new(),
+            retries: 10,
+            retry_time: Duration::from_secs(180),
+            timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(5),
+            sign_payload: false,
+        }
+    }
+}
+
+impl Options {
+    /// Checks the relations between settings.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] names the first that cannot work.
+    pub fn validate(&self) -> Result<(), Error> {
+        let fail = |name, reason| Err(Error::Setting { name, reason });
+        if self.timeout.is_zero() || self.connect_timeout.is_zero() {
+            return fail("store timeouts", "they must be longer than 0 seconds");
+        }
+        if self.connect_timeout > self.timeout {
+            return fail("store connect timeout", "it must not be longer than the whole request's");
+        }
+        Ok(())
+    }
+}
+
+/// A store with what to call it in messages.
+#[derive(Debug, Clone)]
+pub struct OpenStore {
+    /// The store; paths are relative to the URL.
+    pub store: Arc<dyn ObjectStore>,
+    /// For people: kind, place and endpoint, never a secret.
+    pub description: String,
+    url: String,
+}
+
+impl OpenStore {
+    /// Asks the store for one listing, so that a wrong address or key shows at start and not at the
+    /// first upload.
+    ///
+    /// # Errors
+    /// [`Error::StoreAway`] carries what the store said.
+    pub async fn check(&self) -> Result<(), Error> {
+        let first = self.store.list(None).next().await;
+        match first {
+            None | Some(Ok(_)) => Ok(()),
+            Some(Err(source)) => Err(Error::StoreAway { url: self.url.clone(), source }),
+        }
+    }
+}
+
+/// Opens the store a URL names. Nothing is asked of the network yet, see [`OpenStore::check`].
+///
+/// # Errors
+/// [`Error::StoreUrl`] says what is wrong with the URL or the variables, and how to fix it.
+pub fn open(url: &str, options: &Options) -> Result<OpenStore, Error> {
+    options.validate()?;
+    let (store, description) = match url.split_once("://") {
+        Some(("s3", place)) => open_s3(url, place, options)?,
+        Some(("file", path)) => open_directory(url, path)?,
+        Some((scheme, _)) => {
+            let reason =
+                format!("\"{scheme}\" is not known; use s3://bucket/prefix or a directory");
+            return Err(Error::StoreUrl { url: url.to_owned(), reason });
+        }
+        None => open_directory(url, url)?,
+    };
+    Ok(OpenStore { store, description, url: url.to_owned() })
+}
+
+type Named = (Arc<dyn ObjectStore>, String);
+
+fn open_directory(url: &str, path: &str) -> Result<Named, Error> {
+    let fail = |reason: String| Error::StoreUrl { url: url.to_owned(), reason };
+    if path.is_empty() {
+        return Err(fail("the directory's name is empty".to_owned()));
+    }
+    if url.starts_with("file://") && !path.starts_with('/') {
+        return Err(fail("file:// needs an absolute path, as in file:///var/lib/karst".to_owned()));
+    }
+    let store = DurableLocal::open(path)
+        .map_err(|error| fail(format!("{error}; check that the directory can be written")))?;
+    let description = format!("directory {}", store.root().display());
+    Ok((Arc::new(store), description))
+}
+
+fn open_s3(url: &str, place: &str, options: &Options) -> Result<Named, Error> {
+    let fail = |reason: String| Error::StoreUrl { url: url.to_owned(), reason };
+    let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+    if bucket.is_empty() {
+        return Err(fail("the bucket's name is missing, as in s3://bucket/prefix".to_owned()));
+    }
+    let builder = s3_builder(bucket, options);
+    let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+    let region = builder.get_config_value(&AmazonS3ConfigKey::Region);
+    let store = builder.build().map_err(|error| {
+        fail(format!("{error}; check AWS_REGION, AWS_ENDPOINT and the AWS_ keys"))
+    })?;
+    let at = endpoint.unwrap_or_else(|| region.unwrap_or_else(|| "us-east-1".to_owned()));
+    let description = format!("s3 bucket {place} at {at}");
+    let prefix = Path::parse(prefix.trim_matches('/'))
+        .map_err(|error| fail(format!("the prefix is not a path: {error}")))?;
+    if prefix.as_ref().is_empty() {
+        return Ok((Arc::new(store), description));
+    }
+    Ok((Arc::new(PrefixStore::new(store, prefix)), description))
+}
+
+fn s3_builder(bucket: &str, options: &Options) -> AmazonS3Builder {
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(bucket)
+        .with_conditional_put(S3ConditionalPut::ETagMatch)
+        .with_unsigned_payload(!options.sign_payload);
+    let mut plain = false;
+    for (name, value) in &options.variables {
+        let Ok(key) = AmazonS3ConfigKey::from_str(&name.to_ascii_lowercase()) else { continue };
+        plain |= key == AmazonS3ConfigKey::Endpoint && value.starts_with("http://");
+        builder = builder.with_config(key, value);
+    }
+    let client = ClientOptions::new()
+        .with_allow_http(plain)
+        .with_timeout(options.timeout)
+        .with_connect_timeout(options.connect_timeout);
+    let retry = RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(10),
+            base: 2.0,
+        },
+        max_retries: options.retries,
+        retry_timeout: options.retry_time,
+    };
+    builder.with_client_options(client).with_retry(retry)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::{Error as StoreError, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+
+    use super::*;
+
+    fn payload(text: &str) -> PutPayload {
+        PutPayload::from(text.as_bytes().to_vec())
+    }
+
+    async fn put(store: &dyn ObjectStore, text: &str, mode: PutMode) -> Result<String, StoreError> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let put = store.put_opts(&Path::from("a/b"), payload(text), options).await?;
+        Ok(put.e_tag.unwrap())
+    }
+
+    /// What every store must do for the catalog to be safe on it.
+    async fn check_conditional_puts(store: &dyn ObjectStore) {
+        let version = |e_tag: &str| {
+            PutMode::Update(object_store::UpdateVersion {
+                e_tag: Some(e_tag.to_owned()),
+                version: None,
+            })
+        };
+        let first = put(store, "one", PutMode::Create).await.unwrap();
+        let again = put(store, "two", PutMode::Create).await.unwrap_err();
+        assert!(matches!(again, StoreError::AlreadyExists { .. }), "{again}");
+        let second = put(store, "three", version(&first)).await.unwrap();
+        assert_ne!(first, second);
+        let stale = put(store, "four", version(&first)).await.unwrap_err();
+        assert!(matches!(stale, StoreError::Precondition { .. }), "{stale}");
+        let got = store.get(&Path::from("a/b")).await.unwrap();
+        assert_eq!(got.meta.e_tag.as_deref(), Some(second.as_str()));
+        assert_eq!(got.bytes().await.unwrap(), "three");
+        store.delete(&Path::from("a/b")).await.unwrap();
+        let gone = put(store, "five", version(&second)).await.unwrap_err();
+        assert!(matches!(gone, StoreError::Precondition { .. } | StoreError::NotFound { .. }));
+    }
+
+    async fn check_multipart(store: &dyn ObjectStore) {
+        let path = Path::from("big/object");
+        let mut upload = store.put_multipart(&path).await.unwrap();
+        let part = vec![7_u8; 5 << 20];
+        let parts = [upload.put_part(part.clone().into()), upload.put_part(vec![9_u8; 10].into())];
+        futures::future::try_join_all(parts).await.unwrap();
+        assert!(store.head(&path).await.is_err(), "visible before it is complete");
+        upload.complete().await.unwrap();
+        let size = store.head(&path).await.unwrap().size;
+        assert_eq!(size, (5 << 20) + 10);
+        let tail = store.get_range(&path, size - 11..size).await.unwrap();
+        assert_eq!(tail.as_ref(), [&[7_u8][..], &[9; 10]].concat());
+    }
+
+    #[tokio::test]
+    async fn a_directory_keeps_its_promises() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("file://{}/made/here", dir.path().display());
+        let open = open(&url, &Options::default()).unwrap();
+        open.check().await.unwrap();
+        check_conditional_puts(open.store.as_ref()).await;
+        check_multipart(open.store.as_ref()).await;
+    }
+
+    #[tokio::test]
+    async fn an_s3_bucket_keeps_its_promises_below_its_prefix() {
+        let Some(server) = testkit::S3Server::start().await else { return };
+        let options = Options { variables: server.variables(), ..Options::default() };
+        let open = open(&server.url("some/prefix"), &options).unwrap();
+        open.check().await.unwrap();
+        check_conditional_puts(open.store.as_ref()).await;
+        check_multipart(open.store.as_ref()).await;
+        let whole = super::open(&server.url(""), &options).unwrap();
+        assert!(whole.store.head(&Path::from("some/prefix/big/object")).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn concurrent_creates_have_one_winner() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = DurableLocal::open(dir.path()).unwrap();
+        let puts = (0..8).map(|_| put(&store, "x", PutMode::Create));
+        let won = futures::future::join_all(puts).await.iter().filter(|put| put.is_ok()).count();
+        assert_eq!(won, 1);
+    }
+
+    #[tokio::test]
+    async fn unfinished_and_aborted_uploads_leave_nothing_to_list() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = DurableLocal::open(dir.path()).unwrap();
+        let mut aborted = store.put_multipart(&Path::from("x")).await.unwrap();
+        aborted.put_part(payload("abc")).await.unwrap();
+        aborted.abort().await.unwrap();
+        let _open = store.put_multipart(&Path::from("y")).await.unwrap();
+        assert!(store.list(None).next().await.is_none());
+    }
+
+    #[test]
+    fn a_url_that_cannot_work_is_refused_with_the_fix() {
+        for (url, fix) in [
+            ("gs://bucket", "use s3://bucket/prefix"),
+            ("s3://", "bucket's name is missing"),
+            ("file://relative", "absolute path"),
+            ("", "name is empty"),
+            ("/proc/nowhere", "can be written"),
+        ] {
+            let error = open(url, &Options::default()).unwrap_err().to_string();
+            assert!(error.contains(fix), "{error}");
+        }
+    }
+}

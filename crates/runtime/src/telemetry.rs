@@ -1,0 +1,101 @@
+//! Where log lines go and how they look: plain text for people, JSON lines for machines.
+//!
+//! Installed once per process by `services`; libraries only use the `tracing` macros. Lines go to
+//! standard error, so that standard output stays free for results.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::Error;
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// One readable line per event.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Log settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Least important level shown (`error`, `warn`, `info`, `debug`, `trace`), optionally per crate
+    /// as in `info,ingest=debug`. `debug` and below cost noticeable time per event.
+    pub level: String,
+    /// How a line looks.
+    pub format: Format,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: Format::Auto }
+    }
+}
+
+impl Settings {
+    /// Checks the level.
+    ///
+    /// # Errors
+    /// [`Error::Level`] tells what is wrong with it.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.filter().map(drop)
+    }
+
+    fn filter(&self) -> Result<EnvFilter, Error> {
+        // A library that logs every request at info level would drown our own lines.
+        let quiet = ["foyer", "foyer_storage", "slatedb", "object_store", "hyper", "h2", "rustls"];
+        let mut text = String::new();
+        for name in quiet.iter().filter(|name| !self.level.contains(**name)) {
+            text.push_str(name);
+            text.push_str("=warn,");
+        }
+        text.push_str(&self.level);
+        EnvFilter::builder()
+            .parse(&text)
+            .map_err(|error| Error::Level { level: self.level.clone(), reason: error.to_string() })
+    }
+}
+
+/// Starts logging for the whole process.
+///
+/// # Errors
+/// [`Error::Level`] for a level that is not understood, [`Error::AlreadyInstalled`] the second time.
+pub fn install(settings: &Settings) -> Result<(), Error> {
+    let filter = settings.filter()?;
+    let json = match settings.format {
+        Format::Auto => !std::io::stderr().is_terminal(),
+        Format::Text => false,
+        Format::Json => true,
+    };
+    let registry = tracing_subscriber::registry().with(filter);
+    let installed = if json {
+        let lines = fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
+        registry.with(lines).try_init()
+    } else {
+        let colours = std::io::stderr().is_terminal();
+        let lines = fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+        registry.with(lines).try_init()
+    };
+    installed.map_err(|_| Error::AlreadyInstalled { what: "the log subscriber" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_per_crate_is_accepted_and_nonsense_is_refused() {
+        let settings = |level: &str| Settings { level: level.to_owned(), format: Format::Text };
+        assert!(settings("info,ingest=debug").validate().is_ok());
+        let error = settings("info,=loud=").validate().err();
+        assert!(error.is_some_and(|e| e.to_string().contains("info,=loud=")));
+    }
+}
