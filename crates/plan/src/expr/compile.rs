@@ -1,0 +1,65 @@
+//! The walk over the syntax tree of an expression.
+
+use spl::ast::{Call, Expr, ExprKind, FieldRef, Span};
+
+use crate::Error;
+use crate::expr::operators::{binary, unary};
+use crate::expr::{Scope, Typed};
+use crate::functions;
+use crate::types::ValueType;
+
+use spl::ast::{BinaryOperator, ComparisonOperator, UnaryOperator};
+
+/// The expression as DataFusion evaluates it.
+///
+/// # Errors
+/// An unknown function, a wrong number of arguments, or a literal (regular expression, time format)
+/// that does not compile; each with its place in the text.
+pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
+    match &expr.kind {
+        ExprKind::Number(text) => number(text, expr.span),
+        ExprKind::String(text) => Ok(Typed::text(text)),
+        ExprKind::Field(field) => Ok(field_value(field, scope)),
+        ExprKind::Unary(operator, operand) => Ok(unary(*operator, compile(operand, scope)?)),
+        ExprKind::Binary(operator, left, right) => {
+            Ok(binary(*operator, compile(left, scope)?, compile(right, scope)?))
+        }
+        ExprKind::In { value, list, negated } => {
+            let value = compile(value, scope)?;
+            let list = list.iter().map(|item| compile(item, scope)).collect::<Result<Vec<_>, _>>()?;
+            Ok(one_of(value, list, *negated))
+        }
+        ExprKind::Call(call) => call_function(call, expr.span, scope),
+    }
+}
+
+fn number(text: &str, span: Span) -> Result<Typed, Error> {
+    let number = crate::value::parse_number(text);
+    let number = number.ok_or_else(|| Error::invalid(format!("\"{text}\" is no number"), span.start..span.end))?;
+    Ok(Typed::number(number))
+}
+
+fn field_value(field: &FieldRef, scope: &dyn Scope) -> Typed {
+    match scope.field(&field.name) {
+        Some(kind) => Typed::column(&field.name, kind),
+        None => Typed::null(ValueType::Null),
+    }
+}
+
+/// `value IN (list)`: equal to any of them.
+pub(crate) fn one_of(value: Typed, list: Vec<Typed>, negated: bool) -> Typed {
+    let equal = |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);
+    let any = list.into_iter().map(equal).reduce(|one, two| binary(BinaryOperator::Or, one, two));
+    let any = any.unwrap_or_else(|| Typed::truth(false));
+    if negated { unary(UnaryOperator::Not, any) } else { any }
+}
+
+fn call_function(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
+    let name = &call.function;
+    let function = functions::find(&name.node).ok_or_else(|| {
+        let message = format!("unknown function \"{}\"", name.node);
+        Error::invalid(message, name.span.start..name.span.end)
+    })?;
+    function.check_arity(call, span)?;
+    function.compile(call, span, scope)
+}

@@ -1,0 +1,162 @@
+//! Operators of `eval` other than comparison: arithmetic, concatenation, logic, `LIKE`.
+//!
+//! Guarantees: null operands give null (logic is three-valued); dividing by zero gives null;
+//! arithmetic is done in 64-bit floating point, as Splunk does.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use regex::Regex;
+use spl::ast::{BinaryOperator, UnaryOperator};
+
+use crate::expr::cached::Cached;
+use crate::expr::column::{Row, Value};
+use crate::expr::convert::numbers;
+use crate::expr::kernel::{columns, text, truth};
+use crate::expr::{Typed, compare};
+use crate::types::ValueType;
+use crate::value::NumberText;
+
+/// `operator operand`.
+pub(crate) fn unary(operator: UnaryOperator, operand: Typed) -> Typed {
+    match operator {
+        UnaryOperator::Plus => operand,
+        UnaryOperator::Negate => match operand.literal_number() {
+            Some(number) => Typed::number(-number),
+            None => {
+                let operand = operand.to(ValueType::Float);
+                Typed::new(Expr::Negative(Box::new(operand.expr)), ValueType::Float)
+            }
+        },
+        UnaryOperator::Not => {
+            let operand = operand.to(ValueType::Boolean);
+            Typed::new(Expr::Not(Box::new(operand.expr)), ValueType::Boolean)
+        }
+    }
+}
+
+/// `left operator right`.
+pub(crate) fn binary(operator: BinaryOperator, left: Typed, right: Typed) -> Typed {
+    match operator {
+        BinaryOperator::And => logic(Operator::And, left, right),
+        BinaryOperator::Or => logic(Operator::Or, left, right),
+        BinaryOperator::Xor => exclusive_or(left, right),
+        BinaryOperator::Compare(operator) => compare(operator, left, right),
+        BinaryOperator::Like => like(left, right),
+        BinaryOperator::Add => add(left, right),
+        BinaryOperator::Subtract => arithmetic(Operator::Minus, left, right),
+        BinaryOperator::Multiply => arithmetic(Operator::Multiply, left, right),
+        BinaryOperator::Concat => concatenate(left, right),
+        BinaryOperator::Divide => guarded("divide", left, right, |left, right| left / right),
+        BinaryOperator::Remainder => guarded("remainder", left, right, |left, right| left % right),
+    }
+}
+
+fn native(left: Expr, operator: Operator, right: Expr, kind: ValueType) -> Typed {
+    let expr = Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right)));
+    Typed::new(expr, kind)
+}
+
+fn logic(operator: Operator, left: Typed, right: Typed) -> Typed {
+    let (left, right) = (left.to(ValueType::Boolean), right.to(ValueType::Boolean));
+    native(left.expr, operator, right.expr, ValueType::Boolean)
+}
+
+fn exclusive_or(left: Typed, right: Typed) -> Typed {
+    let (left, right) = (left.to(ValueType::Boolean), right.to(ValueType::Boolean));
+    native(left.expr, Operator::NotEq, right.expr, ValueType::Boolean)
+}
+
+fn arithmetic(operator: Operator, left: Typed, right: Typed) -> Typed {
+    let (left, right) = (left.to(ValueType::Float), right.to(ValueType::Float));
+    native(left.expr, operator, right.expr, ValueType::Float)
+}
+
+/// Division and its remainder, null where the divisor is zero.
+fn guarded(name: &'static str, left: Typed, right: Typed, compute: fn(f64, f64) -> f64) -> Typed {
+    let function = columns(name, ValueType::Float, move |arguments, rows| {
+        let left = numbers(&arguments[0], rows);
+        let right = numbers(&arguments[1], rows);
+        let pairs = left.iter().zip(right.iter());
+        let results = pairs.map(|pair| match pair {
+            (Some(left), Some(right)) if right != 0.0 => Some(compute(left, right)),
+            _ => None,
+        });
+        Ok(Arc::new(results.collect::<Float64Array>()) as ArrayRef)
+    });
+    function.call(vec![left, right])
+}
+
+/// `+`: static numbers are added; dynamic texts are added if both are numbers, else joined.
+fn add(left: Typed, right: Typed) -> Typed {
+    if left.kind == ValueType::Null || right.kind == ValueType::Null {
+        return Typed::null(ValueType::Text);
+    }
+    let strings = left.literal_text().is_some() || right.literal_text().is_some();
+    if strings {
+        return concatenate(left, right);
+    }
+    if left.kind.is_number() || right.kind.is_number() {
+        return arithmetic(Operator::Plus, left, right);
+    }
+    let function = text("add", |row, out| {
+        match (row.number(0), row.number(1)) {
+            (Some(left), Some(right)) => out.push_str(&NumberText::float(left + right)),
+            _ => join(row, out)?,
+        }
+        Some(())
+    });
+    function.call(vec![left, right])
+}
+
+fn concatenate(left: Typed, right: Typed) -> Typed {
+    text("concat", join).call(vec![left, right])
+}
+
+/// All arguments one behind the other, null if any is.
+fn join(row: Row<'_>, out: &mut String) -> Option<()> {
+    for value in row.values() {
+        match value {
+            Value::Text(text) => out.push_str(text),
+            other => out.push_str(&other.text()?),
+        }
+    }
+    Some(())
+}
+
+/// `LIKE`, with `%` for any run of characters and `_` for one. Case matters.
+pub(crate) fn like(value: Typed, pattern: Typed) -> Typed {
+    if let Some(literal) = pattern.literal_text()
+        && let Some(regex) = like_regex(literal)
+    {
+        let parameters = literal.to_owned();
+        let function = truth("like", move |row| any_text(row.value(0), &regex));
+        return function.with(parameters).call(vec![value]);
+    }
+    let cache = Cached::new(like_regex);
+    let function =
+        truth("like", move |row| any_text(row.value(0), &*cache.get(&row.text(1)?)?));
+    function.call(vec![value, pattern])
+}
+
+fn any_text(value: Value<'_>, regex: &Regex) -> Option<bool> {
+    match value {
+        Value::Null => None,
+        Value::Multi(values) => Some(values.iter().any(|text| regex.is_match(text))),
+        single => Some(regex.is_match(&single.text()?)),
+    }
+}
+
+fn like_regex(pattern: &str) -> Option<Regex> {
+    let mut source = String::from("(?s)^");
+    for character in pattern.chars() {
+        match character {
+            '%' => source.push_str(".*"),
+            '_' => source.push('.'),
+            other => source.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    source.push('$');
+    Regex::new(&source).ok()
+}
