@@ -19,9 +19,13 @@ mod error;
 mod fields;
 mod granules;
 mod hot;
+mod index;
+#[doc(hidden)]
+pub mod measure;
 mod query;
 mod read;
 mod segment;
+mod tail;
 mod write;
 
 pub use error::Error;
@@ -29,6 +33,8 @@ pub use fields::{FieldExtractor, FieldSource, NoFields};
 pub use granules::GranuleSet;
 pub use hot::{FIELDS, HotBucket, HotBuckets, hot_schema};
 pub use query::TermQuery;
-pub use read::{BucketReader, EventStream, Postings};
+pub use read::{
+    BucketReader, ColumnDescription, Description, EventStream, Postings, RowGroupDescription,
+};
 pub use segment::{MAX_TERM_BYTES, TermHash, is_breaker, is_major_breaker, segments};
 pub use write::{WriteOptions, Written, write_bucket};

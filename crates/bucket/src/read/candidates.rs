@@ -1,0 +1,128 @@
+//! From a query over words to granules: resolves wildcards, looks all words up at once, combines.
+
+use hashbrown::HashMap;
+
+use super::Postings;
+use crate::index::Vocabulary;
+use crate::query::glob;
+use crate::segment::{is_breaker, lower};
+use crate::{GranuleSet, TermHash, TermQuery};
+
+/// A wildcard that stands for more words than this is left to the scan.
+const MAX_EXPANSION: usize = 1000;
+
+/// A query whose leaves are terms of one bucket.
+#[derive(Debug)]
+pub(super) enum Resolved {
+    And(Vec<Resolved>),
+    Or(Vec<Resolved>),
+    /// The term; `counted` asks for a row that has it in `_raw`.
+    Term {
+        hash: TermHash,
+        counted: bool,
+    },
+    All,
+    Nothing,
+}
+
+/// Whether the query cannot be resolved without the vocabulary.
+pub(super) fn needs_vocabulary(query: &TermQuery) -> bool {
+    match query {
+        TermQuery::And(parts) | TermQuery::Or(parts) => parts.iter().any(needs_vocabulary),
+        TermQuery::InRaw(inner) => needs_vocabulary(inner),
+        TermQuery::Prefix(_) | TermQuery::Pattern(_) => true,
+        TermQuery::Word(_) | TermQuery::All | TermQuery::Nothing => false,
+    }
+}
+
+/// Turns words and wildcards into terms. Without a vocabulary, wildcards may match everywhere.
+pub(super) fn resolve(
+    query: &TermQuery,
+    vocabulary: Option<&Vocabulary>,
+    counted: bool,
+) -> Resolved {
+    let all = |parts: &[TermQuery]| {
+        parts.iter().map(|part| resolve(part, vocabulary, counted)).collect::<Vec<_>>()
+    };
+    match query {
+        TermQuery::And(parts) => Resolved::And(all(parts)),
+        TermQuery::Or(parts) => Resolved::Or(all(parts)),
+        TermQuery::InRaw(inner) => resolve(inner, vocabulary, true),
+        TermQuery::All => Resolved::All,
+        TermQuery::Nothing => Resolved::Nothing,
+        TermQuery::Word(word) if !word.is_empty() && !word.bytes().any(is_breaker) => {
+            Resolved::Term { hash: TermHash::of(word), counted }
+        }
+        TermQuery::Word(text) => resolve_text(text, counted),
+        TermQuery::Prefix(prefix) => expand(prefix, &format!("{prefix}*"), vocabulary, counted),
+        TermQuery::Pattern(pattern) => {
+            let prefix = pattern.split('*').next().unwrap_or_default();
+            expand(prefix, pattern, vocabulary, counted)
+        }
+    }
+}
+
+fn resolve_text(text: &str, counted: bool) -> Resolved {
+    let term = |word| Resolved::Term { hash: TermHash::of(word), counted };
+    Resolved::And(crate::segments(text).map(term).collect())
+}
+
+fn expand(prefix: &str, pattern: &str, vocabulary: Option<&Vocabulary>, counted: bool) -> Resolved {
+    let breaks = pattern.bytes().any(|byte| byte != b'*' && is_breaker(byte));
+    let (prefix, pattern) = (lower(prefix), lower(pattern));
+    let Some(vocabulary) = vocabulary.filter(|_| !breaks && !prefix.is_empty()) else {
+        return Resolved::All;
+    };
+    let matches = |word: &[u8]| glob(pattern.as_bytes(), word);
+    let Some(found) = vocabulary.expand(prefix.as_bytes(), matches, MAX_EXPANSION) else {
+        return Resolved::All;
+    };
+    let words = found
+        .words
+        .iter()
+        .map(|word| Resolved::Term { hash: TermHash(crate::segment::hash(word)), counted });
+    // A stem is never counted: it stands for words, it is none.
+    let stems = found
+        .stems
+        .iter()
+        .map(|stem| Resolved::Term { hash: TermHash::of_stem(stem), counted: false });
+    Resolved::Or(words.chain(stems).collect())
+}
+
+impl Resolved {
+    /// All terms of the query.
+    pub(super) fn terms(&self, into: &mut Vec<TermHash>) {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.terms(into)),
+            Self::Term { hash, .. } => into.push(*hash),
+            Self::All | Self::Nothing => {}
+        }
+    }
+
+    /// The granules that satisfy it.
+    pub(super) fn evaluate(
+        &self,
+        known: &HashMap<TermHash, Postings>,
+        granules: usize,
+    ) -> GranuleSet {
+        match self {
+            Self::All => GranuleSet::all(granules),
+            Self::Nothing => GranuleSet::none(granules),
+            Self::And(parts) => {
+                let mut set = GranuleSet::all(granules);
+                parts.iter().for_each(|part| set.intersect(&part.evaluate(known, granules)));
+                set
+            }
+            Self::Or(parts) => {
+                let mut set = GranuleSet::none(granules);
+                parts.iter().for_each(|part| set.union(&part.evaluate(known, granules)));
+                set
+            }
+            Self::Term { hash, counted } => match known.get(hash) {
+                Some(postings) if *counted => postings.in_raw(),
+                Some(postings) => postings.granules.clone(),
+                None => GranuleSet::all(granules),
+            },
+        }
+    }
+}

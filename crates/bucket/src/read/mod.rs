@@ -1,0 +1,330 @@
+//! One bucket object, opened: its summary, its term index, its rows.
+
+mod candidates;
+mod describe;
+mod object;
+mod scan;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use hashbrown::HashMap;
+use model::{BucketSummary, EventTime, TimeRange};
+use object_store::ObjectStore;
+use object_store::path::Path;
+use parquet::DecodeResult;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder, ParquetMetaDataReader};
+use tokio::sync::OnceCell;
+
+pub use self::describe::{ColumnDescription, Description, RowGroupDescription};
+use self::object::Object;
+use crate::index::Vocabulary;
+use crate::index::block::Block;
+use crate::tail::{Directory, FORMAT, PARQUET_END, TRAILER, Trailer};
+use crate::{Error, GranuleSet, TermHash, TermQuery};
+
+/// Rows of a bucket, ascending by (`_time`, `_indextime`).
+pub type EventStream = BoxStream<'static, Result<RecordBatch, Error>>;
+
+/// What [`BucketReader::open`] reads at first: footer, directory and summary of most buckets.
+const TAIL_READ: u64 = 256 << 10;
+
+/// Where a word occurs in one bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Postings {
+    /// The granules with a row that has the word.
+    pub granules: GranuleSet,
+    /// For each granule of the set in ascending order: how many rows have the word in `_raw`
+    /// (0: only in `host`, `source`, `sourcetype` or a field).
+    pub rows: Vec<u32>,
+    /// Whether this is surely about the asked word and no other: then `rows` are exact counts (and
+    /// no granules mean that the word does not occur). If not, another word may share its
+    /// fingerprint (about 1 in 1,000 words): the granules are still a superset. Words in few
+    /// granules are never exact; words in many always are.
+    pub exact: bool,
+}
+
+impl Postings {
+    /// The granules with a row that has the word in `_raw`.
+    #[must_use]
+    pub fn in_raw(&self) -> GranuleSet {
+        let mut set = GranuleSet::none(self.granules.granules());
+        for (granule, rows) in self.granules.iter().zip(&self.rows) {
+            if *rows > 0 {
+                set.insert(granule);
+            }
+        }
+        set
+    }
+
+    /// Rows that have the word in `_raw`.
+    #[must_use]
+    pub fn total_rows(&self) -> u64 {
+        self.rows.iter().map(|rows| u64::from(*rows)).sum()
+    }
+}
+
+/// An open bucket. Holds the decoded footer, directory and summary, and from their first use on the
+/// vocabulary and the page index; everything else is read when asked for. Share it.
+#[derive(Debug)]
+pub struct BucketReader {
+    object: Object,
+    footer: ArrowReaderMetadata,
+    directory: Directory,
+    summary: BucketSummary,
+    vocabulary: OnceCell<Option<Vocabulary>>,
+    page_index: OnceCell<ArrowReaderMetadata>,
+}
+
+impl BucketReader {
+    /// Opens an object of known size, usually with one range read of its end.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the bytes are not a bucket, [`Error::Version`] where it is newer,
+    /// [`Error::Store`] where the store fails.
+    pub async fn open(store: Arc<dyn ObjectStore>, path: &Path, size: u64) -> Result<Self, Error> {
+        let object = Object::new(store, path.clone(), size);
+        let (directory, summary, footer) = open_tail(&object).await?;
+        let footer = ParquetMetaDataReader::decode_metadata(&footer)
+            .and_then(|footer| ArrowReaderMetadata::try_new(footer.into(), Default::default()))
+            .map_err(|error| object.undecodable("footer", &error))?;
+        let counted: i64 =
+            footer.metadata().row_groups().iter().map(|group| group.num_rows()).sum();
+        if u64::try_from(counted) != Ok(directory.rows) || summary.rows != directory.rows {
+            let reason = format!("{} rows, but the footer has {counted}", directory.rows);
+            return Err(object.corrupt("directory", reason));
+        }
+        let (vocabulary, page_index) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { object, footer, directory, summary, vocabulary, page_index })
+    }
+
+    /// What is in the bucket.
+    #[must_use]
+    pub fn summary(&self) -> &BucketSummary {
+        &self.summary
+    }
+
+    /// The columns: six fixed ones, then fields by name.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        self.footer.schema()
+    }
+
+    /// How many granules the bucket has.
+    #[must_use]
+    pub fn granules(&self) -> usize {
+        self.directory.layout.granules
+    }
+
+    /// How many rows the granule has: the same for all but the last; none beyond it.
+    #[must_use]
+    pub fn granule_rows(&self, granule: usize) -> usize {
+        let full = self.directory.granule_rows;
+        let before = (granule as u64).saturating_mul(full);
+        self.directory.rows.saturating_sub(before).min(full) as usize
+    }
+
+    /// Per granule the first and last `_time`, both inside.
+    #[must_use]
+    pub fn granule_times(&self) -> &[(EventTime, EventTime)] {
+        &self.directory.times
+    }
+
+    /// Granules that may have a row in the range.
+    #[must_use]
+    pub fn granules_in(&self, range: &TimeRange) -> GranuleSet {
+        let mut set = GranuleSet::none(self.granules());
+        for (granule, (first, last)) in self.directory.times.iter().enumerate() {
+            if range.overlaps(*first, *last) {
+                set.insert(granule);
+            }
+        }
+        set
+    }
+
+    /// Where the words occur, in one batched round of small range reads (about 5 KB a word).
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Store`].
+    pub async fn lookup(&self, terms: &[TermHash]) -> Result<Vec<Postings>, Error> {
+        let layout = self.directory.layout;
+        let mut blocks: Vec<usize> = terms.iter().map(|term| layout.block_of(term.0)).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        let starts = &self.directory.block_starts;
+        let ranges: Vec<Range<u64>> =
+            blocks.iter().map(|block| starts[*block]..starts[*block + 1]).collect();
+        let bytes = self.object.read_many(&ranges).await?;
+        let mut found = Vec::with_capacity(terms.len());
+        for term in terms {
+            let block = blocks.partition_point(|block| *block < layout.block_of(term.0));
+            found.push(self.find(*term, &bytes[block])?);
+        }
+        Ok(found)
+    }
+
+    fn find(&self, term: TermHash, bytes: &[u8]) -> Result<Postings, Error> {
+        let found = Block::open(self.directory.layout, bytes).and_then(|block| block.find(term.0));
+        let found = found.ok_or_else(|| {
+            self.object.corrupt("term index", "a block's checksum does not match".into())
+        })?;
+        let (granules, rows, exact) = found.into_parts(self.granules());
+        Ok(Postings { granules, rows, exact })
+    }
+
+    /// Granules that may have a row that satisfies the query: a superset, in at most two rounds of
+    /// range reads (the vocabulary once, when the query has wildcards; then the index blocks).
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Store`].
+    pub async fn candidates(&self, query: &TermQuery) -> Result<GranuleSet, Error> {
+        let vocabulary =
+            if candidates::needs_vocabulary(query) { self.vocabulary().await? } else { None };
+        let resolved = candidates::resolve(query, vocabulary, false);
+        let mut terms = Vec::new();
+        resolved.terms(&mut terms);
+        terms.sort_unstable();
+        terms.dedup();
+        let postings = self.lookup(&terms).await?;
+        let known: HashMap<TermHash, Postings> = terms.into_iter().zip(postings).collect();
+        Ok(resolved.evaluate(&known, self.granules()))
+    }
+
+    /// The vocabulary, if the bucket has one.
+    async fn vocabulary(&self) -> Result<Option<&Vocabulary>, Error> {
+        let opened = self.vocabulary.get_or_try_init(|| self.open_vocabulary()).await?;
+        Ok(opened.as_ref())
+    }
+
+    async fn open_vocabulary(&self) -> Result<Option<Vocabulary>, Error> {
+        let (length, checksum) = self.directory.vocabulary;
+        if length == 0 {
+            return Ok(None);
+        }
+        let start = self.directory.index_end();
+        let bytes = self.section("vocabulary", start, length, checksum).await?;
+        let opened = Vocabulary::open(bytes.to_vec());
+        let damaged = || self.object.corrupt("vocabulary", "it does not parse".into());
+        opened.ok_or_else(damaged).map(Some)
+    }
+
+    async fn section(
+        &self,
+        name: &'static str,
+        start: u64,
+        length: u64,
+        checksum: u32,
+    ) -> Result<Bytes, Error> {
+        let bytes = self.object.read(start..start.saturating_add(length)).await?;
+        if crc32fast::hash(&bytes) == checksum {
+            return Ok(bytes);
+        }
+        Err(self.object.corrupt(name, "its checksum does not match".into()))
+    }
+
+    fn object(&self) -> &Object {
+        &self.object
+    }
+
+    fn footer(&self) -> ArrowReaderMetadata {
+        self.footer.clone()
+    }
+
+    /// The footer together with where each page lies; read once, when first needed.
+    async fn with_page_index(&self) -> Result<ArrowReaderMetadata, Error> {
+        self.page_index.get_or_try_init(|| self.open_page_index()).await.cloned()
+    }
+
+    async fn open_page_index(&self) -> Result<ArrowReaderMetadata, Error> {
+        let (length, checksum) = self.directory.page_index;
+        let start = self.directory.page_index_start();
+        let bytes = self.section("page index", start, length, checksum).await?;
+        let metadata = self.footer.metadata().as_ref().clone();
+        decode_page_index(self.object.size(), metadata, start, &bytes)
+            .map_err(|error| self.object.undecodable("page index", &error))
+    }
+}
+
+fn decode_page_index(
+    size: u64,
+    footer: parquet::file::metadata::ParquetMetaData,
+    start: u64,
+    bytes: &Bytes,
+) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let mut decoder = ParquetMetaDataPushDecoder::try_new_with_metadata(size, footer)?
+        .with_column_index_policy(PageIndexPolicy::Skip)
+        .with_offset_index_policy(PageIndexPolicy::Required);
+    let end = start + bytes.len() as u64;
+    loop {
+        match decoder.try_decode()? {
+            DecodeResult::Data(metadata) => {
+                return ArrowReaderMetadata::try_new(metadata.into(), ArrowReaderOptions::new());
+            }
+            DecodeResult::NeedsData(ranges) => {
+                let inside = |range: &&Range<u64>| {
+                    start <= range.start && range.start <= range.end && range.end <= end
+                };
+                if let Some(outside) = ranges.iter().find(|range| !inside(range)) {
+                    let message = format!("bytes {outside:?} are outside of the page index");
+                    return Err(parquet::errors::ParquetError::General(message));
+                }
+                let cut = |range: &Range<u64>| {
+                    bytes.slice((range.start - start) as usize..(range.end - start) as usize)
+                };
+                let parts = ranges.iter().map(cut).collect();
+                decoder.push_ranges(ranges, parts)?;
+            }
+            DecodeResult::Finished => {
+                return Err(parquet::errors::ParquetError::General("nothing is left".into()));
+            }
+        }
+    }
+}
+
+/// Directory, summary and the bytes of the footer.
+async fn open_tail(object: &Object) -> Result<(Directory, BucketSummary, Bytes), Error> {
+    let corrupt = |(section, reason)| object.corrupt(section, reason);
+    let size = object.size();
+    let mut end = read_end(object, Bytes::new(), TAIL_READ.min(size)).await?;
+    let Some((_, last)) = end.split_last_chunk::<PARQUET_END>() else {
+        return Err(object.corrupt("object", format!("its {size} bytes are too few")));
+    };
+    if &last[4..] != b"PAR1" {
+        return Err(object.corrupt("object", "it does not end as a Parquet file".into()));
+    }
+    let footer = last.first_chunk().copied().map_or(0, u32::from_le_bytes) as usize;
+    let trailer_end = footer + PARQUET_END;
+    end = read_end(object, end, (trailer_end + TRAILER) as u64).await?;
+    let at = end.len() - trailer_end;
+    let trailer = Trailer::decode(&end[at - TRAILER..at]).map_err(corrupt)?;
+    if trailer.format != FORMAT {
+        let (found, supported) = (trailer.format, FORMAT);
+        return Err(Error::Version { path: object.path(), found, supported });
+    }
+    let tail = trailer_end + TRAILER + trailer.body_length();
+    end = read_end(object, end, tail as u64).await?;
+    let at = end.len() - trailer_end;
+    let footer = end.slice(at..end.len() - PARQUET_END);
+    trailer.check_footer(&footer).map_err(corrupt)?;
+    let body = &end[at - TRAILER - trailer.body_length()..at - TRAILER];
+    let (directory, summary) = trailer.open_body(body).map_err(corrupt)?;
+    Ok((directory, summary, footer))
+}
+
+/// At least the last `length` bytes of the object, of which `have` are known.
+async fn read_end(object: &Object, have: Bytes, length: u64) -> Result<Bytes, Error> {
+    if have.len() as u64 >= length && !have.is_empty() {
+        return Ok(have);
+    }
+    let size = object.size();
+    if length > size {
+        let reason = format!("its end needs {length} bytes, it has {size}");
+        return Err(object.corrupt("object", reason));
+    }
+    object.read(size - length..size).await
+}

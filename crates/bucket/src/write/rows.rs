@@ -1,0 +1,223 @@
+//! All rows of a bucket in their final order, sharing the text of the batches they came in.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, AsArray, RecordBatch, StringArray, StringViewArray, TimestampMicrosecondArray,
+};
+use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
+use hashbrown::HashMap;
+use model::{BucketId, EventTime, ValueCount};
+
+use crate::Error;
+use crate::hot::{FIELDS, hot_schema};
+
+/// `host`, `source` or `sourcetype` of every row.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) values: Vec<Arc<str>>,
+    pub(crate) keys: Vec<i32>,
+}
+
+impl Names {
+    pub(crate) fn value(&self, row: usize) -> &str {
+        &self.values[self.keys[row] as usize]
+    }
+
+    pub(crate) fn array(&self) -> StringArray {
+        StringArray::from_iter_values(self.values.iter())
+    }
+
+    /// What the summary says of the values, sorted by value.
+    pub(crate) fn counts(&self, rows: &Rows) -> Vec<ValueCount> {
+        let mut counts: Vec<ValueCount> = self.values.iter().map(|value| unseen(value)).collect();
+        for (row, key) in self.keys.iter().enumerate() {
+            let count = &mut counts[*key as usize];
+            count.count += 1;
+            count.first_time.0 = count.first_time.0.min(rows.time[row]);
+            count.last_time.0 = count.last_time.0.max(rows.time[row]);
+            count.recent_time.0 = count.recent_time.0.max(rows.index_time[row]);
+        }
+        counts.retain(|count| count.count > 0);
+        counts.sort_by(|a, b| a.value.cmp(&b.value));
+        counts
+    }
+}
+
+fn unseen(value: &str) -> ValueCount {
+    ValueCount {
+        value: value.to_owned(),
+        count: 0,
+        first_time: EventTime::MAX,
+        last_time: EventTime::MIN,
+        recent_time: EventTime::MIN,
+    }
+}
+
+/// Rows sorted by (`_time`, `_indextime`) ascending.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) time: Vec<i64>,
+    pub(crate) index_time: Vec<i64>,
+    pub(crate) raw: StringViewArray,
+    pub(crate) host: Names,
+    pub(crate) source: Names,
+    pub(crate) sourcetype: Names,
+    /// The `_fields` columns, and per row its batch and row there; empty if no row has any.
+    fields: Vec<Option<StringArray>>,
+    places: Vec<(u32, u32)>,
+}
+
+impl Rows {
+    /// Checks and sorts the batches.
+    pub(crate) fn gather(id: BucketId, batches: &[RecordBatch]) -> Result<Self, Error> {
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        if rows == 0 {
+            return Err(Error::Empty { id });
+        }
+        if rows > i32::MAX as usize {
+            let (found, limit) = (rows as u64, i32::MAX as u64);
+            return Err(Error::TooLarge { id, what: "the number of rows", found, limit });
+        }
+        for (at, batch) in batches.iter().enumerate() {
+            check(id, at, batch)?;
+        }
+        let times = column_times(batches, 0);
+        let index_times = column_times(batches, 1);
+        let places = order(&times, &index_times, rows);
+        let pick = |columns: &[TimestampMicrosecondArray]| {
+            let value = |place: &(u32, u32)| columns[place.0 as usize].value(place.1 as usize);
+            places.iter().map(value).collect::<Vec<i64>>()
+        };
+        let fields: Vec<_> = batches.iter().map(fields_of).collect();
+        Ok(Self {
+            time: pick(&times),
+            index_time: pick(&index_times),
+            raw: gather_raw(id, batches, &places)?,
+            host: gather_names(batches, 3, &places),
+            source: gather_names(batches, 4, &places),
+            sourcetype: gather_names(batches, 5, &places),
+            places: if fields.iter().any(Option::is_some) { places } else { Vec::new() },
+            fields,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// The row's indexed fields as JSON.
+    pub(crate) fn fields(&self, row: usize) -> Option<&str> {
+        let (batch, row) = *self.places.get(row)?;
+        let fields = self.fields[batch as usize].as_ref()?;
+        fields.is_valid(row as usize).then(|| fields.value(row as usize))
+    }
+}
+
+/// The batch must have the six fixed columns without nulls, and may have [`FIELDS`].
+fn check(id: BucketId, at: usize, batch: &RecordBatch) -> Result<(), Error> {
+    let fail =
+        |found: String, expected: String| Err(Error::Schema { id, batch: at, found, expected });
+    let expected = hot_schema();
+    let found = batch.schema();
+    if found.fields().len() != 6 && found.fields().len() != 7 {
+        return fail(format!("{} columns", found.fields().len()), "6 or 7 columns".into());
+    }
+    for (column, (theirs, ours)) in found.fields().iter().zip(expected.fields()).enumerate() {
+        if theirs.name() != ours.name() || theirs.data_type() != ours.data_type() {
+            let describe = |field: &arrow::datatypes::Field| {
+                format!("column {} \"{}\" of type {}", column, field.name(), field.data_type())
+            };
+            return fail(describe(theirs), describe(ours));
+        }
+        let nulls = batch.column(column).logical_null_count();
+        if !ours.is_nullable() && nulls > 0 {
+            return fail(format!("{nulls} nulls in \"{}\"", ours.name()), "none".into());
+        }
+    }
+    Ok(())
+}
+
+fn column_times(batches: &[RecordBatch], column: usize) -> Vec<TimestampMicrosecondArray> {
+    let times = |batch: &RecordBatch| {
+        batch.column(column).as_primitive::<TimestampMicrosecondType>().clone()
+    };
+    batches.iter().map(times).collect()
+}
+
+fn fields_of(batch: &RecordBatch) -> Option<StringArray> {
+    let column = batch.column_by_name(FIELDS)?;
+    (column.null_count() < column.len()).then(|| column.as_string::<i32>().clone())
+}
+
+/// Where each row in final order comes from.
+fn order(
+    times: &[TimestampMicrosecondArray],
+    index_times: &[TimestampMicrosecondArray],
+    rows: usize,
+) -> Vec<(u32, u32)> {
+    let mut keys = Vec::with_capacity(rows);
+    for (batch, (time, index_time)) in times.iter().zip(index_times).enumerate() {
+        for (row, (time, index_time)) in time.values().iter().zip(index_time.values()).enumerate() {
+            keys.push((*time, *index_time, batch as u32, row as u32));
+        }
+    }
+    if !keys.is_sorted() {
+        keys.sort_unstable();
+    }
+    keys.into_iter().map(|(_, _, batch, row)| (batch, row)).collect()
+}
+
+/// The texts as views into the batches' own buffers.
+fn gather_raw(
+    id: BucketId,
+    batches: &[RecordBatch],
+    places: &[(u32, u32)],
+) -> Result<StringViewArray, Error> {
+    let mut buffers: Vec<Buffer> = Vec::new();
+    let mut sources = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let raw = batch.column(2).as_string_view();
+        sources.push((raw.views().clone(), buffers.len() as u128));
+        buffers.extend(raw.data_buffers().iter().cloned());
+    }
+    let mut views = Vec::with_capacity(places.len());
+    for (batch, row) in places {
+        let (source, base) = &sources[*batch as usize];
+        let view = source[*row as usize];
+        let inline = (view as u32) <= 12;
+        // Bits 64..96 of a view number the buffer of a text that is not inline.
+        views.push(if inline { view } else { view + (base << 64) });
+    }
+    let views = ScalarBuffer::from(views);
+    StringViewArray::try_new(views, buffers, None)
+        .map_err(|error| Error::Encode { id, source: error.into() })
+}
+
+fn gather_names(batches: &[RecordBatch], column: usize, places: &[(u32, u32)]) -> Names {
+    let mut values: Vec<Arc<str>> = Vec::new();
+    let mut known: HashMap<Arc<str>, i32> = HashMap::new();
+    let mut sources = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let names = batch.column(column).as_dictionary::<Int32Type>();
+        let texts = names.values().as_string::<i32>();
+        let mut translated = Vec::with_capacity(texts.len());
+        for text in texts {
+            let text = text.unwrap_or_default();
+            let key = known.get(text).copied().unwrap_or_else(|| {
+                let key = values.len() as i32;
+                values.push(text.into());
+                known.insert(text.into(), key);
+                key
+            });
+            translated.push(key);
+        }
+        sources.push((names.keys(), translated));
+    }
+    let key = |(batch, row): &(u32, u32)| {
+        let (keys, translated) = &sources[*batch as usize];
+        translated[keys.value(*row as usize) as usize]
+    };
+    Names { keys: places.iter().map(key).collect(), values }
+}

@@ -1,0 +1,133 @@
+//! What lies where in an object, and how little is read of it.
+
+use std::sync::Arc;
+
+use bucket::{GranuleSet, TermHash, TermQuery};
+use futures::TryStreamExt;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+
+use crate::support::{CountingStore, Event, Pairs, lines, open, open_in, small, written};
+
+fn mixed() -> Vec<Event> {
+    let text = |at: usize| {
+        let tags = "tag=some-long-tag tag=another ".repeat(at % 4);
+        let odd = if at % 3 == 0 { format!(" odd={}", "v".repeat(at % 90)) } else { String::new() };
+        format!("seq={at} user=user-{at} status={} {tags}{odd}", 200 + at % 4)
+    };
+    lines((0..1000).map(text))
+}
+
+#[test]
+fn pages_are_cut_at_granule_borders_in_every_column() {
+    let bucket = written(&mixed(), &Pairs, &small());
+    let mut reader =
+        ParquetMetaDataReader::new().with_offset_index_policy(PageIndexPolicy::Required);
+    reader.try_parse(&bucket.bytes).unwrap();
+    let metadata = reader.finish().unwrap();
+    for (group, columns) in metadata.row_groups().iter().zip(metadata.offset_index().unwrap()) {
+        let borders: Vec<i64> = (0..group.num_rows()).step_by(64).collect();
+        for (chunk, index) in group.columns().iter().zip(columns) {
+            let pages: Vec<i64> =
+                index.page_locations().iter().map(|page| page.first_row_index).collect();
+            assert_eq!(pages, borders, "{}", chunk.column_path());
+        }
+    }
+}
+
+#[test]
+fn any_parquet_reader_reads_it() {
+    let bucket = written(&mixed(), &Pairs, &small());
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bucket.bytes).unwrap();
+    let notes = builder.metadata().file_metadata().key_value_metadata().unwrap().clone();
+    assert!(notes.iter().any(|note| note.key == "karst.format"));
+    let rows: usize = builder.build().unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rows, 1000);
+}
+
+#[tokio::test]
+async fn encodings_follow_the_values() {
+    let description = open(&written(&mixed(), &Pairs, &small())).await.describe();
+    let encodings = |name: &str| {
+        let column = description.columns.iter().find(|column| column.name == name).unwrap();
+        column.encodings.clone()
+    };
+    for (name, expected) in [
+        ("_time", "DELTA_BINARY_PACKED"),
+        ("_raw", "PLAIN"),
+        ("host", "RLE_DICTIONARY"),
+        ("seq", "DELTA_BINARY_PACKED"),
+        ("user", "PLAIN"),
+        ("status", "RLE_DICTIONARY"),
+        ("tag", "RLE_DICTIONARY"),
+    ] {
+        assert!(encodings(name).contains(expected), "{name}: {}", encodings(name));
+    }
+    assert!(!encodings("user").contains("DICTIONARY"));
+    assert_eq!(description.row_groups.len(), 4);
+    assert!(serde_json::to_string(&description).unwrap().contains("index_bytes"));
+}
+
+#[tokio::test]
+async fn opening_reads_the_end_once() {
+    let store = Arc::new(CountingStore::default());
+    let bucket = written(&mixed(), &Pairs, &small());
+    open_in(store.clone(), bucket.bytes).await.unwrap();
+    assert_eq!(store.take().len(), 1);
+}
+
+#[tokio::test]
+async fn opening_a_bucket_with_a_long_end_reads_what_is_missing() {
+    let names =
+        |at: usize| (0..250).map(|k| format!("f{:05}=1 ", at * 250 + k)).collect::<String>();
+    let mut events = lines((0..39).map(names));
+    for (at, event) in events.iter_mut().enumerate() {
+        event.host = format!("host{at}-{:0>20000}", at * 7919);
+    }
+    let store = Arc::new(CountingStore::default());
+    let bucket = written(&events, &Pairs, &bucket::WriteOptions { max_columns: 9000, ..small() });
+    let reader = open_in(store.clone(), bucket.bytes).await.unwrap();
+    assert_eq!(reader.summary().fields.len(), 39 * 250);
+    assert!((2..=3).contains(&store.take().len()));
+}
+
+#[tokio::test]
+async fn a_lookup_is_one_round_of_small_reads() {
+    let store = Arc::new(CountingStore::default());
+    let text = |at: usize| format!("id=u{at}x seq={at} other={}", at * 31);
+    let bucket = written(&lines((0..20_000).map(text)), &Pairs, &small());
+    let reader = open_in(store.clone(), bucket.bytes).await.unwrap();
+    store.take();
+    let terms = ["u7x", "u19999x", "other", "absent"].map(TermHash::of);
+    reader.lookup(&terms).await.unwrap();
+    let reads = store.take();
+    assert_eq!(reads.len(), 1);
+    assert!(reads[0].len() <= 4);
+    assert!(reads[0].iter().all(|range| range.end - range.start < 16 << 10), "{reads:?}");
+    reader.candidates(&TermQuery::for_wildcard("oth*")).await.unwrap();
+    reader.candidates(&TermQuery::for_wildcard("ot*")).await.unwrap();
+    assert_eq!(store.take().len(), 3, "vocabulary once, then blocks");
+}
+
+#[tokio::test]
+async fn reading_a_granule_fetches_its_pages_only() {
+    let store = Arc::new(CountingStore::default());
+    let noise =
+        |at: usize| (0..40).map(|k| format!("{:x} ", (at * 40 + k) * 2_654_435_761)).collect();
+    let bucket = written(&lines((0..4000).map(|at| -> String { noise(at) })), &Pairs, &small());
+    let size = bucket.bytes.len() as u64;
+    let reader = open_in(store.clone(), bucket.bytes).await.unwrap();
+    let mut one = GranuleSet::none(reader.granules());
+    one.insert(30);
+    for round in 0..2 {
+        store.take();
+        let stream = reader.read(&["_time", "_raw"], &one, 100).await.unwrap();
+        let batches: Vec<_> = stream.try_collect().await.unwrap();
+        assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 64);
+        let reads = store.take();
+        let index_reads = if round == 0 { 1 } else { 0 };
+        assert_eq!(reads.len(), index_reads + 1);
+        let fetched: u64 = reads[index_reads].iter().map(|range| range.end - range.start).sum();
+        assert!(fetched < size / 40, "{fetched} of {size} bytes");
+    }
+}

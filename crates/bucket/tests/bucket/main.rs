@@ -1,0 +1,13 @@
+//! The bucket format as its users see it: what is written is read, what is asked is found, what is
+//! damaged is refused.
+#![allow(clippy::unwrap_used)]
+
+extern crate karst_bucket as bucket;
+
+mod damage;
+mod fields;
+mod golden;
+mod layout;
+mod round_trip;
+mod support;
+mod term_index;
