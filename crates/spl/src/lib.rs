@@ -1,7 +1,132 @@
 //! SPL, the search language: text becomes a syntax tree or diagnostics.
 //!
 //! Guarantees: no input panics or recurses without bound, and every message has a place in the
-//! text. Leaves to others: which fields exist, types, and what commands compute (`plan`).
+//! text. Leaves to others: which fields exist, types, and what commands compute (`plan`); this
+//! crate knows neither Arrow nor events.
+//!
+//! ```text
+//! text -> macros (expand, blank comments) -> parser + commands/* -> ast::Pipeline -> display
+//! ```
+//!
+//! ```
+//! let pipeline = karst_spl::parse("index=web status>=500 | stats count BY host")?;
+//! assert_eq!(pipeline.commands.len(), 2);
+//! assert_eq!(pipeline.to_string(), "search index=web status>=500 | stats count BY host");
+//! # Ok::<(), karst_spl::Diagnostics>(())
+//! ```
 
 pub mod ast;
+pub mod commands;
+mod complete;
+mod diagnostic;
+mod display;
+pub mod functions;
+mod macros;
+mod names;
+mod parser;
+pub mod stats_functions;
+mod suggest;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod wildcard;
+
+pub use ast::{Pipeline, Span, Spanned};
+pub use commands::{COMMANDS, CommandDefinition, CommandKind};
+pub use complete::{Suggestion, SuggestionKind, complete};
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use functions::{FUNCTIONS, FunctionDefinition};
+pub use macros::MacroResolver;
+pub use stats_functions::{STATS_FUNCTIONS, StatsFunctionDefinition};
+
+use ast::{Expr, SearchCommand};
+use parser::{Parsed, Parser};
+use std::fmt;
+
+/// What parsing depends on.
+#[derive(Clone, Copy)]
+pub struct ParseOptions<'m> {
+    /// Where macros are defined; without it a macro call is an error.
+    pub macros: Option<&'m dyn MacroResolver>,
+    /// Brackets, signs and subsearches inside each other, at most.
+    pub max_depth: usize,
+    /// Bytes of a text, macros expanded, at most.
+    pub max_length: usize,
+}
+
+impl Default for ParseOptions<'_> {
+    fn default() -> Self {
+        Self { macros: None, max_depth: 100, max_length: 1 << 20 }
+    }
+}
+
+impl fmt::Debug for ParseOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParseOptions")
+            .field("macros", &self.macros.is_some())
+            .field("max_depth", &self.max_depth)
+            .field("max_length", &self.max_length)
+            .finish()
+    }
+}
+
+/// Parses a search. A text that does not begin with `|` begins with an implied `search`.
+///
+/// # Errors
+/// Everything that is wrong with it, the first mistake of each command.
+pub fn parse(text: &str) -> Result<Pipeline, Diagnostics> {
+    parse_with(text, &ParseOptions::default())
+}
+
+/// Parses a search with macros and other limits than the default.
+///
+/// # Errors
+/// Everything that is wrong with it, the first mistake of each command.
+pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Diagnostics> {
+    with_parser(text, options, |parser| parser.whole())
+}
+
+/// Parses an expression by itself, as settings such as `EVAL-x` hold it.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_expression(text: &str) -> Result<Expr, Diagnostics> {
+    whole(text, "an operator or the end of the expression", |parser| parser.expr())
+}
+
+/// Parses the language of `search` by itself, as `searchmatch("...")` or event types hold it.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_search_terms(text: &str) -> Result<SearchCommand, Diagnostics> {
+    whole(text, "a search term", |parser| parser.search(|_| false))
+}
+
+fn whole<T>(
+    text: &str,
+    expected: &str,
+    read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>,
+) -> Result<T, Diagnostics> {
+    with_parser(text, &ParseOptions::default(), |parser| {
+        let found = read(parser)?;
+        parser.skip_space();
+        match parser.peek() {
+            None => Ok(found),
+            Some(_) => Err(parser.unexpected(expected).into()),
+        }
+    })
+}
+
+fn with_parser<T>(
+    text: &str,
+    options: &ParseOptions<'_>,
+    read: impl FnOnce(&mut Parser<'_>) -> Result<T, Diagnostics>,
+) -> Result<T, Diagnostics> {
+    if text.len() > options.max_length {
+        let message = format!("search is longer than {} bytes", options.max_length);
+        return Err(Diagnostic::new(message, Span::new(0, 0)).into());
+    }
+    let prepared = macros::prepare(text, options.macros, options.max_length)?;
+    read(&mut Parser::new(&prepared.text, &prepared.map, options.max_depth))
+}

@@ -1,0 +1,50 @@
+//! `accum`: adds up a field from row to row.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{AccumCommand, Command};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "accum",
+    aliases: &[],
+    summary: "adds up a field from row to row",
+    syntax: "accum <field> [AS <field>]",
+    kind: CommandKind::Centralised,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let field = p.field("a field name")?;
+    let alias = p.alias()?;
+    Ok(Command::Accum(AccumCommand { field, alias }))
+}
+
+impl fmt::Display for AccumCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let alias = self.alias.as_ref().map(|alias| alias.node.as_str());
+        Arguments::default().push(field_name(&self.field.node)).alias(alias).write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | accum bytes", r#"* | accum bytes AS "running total""#]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | accum", "expected a field name", "");
+        refuses("* | accum a b", "found 'b'", "b");
+    }
+}

@@ -1,0 +1,76 @@
+//! `append`: appends the rows of another search.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{AppendCommand, Command};
+use crate::display::Arguments;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "append",
+    aliases: &[],
+    summary: "appends the rows of another search",
+    syntax: "append [maxtime=<n>] [maxout=<n>] [timeout=<n>] [extendtimerange=<bool>] [<subsearch>]",
+    kind: CommandKind::Centralised,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["maxtime", "maxout", "timeout", "extendtimerange", "run_in_preview"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let (mut maxtime, mut maxout, mut timeout, mut extendtimerange) = (None, None, None, false);
+    while let Some(option) = p.option(OPTIONS)? {
+        match option.name {
+            "maxtime" => maxtime = Some(option.number()?),
+            "maxout" => maxout = Some(option.number()?),
+            "timeout" => timeout = Some(option.number()?),
+            "extendtimerange" => extendtimerange = option.boolean()?,
+            // Says how previews look; the result is the same.
+            _ => {
+                option.boolean()?;
+            }
+        }
+    }
+    let subsearch = p.subsearch()?;
+    Ok(Command::Append(AppendCommand { subsearch, maxtime, maxout, timeout, extendtimerange }))
+}
+
+impl fmt::Display for AppendCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arguments::default()
+            .maybe("maxtime", self.maxtime)
+            .maybe("maxout", self.maxout)
+            .maybe("timeout", self.timeout)
+            .flag("extendtimerange", self.extendtimerange, false)
+            .push(&self.subsearch)
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | append [search index=b | stats count]",
+            r#"* | append maxout=10 [| makeresults | eval a="]"] | table a"#,
+            "* | append [index=b [search c | fields d] | head 1]",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | append", "a subsearch in square brackets", "");
+        refuses(
+            "* | append [search a | boguscmd] | head",
+            "unknown search command 'boguscmd'",
+            "boguscmd",
+        );
+        refuses("* | append [search a", "is not closed", "[");
+    }
+}

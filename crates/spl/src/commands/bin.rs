@@ -1,0 +1,82 @@
+//! `bin`: puts numbers or times into bins.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{BinCommand, BinOptions, Command};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "bin",
+    aliases: &["bucket", "discretize"],
+    summary: "puts numbers or times into bins",
+    syntax: "bin [span=<span>] [minspan=<span>] [bins=<n>] [start=<num>] [end=<num>] [aligntime=<time>] <field> [AS <field>]",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut bins = BinOptions::default();
+    let mut field = None;
+    let mut alias = None;
+    while !p.at_end() {
+        if let Some(option) = p.option(OPTIONS)? {
+            option.bin_option(&mut bins)?;
+        } else if field.is_none() {
+            field = Some(p.field("a field name")?);
+            alias = p.alias()?;
+        } else {
+            return Err(p.unexpected("an option or the end of the command"));
+        }
+    }
+    let field = field.ok_or_else(|| p.unexpected("a field name"))?;
+    Ok(Command::Bin(BinCommand { field, alias, bins }))
+}
+
+impl fmt::Display for BinCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let alias = self.alias.as_ref().map(|alias| alias.node.as_str());
+        Arguments::default()
+            .push(&self.bins)
+            .push(field_name(&self.field.node))
+            .alias(alias)
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | bin _time span=5m",
+            "* | bucket span=1mon@mon _time AS month",
+            "* | bin bins=20 start=0 end=1e3 size",
+            "* | bin span=2log10 size",
+            "* | bin span=0.5 x",
+            "* | bin span=1h aligntime=@d _time",
+            "* | BIN minspan=1d _time",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | bin span=5m", "expected a field name", "");
+        refuses("* | bin span=0m _time", "option 'span' expects", "0m");
+        refuses("* | bin span=5parsecs _time", "a span such as", "5parsecs");
+        refuses("* | bin bins=1 x", "at least 2", "1");
+        refuses("* | bin a b", "found 'b'", "b");
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        crate::testing::same("* | bucket _time span=1hour", "* | bin span=1h _time");
+    }
+}

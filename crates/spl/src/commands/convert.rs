@@ -1,0 +1,113 @@
+//! `convert`: converts values to numbers or times.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, Conversion, ConvertCommand, ConvertFunction, FieldPattern};
+use crate::display::{Arguments, commas};
+use crate::parser::{Parsed, Parser};
+use crate::suggest::nearest;
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "convert",
+    aliases: &[],
+    summary: "converts values to numbers or times",
+    syntax: "convert [timeformat=<format>] <function>(<field>) [AS <field>]...",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["timeformat"];
+
+const FUNCTIONS: [(&str, ConvertFunction); 10] = [
+    ("auto", ConvertFunction::Auto),
+    ("ctime", ConvertFunction::Ctime),
+    ("dur2sec", ConvertFunction::Dur2sec),
+    ("memk", ConvertFunction::Memk),
+    ("mktime", ConvertFunction::Mktime),
+    ("mstime", ConvertFunction::Mstime),
+    ("none", ConvertFunction::None),
+    ("num", ConvertFunction::Num),
+    ("rmcomma", ConvertFunction::Rmcomma),
+    ("rmunit", ConvertFunction::Rmunit),
+];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut command = ConvertCommand { timeformat: None, conversions: Vec::new() };
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
+        match p.option(OPTIONS)? {
+            Some(option) => command.timeformat = Some(option.text()),
+            None => command.conversions.push(conversion(p)?),
+        }
+    }
+    if command.conversions.is_empty() {
+        return Err(p.unexpected("a conversion such as ctime(_time)"));
+    }
+    Ok(Command::Convert(command))
+}
+
+fn conversion(p: &mut Parser<'_>) -> Parsed<Conversion> {
+    let start = p.pos();
+    let name = p.take_while(|c| c.is_ascii_alphanumeric()).to_ascii_lowercase();
+    if name.is_empty() {
+        return Err(p.unexpected("a conversion such as ctime(_time)"));
+    }
+    let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
+        let names = FUNCTIONS.iter().map(|(known, _)| *known);
+        let diagnostic = p.error(format!("unknown function '{name}'"), p.span_from(start));
+        return Err(diagnostic.with_suggestion(nearest(&name, names)));
+    };
+    p.expect("(", &format!("after {name}"))?;
+    let field = p.field_pattern("a field name")?;
+    p.expect(")", &format!("after the field of {name}"))?;
+    let alias = p.alias()?.map(|alias| FieldPattern::new(alias.node, alias.span));
+    Ok(Conversion { function: *function, field, alias, span: p.span_from(start) })
+}
+
+impl fmt::Display for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = FUNCTIONS
+            .iter()
+            .find(|(_, function)| *function == self.function)
+            .map_or("none", |(name, _)| name);
+        write!(f, "{name}({})", self.field)?;
+        self.alias.as_ref().map_or(Ok(()), |alias| write!(f, " AS {alias}"))
+    }
+}
+
+impl fmt::Display for ConvertCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arguments::default()
+            .maybe("timeformat", self.timeformat.as_ref())
+            .push(commas(&self.conversions))
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | convert ctime(_time) AS when",
+            r#"* | convert timeformat="%Y-%m-%d %H:%M" ctime(first) ctime(last)"#,
+            "* | convert auto(*) none(id)",
+            r#"* | convert dur2sec("run time") AS seconds, num(x)"#,
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | convert", "expected a conversion", "");
+        refuses("* | convert cktime(a)", "unknown function 'cktime'", "cktime");
+        refuses("* | convert ctime a", "expected '(' after ctime", "a");
+    }
+}

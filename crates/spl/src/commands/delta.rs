@@ -1,0 +1,70 @@
+//! `delta`: computes the difference to an earlier row.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, DeltaCommand};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "delta",
+    aliases: &[],
+    summary: "computes the difference to an earlier row",
+    syntax: "delta <field> [AS <field>] [p=<n>]",
+    kind: CommandKind::Centralised,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["p"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut rows = 1;
+    let mut field = None;
+    let mut alias = None;
+    while !p.at_end() {
+        if let Some(option) = p.option(OPTIONS)? {
+            rows = option.number()?;
+            if rows == 0 {
+                return Err(option.error("a whole number of at least 1"));
+            }
+        } else if field.is_none() {
+            field = Some(p.field("a field name")?);
+            alias = p.alias()?;
+        } else {
+            return Err(p.unexpected("an option or the end of the command"));
+        }
+    }
+    let field = field.ok_or_else(|| p.unexpected("a field name"))?;
+    Ok(Command::Delta(DeltaCommand { field, alias, p: rows }))
+}
+
+impl fmt::Display for DeltaCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let alias = self.alias.as_ref().map(|alias| alias.node.as_str());
+        let mut arguments = Arguments::default();
+        arguments.push(field_name(&self.field.node)).alias(alias);
+        if self.p != 1 {
+            arguments.option("p", self.p);
+        }
+        arguments.write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | delta bytes", "* | delta bytes AS change p=3"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | delta", "expected a field name", "");
+        refuses("* | delta x p=0", "at least 1", "0");
+    }
+}

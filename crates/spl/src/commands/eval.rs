@@ -1,0 +1,115 @@
+//! `eval`: computes fields from expressions.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Assignment, Command, EvalCommand, Field, Spanned};
+use crate::display::{commas, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "eval",
+    aliases: &[],
+    summary: "computes fields from expressions",
+    syntax: "eval <field>=<expression> [, <field>=<expression>]...",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Expression,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut assignments = Vec::new();
+    loop {
+        let field = target(p)?;
+        p.expect("=", &format!("after field '{}'", field.node))?;
+        let expr = p.expr()?;
+        assignments.push(Assignment { field, expr });
+        if !p.eat(",") {
+            break;
+        }
+    }
+    p.expect_end("an operator, ',' or the end of the command")?;
+    Ok(Command::Eval(EvalCommand { assignments }))
+}
+
+/// The field on the left of `=`.
+fn target(p: &mut Parser<'_>) -> Parsed<Field> {
+    p.skip_space();
+    if matches!(p.peek(), Some('"' | '\'')) {
+        return p.field("a field name");
+    }
+    let start = p.pos();
+    let name = p.take_while(|c| crate::parser::is_name_character(c) && !"+*/%'!".contains(c));
+    if name.is_empty() {
+        return Err(p.unexpected("a field name and '='"));
+    }
+    Ok(Spanned::new(name.to_owned(), p.span_from(start)))
+}
+
+impl fmt::Display for Assignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", field_name(&self.field.node), self.expr)
+    }
+}
+
+impl fmt::Display for EvalCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&commas(&self.assignments))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | eval a=1",
+            r#"* | eval kb=round(bytes/1024, 2), big=if(kb > 10, "yes", "no")"#,
+            r#"* | eval "new name"='old name' . "x""#,
+            "* | eval {field}=value",
+            "* | eval a.b = 'c.d' + -1.5",
+            r#"* | eval x=case(a=1, "one", a==2 AND NOT b=3, "two", true(), "other")"#,
+            r#"* | eval x=if(status IN (404, 503) OR host LIKE "web%", 1, 0)"#,
+            "* | eval x=if(in(status, 404, 503), 1, null())",
+            r#"* | eval x=mvindex(split(a, ","), -1)"#,
+            "* | eval ok=if(isnull(x) XOR isnum(y), 1, 0)",
+            "* | eval a=(1+2)*3-(4-5)-6 % 7",
+            "* | eval a=--1, b=not_a_keyword, c=android",
+            r#"* | eval a="\d+\"x\\""#,
+            "* | eval 5xx=4xx+1e3+.5",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | eval", "a field name and", "");
+        refuses("* | eval a", "expected '=' after field", "");
+        refuses("* | eval a=", "expected an expression", "");
+        refuses("* | eval a=1+", "expected an expression", "");
+        refuses("* | eval a=rouund(1)", "unknown function 'rouund'", "rouund");
+        refuses("* | eval a=if(1, 2)", "function if takes 3 arguments, found 2", "if(1, 2)");
+        refuses("* | eval a=case(1, 2, 3)", "pairs of arguments", "case(1, 2, 3)");
+        refuses("* | eval a=(1+2", "is not closed", "(");
+        refuses("* | eval a=1 b=2", "found 'b=2'", "b=2");
+        refuses("* | eval a=lower(x y)", "in the arguments of lower", "y");
+        refuses(r#"* | eval a="x"#, "unbalanced quotes", r#"""#);
+        refuses("* | eval a=[search x]", "subsearch", "[");
+        refuses("* | eval a=x NOT y", "LIKE or IN after NOT", "y");
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        crate::testing::same("* | eval a=1+2*3", "* | eval a=1+(2*3)");
+        crate::testing::same(
+            "* | eval a=x OR y AND NOT z=1",
+            "* | eval a=x or (y and (not (z=1)))",
+        );
+        crate::testing::same("* | eval a=ceil(len(x))", "* | eval a=ceiling(length(x))");
+        crate::testing::same("* | eval a=a.b.c", "* | eval a=(a . b) . c");
+    }
+}

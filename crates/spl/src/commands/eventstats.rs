@@ -1,0 +1,59 @@
+//! `eventstats`: adds aggregations of all rows to each row.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, EventstatsCommand};
+use crate::display::{Arguments, commas};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "eventstats",
+    aliases: &[],
+    summary: "adds aggregations of all rows to each row",
+    syntax: "eventstats [allnum=<bool>] <aggregation>... [BY <field>...]",
+    kind: CommandKind::Dataset,
+    options: OPTIONS,
+    takes: Takes::Aggregations,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["allnum"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut allnum = false;
+    let found = p.stats_arguments(OPTIONS, |_, option| {
+        allnum = option.boolean()?;
+        Ok(())
+    })?;
+    Ok(Command::Eventstats(EventstatsCommand { calls: found.calls, by: found.by, allnum }))
+}
+
+impl fmt::Display for EventstatsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arguments::default()
+            .flag("allnum", self.allnum, false)
+            .push(commas(&self.calls))
+            .push(&self.by)
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | eventstats avg(x) AS mean by host",
+            "* | eventstats allnum=t count, dc(user)",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | eventstats by host", "expected an aggregation", "");
+        refuses("* | eventstats avg x", "needs a field", "avg");
+    }
+}

@@ -1,0 +1,47 @@
+//! `filldown`: repeats the last value where a field has none.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, FilldownCommand};
+use crate::display::field_patterns;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "filldown",
+    aliases: &[],
+    summary: "repeats the last value where a field has none",
+    syntax: "filldown [<field>...]",
+    kind: CommandKind::Centralised,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let fields = p.field_patterns(0)?;
+    Ok(Command::Filldown(FilldownCommand { fields }))
+}
+
+impl fmt::Display for FilldownCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&field_patterns(&self.fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | filldown", "* | filldown a b*"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | filldown (a)", "expected a field name", "(");
+    }
+}

@@ -1,0 +1,65 @@
+//! `fillnull`: puts a value where fields have none.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, FillnullCommand};
+use crate::display::{Arguments, field_patterns};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "fillnull",
+    aliases: &[],
+    summary: "puts a value where fields have none",
+    syntax: "fillnull [value=<text>] [<field>...]",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["value"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut command = FillnullCommand { value: "0".to_owned(), fields: Vec::new() };
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            return Ok(Command::Fillnull(command));
+        }
+        match p.option(OPTIONS)? {
+            Some(option) => command.value = option.text(),
+            None => command.fields.push(p.field_pattern("a field name")?),
+        }
+    }
+}
+
+impl fmt::Display for FillnullCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arguments::default()
+            .option("value", &self.value)
+            .push(field_patterns(&self.fields))
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | fillnull",
+            "* | fillnull value=NULL",
+            r#"* | fillnull value="n/a" a, b*"#,
+            r#"* | fillnull value="" a"#,
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | fillnull valeu=0", "unknown option 'valeu'", "valeu");
+        refuses("* | fillnull value=", "a value after", "");
+    }
+}

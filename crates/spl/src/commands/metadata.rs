@@ -1,0 +1,90 @@
+//! `metadata`: lists hosts, sources or source types.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, MetadataCommand, MetadataKind, SearchPattern, SearchValue};
+use crate::display::Arguments;
+use crate::parser::{Parsed, Parser, pattern_of};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "metadata",
+    aliases: &[],
+    summary: "lists hosts, sources or source types",
+    syntax: "metadata type=hosts|sources|sourcetypes [index=<index>]...",
+    kind: CommandKind::Generating,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["type", "index", "splunk_server", "splunk_server_group", "datatype"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let (mut kind, mut indexes) = (None, Vec::new());
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
+        let Some(option) = p.option(OPTIONS)? else {
+            return Err(p.unexpected("an option such as type=hosts"));
+        };
+        match option.name {
+            "type" => {
+                kind = Some(match option.value.to_ascii_lowercase().as_str() {
+                    "hosts" => MetadataKind::Hosts,
+                    "sources" => MetadataKind::Sources,
+                    "sourcetypes" => MetadataKind::Sourcetypes,
+                    _ => return Err(option.error("hosts, sources or sourcetypes")),
+                });
+            }
+            "index" => {
+                for name in option.value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                    let pattern: SearchPattern = pattern_of(name);
+                    indexes.push(SearchValue { pattern, quoted: false, span: option.value_span });
+                }
+            }
+            "datatype" if option.value != "event" => return Err(option.error("event")),
+            _ => {}
+        }
+    }
+    let kind = kind.ok_or_else(|| p.unexpected("type=hosts, type=sources or type=sourcetypes"))?;
+    Ok(Command::Metadata(MetadataCommand { kind, indexes }))
+}
+
+impl fmt::Display for MetadataCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            MetadataKind::Hosts => "hosts",
+            MetadataKind::Sources => "sources",
+            MetadataKind::Sourcetypes => "sourcetypes",
+        };
+        let mut arguments = Arguments::default();
+        arguments.option("type", kind);
+        for index in &self.indexes {
+            arguments.option("index", index.pattern.text());
+        }
+        arguments.write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "| metadata type=hosts",
+            "| metadata type=sourcetypes index=web index=_*",
+            r#"| metadata type=sources index="a,b" | sort - totalCount"#,
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("| metadata", "type=hosts", "");
+        refuses("| metadata type=users", "hosts, sources or sourcetypes", "users");
+    }
+}

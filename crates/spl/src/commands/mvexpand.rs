@@ -1,0 +1,57 @@
+//! `mvexpand`: makes one row of each value of a field.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, MvexpandCommand};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "mvexpand",
+    aliases: &[],
+    summary: "makes one row of each value of a field",
+    syntax: "mvexpand <field> [limit=<n>]",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["limit"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let field = p.field("a field name")?;
+    let mut limit = 0;
+    while let Some(option) = p.option(OPTIONS)? {
+        limit = option.number()?;
+    }
+    Ok(Command::Mvexpand(MvexpandCommand { field, limit }))
+}
+
+impl fmt::Display for MvexpandCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Arguments::default();
+        arguments.push(field_name(&self.field.node));
+        if self.limit != 0 {
+            arguments.option("limit", self.limit);
+        }
+        arguments.write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | mvexpand a{}.b", "* | mvexpand a limit=5"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | mvexpand", "expected a field name", "");
+        refuses("* | mvexpand a*", "wildcards are not allowed", "a*");
+    }
+}

@@ -1,0 +1,40 @@
+//! `rare`: counts the least frequent values.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::Command;
+use crate::parser::{Parsed, Parser};
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "rare",
+    aliases: &[],
+    summary: "counts the least frequent values",
+    syntax: "rare [<n>] [<options>] <field>... [BY <field>...]",
+    kind: CommandKind::Transforming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] =
+    &["limit", "countfield", "percentfield", "showcount", "showperc", "useother", "otherstr"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    super::top::arguments(p, OPTIONS).map(Command::Rare)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | rare host", "* | rare limit=3 host by status"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | rare", "expected a field name", "");
+        refuses("* | rare a by", "expected a field name after BY", "");
+    }
+}

@@ -1,0 +1,81 @@
+//! `rename`: renames fields.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, FieldPattern, Rename, RenameCommand};
+use crate::display::commas;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "rename",
+    aliases: &[],
+    summary: "renames fields",
+    syntax: "rename <field> AS <field> [, <field> AS <field>]...",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut renames = Vec::new();
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
+        let from = p.field_pattern("a field name")?;
+        let Some(to) = p.alias()? else {
+            return Err(p.unexpected(&format!("AS after field '{}'", from.text)));
+        };
+        let stars = |text: &str| text.matches('*').count();
+        if stars(&from.text) != stars(&to.node) {
+            let message = format!("'{}' and '{}' must hold as many wildcards", from.text, to.node);
+            return Err(p.error(message, from.span.to(to.span)));
+        }
+        renames.push(Rename { from, to: FieldPattern::new(to.node, to.span) });
+    }
+    if renames.is_empty() {
+        return Err(p.unexpected("a field name"));
+    }
+    Ok(Command::Rename(RenameCommand { renames }))
+}
+
+impl fmt::Display for Rename {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} AS {}", self.from, self.to)
+    }
+}
+
+impl fmt::Display for RenameCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&commas(&self.renames))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | rename a AS b",
+            r#"* | rename a as "b c", d.e{} As f g as h"#,
+            "* | rename foo* AS bar*",
+            r#"* | rename "sum(x)" AS total"#,
+            "* | rename _raw as raw",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | rename", "expected a field name", "");
+        refuses("* | rename a b", "expected AS after field", "b");
+        refuses("* | rename a* as b", "as many wildcards", "a* as b");
+        refuses("* | rename a as", "a field name after AS", "");
+    }
+}

@@ -1,0 +1,46 @@
+//! `reverse`: turns the order of rows around.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, ReverseCommand};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "reverse",
+    aliases: &[],
+    summary: "turns the order of rows around",
+    syntax: "reverse",
+    kind: CommandKind::Dataset,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.expect_end("the end of the command")?;
+    Ok(Command::Reverse(ReverseCommand))
+}
+
+impl fmt::Display for ReverseCommand {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | reverse", "* | reverse | head 1"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | reverse a", "the end of the command", "a");
+    }
+}

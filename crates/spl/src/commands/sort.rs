@@ -1,0 +1,143 @@
+//! `sort`: orders rows.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, SortCommand, SortKey, SortOrder};
+use crate::display::Arguments;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "sort",
+    aliases: &[],
+    summary: "orders rows",
+    syntax: "sort [<n>] [limit=<n>] [+|-]<field>... [desc]",
+    kind: CommandKind::Dataset,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["limit"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut limit = p.count()?;
+    while let Some(option) = p.option(OPTIONS)? {
+        limit = Some(option.number()?);
+    }
+    let mut keys = Vec::new();
+    let mut reversed = false;
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
+        if !keys.is_empty()
+            && let Some(descending) = direction(p)
+        {
+            reversed = descending;
+            break;
+        }
+        keys.push(key(p)?);
+    }
+    if keys.is_empty() {
+        return Err(p.unexpected("a field to sort by"));
+    }
+    p.expect_end("the end of the command")?;
+    Ok(Command::Sort(SortCommand { limit, keys, reversed }))
+}
+
+/// Sort keys up to the end, at least one.
+pub(super) fn keys(p: &mut Parser<'_>) -> Parsed<Vec<SortKey>> {
+    let mut keys = Vec::new();
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
+        keys.push(key(p)?);
+    }
+    if keys.is_empty() {
+        return Err(p.unexpected("a field to sort by"));
+    }
+    Ok(keys)
+}
+
+fn key(p: &mut Parser<'_>) -> Parsed<SortKey> {
+    let descending = p.eat("-");
+    if !descending {
+        p.eat("+");
+    }
+    let orders = [
+        ("auto", SortOrder::Auto),
+        ("num", SortOrder::Number),
+        ("str", SortOrder::String),
+        ("ip", SortOrder::Ip),
+    ];
+    for (name, order) in orders {
+        let called = p.attempt(|p| (p.eat_keyword(name) && p.eat("(")).then_some(()));
+        if called.is_some() {
+            let field = p.field("a field name")?;
+            p.expect(")", &format!("after the field of {name}"))?;
+            return Ok(SortKey { field, descending, order });
+        }
+    }
+    let field = p.field("a field to sort by")?;
+    Ok(SortKey { field, descending, order: SortOrder::Auto })
+}
+
+/// `d` or `desc`, `a` or `asc` as the last word.
+fn direction(p: &mut Parser<'_>) -> Option<bool> {
+    p.attempt(|p| {
+        let descending = p.eat_keyword("desc") || p.eat_keyword("d");
+        let found = descending || p.eat_keyword("asc");
+        (found && p.at_end()).then_some(descending)
+    })
+}
+
+impl fmt::Display for SortCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Arguments::default();
+        arguments.maybe("limit", self.limit);
+        for key in &self.keys {
+            arguments.push(key);
+        }
+        if self.reversed {
+            arguments.push("desc");
+        }
+        arguments.write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | sort host",
+            "* | sort - count",
+            "* | sort 0 -_time, +host",
+            "* | sort limit=5 num(size) -str(name) ip(addr) auto(x)",
+            "* | sort -count host desc",
+            r#"* | sort 20 "a b""#,
+            "* | sort d",
+            "* | sort a-b",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | sort", "a field to sort by", "");
+        refuses("* | sort 5", "a field to sort by", "");
+        refuses("* | sort num(a", "after the field of num", "");
+        refuses("* | sort a*", "wildcards are not allowed", "a*");
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        crate::testing::same("* | sort limit=5 a", "* | sort 5 +a");
+        crate::testing::same("* | sort a asc", "* | sort a");
+    }
+}

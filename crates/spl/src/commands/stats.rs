@@ -1,0 +1,97 @@
+//! `stats`: computes aggregations, per group.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, StatsCommand};
+use crate::display::{Arguments, commas};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "stats",
+    aliases: &[],
+    summary: "computes aggregations, per group",
+    syntax: "stats [<options>] <aggregation>... [BY <field>...]",
+    kind: CommandKind::Transforming,
+    options: OPTIONS,
+    takes: Takes::Aggregations,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["partitions", "allnum", "delim", "dedup_splitvals"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut command = StatsCommand::default();
+    let found = p.stats_arguments(OPTIONS, |_, option| {
+        match option.name {
+            "partitions" => command.partitions = Some(option.number()?),
+            "allnum" => command.allnum = option.boolean()?,
+            "delim" => command.delim = Some(option.text()),
+            _ => command.dedup_splitvals = option.boolean()?,
+        }
+        Ok(())
+    })?;
+    command.calls = found.calls;
+    command.by = found.by;
+    Ok(Command::Stats(command))
+}
+
+impl fmt::Display for StatsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arguments::default()
+            .maybe("partitions", self.partitions)
+            .flag("allnum", self.allnum, false)
+            .maybe("delim", self.delim.as_ref())
+            .flag("dedup_splitvals", self.dedup_splitvals, false)
+            .push(commas(&self.calls))
+            .push(&self.by)
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | stats count",
+            r#"* | stats c, count() count(x) count(eval(status=404)) AS "not found" by host, source"#,
+            "* | stats dc(user) distinct_count(user) estdc(user)",
+            "* | stats sum(a) avg(b) mean(c) min(d) max(e) range(f) by g",
+            "* | stats stdev(a) stdevp(a) var(a) varp(a) median(a) mode(a)",
+            "* | stats perc95(x) p99.9(x) upperperc50(x) exactperc1(x)",
+            "* | stats values(a) list(b) first(c) last(d) earliest(e) latest(f) earliest_time(g) latest_time(h) rate(i) sumsq(j)",
+            "* | stats sparkline sparkline(count, 1h) AS trend sparkline(avg(x),5m)",
+            "* | stats avg(*time) AS *_mean by a.b{}",
+            r#"* | stats delim=":" dedup_splitvals=t allnum=f values(x)"#,
+            "* | stats count as c by _time span=1h",
+            "* | stats sum(eval(if(a>1, b*2, 0))) as s",
+            r#"* | STATS Count AS n BY "a b", c:d, e-f"#,
+            r#"* | stats count(a.b{}.c) max("a b")"#,
+            "* | stats count by index, host | where count > 5",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | stats", "expected an aggregation", "");
+        refuses("* | stats by host", "expected an aggregation", "");
+        refuses("* | stats cuont", "unknown function 'cuont'", "cuont");
+        refuses("* | stats sum(x", "')' after the argument of sum", "");
+        refuses("* | stats sum", "needs a field", "sum");
+        refuses("* | stats sum(a b)", "found 'b'", "b");
+        refuses("* | stats count by", "a field name after BY", "");
+        refuses("* | stats perc101(x)", "between 0 and 100", "perc101");
+        refuses("* | stats per_second(x)", "in chart and timechart only", "per_second");
+        refuses("* | stats count as", "a field name after AS", "");
+        refuses("* | stats sparkline(count, 5x)", "step must be a time", "5x");
+        refuses("* | stats count(eval(a=))", "expected an expression", ")");
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        crate::testing::same("* | stats count, sum(x) by a, b", "* | stats count sum(x) BY a b");
+    }
+}

@@ -1,0 +1,102 @@
+//! `streamstats`: adds aggregations of the rows so far to each row.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, StreamstatsCommand};
+use crate::display::{Arguments, commas};
+use crate::parser::{OptionValue, Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "streamstats",
+    aliases: &[],
+    summary: "adds aggregations of the rows so far to each row",
+    syntax: "streamstats [<options>] <aggregation>... [BY <field>...]",
+    kind: CommandKind::Centralised,
+    options: OPTIONS,
+    takes: Takes::Aggregations,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[
+    "current",
+    "window",
+    "time_window",
+    "global",
+    "reset_on_change",
+    "reset_before",
+    "reset_after",
+    "allnum",
+];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut command = StreamstatsCommand::default();
+    let found = p.stats_arguments(OPTIONS, |p, option| accept(&mut command, p, option))?;
+    command.calls = found.calls;
+    command.by = found.by;
+    Ok(Command::Streamstats(command))
+}
+
+fn accept(
+    command: &mut StreamstatsCommand,
+    p: &mut Parser<'_>,
+    option: &OptionValue,
+) -> Parsed<()> {
+    match option.name {
+        "current" => command.current = option.boolean()?,
+        "window" => command.window = option.number()?,
+        "time_window" => command.time_window = Some(option.time_span()?),
+        "global" => command.global = option.boolean()?,
+        "reset_on_change" => command.reset_on_change = option.boolean()?,
+        "reset_before" => command.reset_before = Some(p.option_expr(option)?),
+        "reset_after" => command.reset_after = Some(p.option_expr(option)?),
+        _ => command.allnum = option.boolean()?,
+    }
+    Ok(())
+}
+
+impl fmt::Display for StreamstatsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Arguments::default();
+        arguments.flag("current", self.current, true);
+        if self.window != 0 {
+            arguments.option("window", self.window);
+        }
+        arguments
+            .maybe("time_window", self.time_window.as_ref())
+            .flag("global", self.global, true)
+            .flag("reset_on_change", self.reset_on_change, false)
+            .flag("allnum", self.allnum, false);
+        if let Some(expr) = &self.reset_before {
+            arguments.push(format_args!("reset_before=({expr})"));
+        }
+        if let Some(expr) = &self.reset_after {
+            arguments.push(format_args!("reset_after=({expr})"));
+        }
+        arguments.push(commas(&self.calls)).push(&self.by).write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | streamstats count",
+            "* | streamstats current=f window=5 global=false sum(x) AS total by host",
+            "* | streamstats time_window=1h reset_on_change=t avg(x)",
+            r#"* | streamstats reset_before=(a > 1 AND b="x)") reset_after=(count>5) count"#,
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | streamstats window=x count", "a whole number", "x");
+        refuses("* | streamstats windw=5 count", "unknown option 'windw'", "windw");
+        refuses("* | streamstats reset_after=(a>) count", "expected an expression", ")");
+        refuses("* | streamstats reset_after=(a>1 count", "is not closed", "(");
+        refuses("* | streamstats", "expected an aggregation", "");
+    }
+}

@@ -1,0 +1,56 @@
+//! `table`: shows fields as columns, in order.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, TableCommand};
+use crate::display::field_patterns;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "table",
+    aliases: &[],
+    summary: "shows fields as columns, in order",
+    syntax: "table <field>...",
+    kind: CommandKind::Transforming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let fields = p.field_patterns(1)?;
+    Ok(Command::Table(TableCommand { fields }))
+}
+
+impl fmt::Display for TableCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&field_patterns(&self.fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | table a",
+            r#"* | table _time, host a* "b c" d.e{}"#,
+            "* | table *",
+            r#"* | table "by", "404""#,
+            "* | TABLE a,b,",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | table", "expected a field name", "");
+        refuses(r#"* | table """#, "field name is empty", r#""""#);
+        refuses("* | table a(b)", "found '('", "(");
+        refuses("* | tabel a", "unknown search command 'tabel'", "tabel");
+    }
+}

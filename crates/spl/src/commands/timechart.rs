@@ -1,0 +1,102 @@
+//! `timechart`: computes aggregations per time bin and series.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, TimechartCommand};
+use crate::display::{Arguments, commas};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "timechart",
+    aliases: &[],
+    summary: "computes aggregations per time bin and series",
+    syntax: "timechart [<options>] <aggregation>... [BY <field> [<options>]] [WHERE <condition>]",
+    kind: CommandKind::Transforming,
+    options: OPTIONS,
+    takes: Takes::Aggregations,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[
+    "span",
+    "minspan",
+    "bins",
+    "start",
+    "end",
+    "aligntime",
+    "limit",
+    "useother",
+    "usenull",
+    "otherstr",
+    "nullstr",
+    "sep",
+    "format",
+    "cont",
+    "partial",
+    "fixedrange",
+];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.timechart(OPTIONS).map(Command::Timechart)
+}
+
+impl fmt::Display for TimechartCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Arguments::default();
+        arguments
+            .push(&self.bins)
+            .maybe("partial", self.partial)
+            .maybe("fixedrange", self.fixedrange)
+            .push(&self.series)
+            .push(commas(&self.calls));
+        if let Some(column) = &self.column {
+            arguments.push(format_args!("BY {column}"));
+        }
+        if let Some(filter) = &self.filter {
+            arguments.push(filter);
+        }
+        arguments.write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | timechart count",
+            "* | timechart span=5m count by host",
+            "* | timechart span=1d@d limit=5 useother=f usenull=f avg(x) AS mean max(y) by host",
+            "* | timechart count by host span=1h limit=0",
+            "* | timechart bins=100 minspan=1m partial=f cont=t fixedrange=false count",
+            "* | timechart per_second(bytes) per_minute(x) per_hour(y) per_day(z)",
+            "* | timechart count by host where count in top5",
+            r#"* | timechart sum(x) by "a b" where max notin bottom3"#,
+            "* | timechart agg=max(x) count by host where sum(x) > 1.5",
+            r#"* | timechart aligntime=@d otherstr="other ones" nullstr=none count(eval(a=1)) as x by b"#,
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | timechart", "expected an aggregation", "");
+        refuses("* | timechart span=5 x", "unknown function 'x'", "x");
+        refuses("* | timechart span=1x count", "option 'span' expects", "1x");
+        refuses("* | timechart count by a b", "only one BY field", "b");
+        refuses("* | timechart count by", "a field name after BY", "");
+        refuses("* | timechart count by a where", "an aggregation", "");
+        refuses("* | timechart limt=5 count", "unknown option 'limt'", "limt");
+        refuses("* | timchart count", "unknown search command 'timchart'", "timchart");
+    }
+
+    #[test]
+    fn has_other_ways_to_say_the_same() {
+        crate::testing::same(
+            "* | timechart count by host span=1h",
+            "* | timechart span=1h count by host",
+        );
+    }
+}

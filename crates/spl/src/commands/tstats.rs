@@ -1,0 +1,131 @@
+//! `tstats`: computes aggregations of indexed fields.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, TstatsCommand};
+use crate::display::{Arguments, commas, field_name};
+use crate::parser::{OptionValue, Parsed, Parser, StatsDialect};
+use std::fmt;
+
+/// The registry entry.
+pub const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "tstats",
+    aliases: &[],
+    summary: "computes aggregations of indexed fields",
+    syntax: "tstats [<options>] <aggregation>... [FROM datamodel=<name>] [WHERE <terms>] [BY <field>... [span=<span>]]",
+    kind: CommandKind::Generating,
+    options: OPTIONS,
+    takes: Takes::Aggregations,
+    parse,
+};
+
+const OPTIONS: &[&str] = &[
+    "prestats",
+    "local",
+    "append",
+    "summariesonly",
+    "allow_old_summaries",
+    "include_reduced_buckets",
+    "chunk_size",
+    "fillnull_value",
+];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut command = TstatsCommand::default();
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
+        if p.eat_keyword("from") {
+            from(p, &mut command)?;
+        } else if p.eat_keyword("where") {
+            command.filter = p.search(|p| p.at_keyword("by") || p.at_keyword("groupby"))?;
+        } else if p.eat_keyword("by") || p.eat_keyword("groupby") {
+            p.stats_by(&mut command.by, StatsDialect::Tstats)?;
+        } else if let Some(option) = p.option(OPTIONS)? {
+            accept(&mut command, &option)?;
+        } else {
+            command.calls.push(p.stats_call(StatsDialect::Tstats)?);
+        }
+    }
+    if command.calls.is_empty() {
+        return Err(p.unexpected("an aggregation such as count or sum(field)"));
+    }
+    Ok(Command::Tstats(command))
+}
+
+/// `datamodel=x` or `datamodel x`.
+fn from(p: &mut Parser<'_>, command: &mut TstatsCommand) -> Parsed<()> {
+    if !(p.option_name().is_some_and(|name| name.node.eq_ignore_ascii_case("datamodel"))
+        || p.eat_keyword("datamodel"))
+    {
+        return Err(p.unexpected("datamodel=<name> after FROM"));
+    }
+    p.eat(":");
+    command.datamodel = Some(p.field("the name of a data model")?);
+    Ok(())
+}
+
+fn accept(command: &mut TstatsCommand, option: &OptionValue) -> Parsed<()> {
+    match option.name {
+        "prestats" => command.prestats = option.boolean()?,
+        "local" => command.local = option.boolean()?,
+        "append" => command.append = option.boolean()?,
+        "summariesonly" => command.summariesonly = option.boolean()?,
+        "allow_old_summaries" => command.allow_old_summaries = option.boolean()?,
+        "include_reduced_buckets" => command.include_reduced_buckets = option.boolean()?,
+        "chunk_size" => command.chunk_size = Some(option.number()?),
+        _ => command.fillnull_value = Some(option.text()),
+    }
+    Ok(())
+}
+
+impl fmt::Display for TstatsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Arguments::default();
+        arguments
+            .flag("prestats", self.prestats, false)
+            .flag("local", self.local, false)
+            .flag("append", self.append, false)
+            .flag("summariesonly", self.summariesonly, false)
+            .flag("allow_old_summaries", self.allow_old_summaries, false)
+            .flag("include_reduced_buckets", self.include_reduced_buckets, false)
+            .maybe("chunk_size", self.chunk_size)
+            .maybe("fillnull_value", self.fillnull_value.as_ref())
+            .push(commas(&self.calls));
+        if let Some(datamodel) = &self.datamodel {
+            arguments.push(format_args!("FROM datamodel={}", field_name(&datamodel.node)));
+        }
+        if self.filter.expr.is_some() || !self.filter.time.is_empty() {
+            arguments.push(format_args!("WHERE {}", self.filter));
+        }
+        arguments.push(&self.by).write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "| tstats count",
+            "| tstats count where index=web by host",
+            "| tstats summariesonly=t allow_old_summaries=true count AS n max(_time) AS last from datamodel=Web.Web where Web.status=404 by Web.src _time span=1h",
+            "| tstats prestats=t local=f append=t fillnull_value=unknown count where (index=a OR index=b) earliest=-1h TERM(x) by _time, host span=5m",
+            "| tstats count max(PREFIX(took=)) where index=* by PREFIX(level=) host",
+            "| tstats values(host) where index=* groupby index",
+            "| tstats count from datamodel Web",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("| tstats", "expected an aggregation", "");
+        refuses("| tstats count from Web", "datamodel=<name> after FROM", "Web");
+        refuses("| tstats count where index=a by", "a field name after BY", "");
+        refuses("| tstats cnt", "unknown function 'cnt'", "cnt");
+        refuses("| tstats summariesonly=5 count", "true or false", "5");
+    }
+}

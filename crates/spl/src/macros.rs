@@ -1,0 +1,204 @@
+//! What happens to a text before parsing: macros are expanded, comments become blanks.
+//!
+//! Guarantees: places in the prepared text map back to the user's text (all of an expansion to
+//! its call); expansion ends. Leaves to others: what macros exist, through [`MacroResolver`].
+
+use crate::ast::Span;
+use crate::diagnostic::{Diagnostic, shorten};
+use std::borrow::Cow;
+
+/// Macros inside macros, at most so deep.
+const MAX_EXPANSION_DEPTH: usize = 32;
+
+/// Where definitions of macros come from.
+pub trait MacroResolver {
+    /// The text that replaces `` `name(arguments)` ``, or why there is none.
+    ///
+    /// # Errors
+    /// A message such as "macro 'x' with 2 arguments is not defined".
+    fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String>;
+}
+
+/// A text ready for parsing.
+#[derive(Debug)]
+pub(crate) struct Prepared<'t> {
+    pub(crate) text: Cow<'t, str>,
+    pub(crate) map: SourceMap,
+}
+
+/// Pieces of the prepared text in order, and where they come from.
+#[derive(Debug, Default)]
+pub(crate) struct SourceMap {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    at: usize,
+    origin: Span,
+    expanded: bool,
+}
+
+impl SourceMap {
+    /// The user's text for a range of the prepared text.
+    pub(crate) fn original(&self, span: Span) -> Span {
+        if self.pieces.is_empty() {
+            return span;
+        }
+        if span.end == span.start {
+            let at = span.start.checked_sub(1).map_or(0, |before| self.place(before).1);
+            return Span::new(at, at);
+        }
+        let start = self.place(span.start).0;
+        let end = self.place(span.end - 1).1;
+        Span::new(start, end.max(start))
+    }
+
+    fn place(&self, at: usize) -> (usize, usize) {
+        let index = self.pieces.partition_point(|piece| piece.at <= at);
+        let Some(piece) = index.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
+            return (at, at + 1);
+        };
+        if piece.expanded {
+            return (piece.origin.start, piece.origin.end);
+        }
+        let start = piece.origin.start + (at - piece.at);
+        (start, start + 1)
+    }
+}
+
+/// Expands macros and blanks comments out.
+pub(crate) fn prepare<'t>(
+    text: &'t str,
+    macros: Option<&dyn MacroResolver>,
+    max_length: usize,
+) -> Result<Prepared<'t>, Diagnostic> {
+    if !text.contains('`') {
+        return Ok(Prepared { text: Cow::Borrowed(text), map: SourceMap::default() });
+    }
+    let mut expansion = Expansion { out: String::new(), pieces: Vec::new(), max_length, macros };
+    expansion.run(text, None, 0)?;
+    let Expansion { out, pieces, .. } = expansion;
+    Ok(Prepared { text: Cow::Owned(out), map: SourceMap { pieces } })
+}
+
+struct Expansion<'m> {
+    out: String,
+    pieces: Vec<Piece>,
+    max_length: usize,
+    macros: Option<&'m dyn MacroResolver>,
+}
+
+impl Expansion<'_> {
+    /// Appends `text`; `origin` is the outermost macro call it comes from.
+    fn run(&mut self, text: &str, origin: Option<Span>, depth: usize) -> Result<(), Diagnostic> {
+        let mut at = 0;
+        while at < text.len() {
+            let place = |start: usize, end: usize| origin.unwrap_or(Span::new(start, end));
+            let next = next_backtick(text, at);
+            self.copy(&text[at..next], place(at, next), origin.is_some())?;
+            if next == text.len() {
+                break;
+            }
+            if text[next..].starts_with("```") {
+                let Some(length) = text[next + 3..].find("```") else {
+                    let span = place(next, text.len());
+                    return Err(Diagnostic::new("comment is not closed: expected ```", span));
+                };
+                let end = next + 3 + length + 3;
+                self.copy(&" ".repeat(end - next), place(next, end), origin.is_some())?;
+                at = end;
+                continue;
+            }
+            at = macro_end(text, next).ok_or_else(|| {
+                let span = place(next, text.len());
+                Diagnostic::new("macro call is not closed: expected a backtick", span)
+            })?;
+            self.call(&text[next + 1..at - 1], place(next, at), depth)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &str, span: Span, depth: usize) -> Result<(), Diagnostic> {
+        let Some(macros) = self.macros else {
+            let message = format!("macro `{}` cannot be expanded", shorten(call.trim()));
+            return Err(Diagnostic::new(message, span)
+                .with_hint("macros come with knowledge objects; write its definition instead"));
+        };
+        if depth >= MAX_EXPANSION_DEPTH {
+            let message =
+                format!("macro `{}` expands to itself or nests too deeply", shorten(call.trim()));
+            return Err(Diagnostic::new(message, span));
+        }
+        let (name, arguments) = split_call(call);
+        let text =
+            macros.expand(&name, &arguments).map_err(|message| Diagnostic::new(message, span))?;
+        self.run(&text, Some(span), depth + 1)
+    }
+
+    fn copy(&mut self, text: &str, origin: Span, expanded: bool) -> Result<(), Diagnostic> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if self.out.len() + text.len() > self.max_length {
+            let message = format!("search is longer than {} bytes after macros", self.max_length);
+            return Err(Diagnostic::new(message, origin));
+        }
+        self.pieces.push(Piece { at: self.out.len(), origin, expanded });
+        self.out.push_str(text);
+        Ok(())
+    }
+}
+
+/// The next backtick outside double quotes, or the end.
+fn next_backtick(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    let mut quoted = false;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quoted || matches!(bytes.get(at + 1), Some(b'"' | b'\\')) => at += 1,
+            b'"' => quoted = !quoted,
+            b'`' if !quoted => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// The offset behind the closing backtick of the call that opens at `start`.
+fn macro_end(text: &str, start: usize) -> Option<usize> {
+    let end = next_backtick(text, start + 1);
+    (end < text.len()).then_some(end + 1)
+}
+
+/// `name(a, "b, c")` -> the name and its arguments without outer blanks.
+fn split_call(call: &str) -> (String, Vec<String>) {
+    let call = call.trim();
+    let Some((name, rest)) = call.split_once('(') else {
+        return (call.to_owned(), Vec::new());
+    };
+    let inside = rest.strip_suffix(')').unwrap_or(rest);
+    let mut arguments = vec![String::new()];
+    let mut quoted = false;
+    let mut escaped = false;
+    let mut depth = 0_usize;
+    for c in inside.chars() {
+        match c {
+            _ if escaped => {}
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if c == ',' && !quoted && depth == 0 {
+            arguments.push(String::new());
+        } else if let Some(argument) = arguments.last_mut() {
+            argument.push(c);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    let arguments = arguments.iter().map(|argument| argument.trim().to_owned()).collect();
+    (name.trim().to_owned(), arguments)
+}

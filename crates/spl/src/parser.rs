@@ -1,0 +1,325 @@
+//! The cursor that all grammars share: words, quotes, options, field names, messages.
+//!
+//! Guarantees: it only moves forward over whole characters, and `enter` bounds recursion.
+//! Leaves to others: the grammars in the modules below and in `commands`.
+
+mod bins;
+mod chart;
+mod expr;
+mod options;
+mod pipeline;
+mod search;
+mod split;
+mod stats;
+
+pub(crate) use options::OptionValue;
+pub(crate) use search::pattern_of;
+pub(crate) use stats::StatsDialect;
+
+use crate::ast::{Field, FieldPattern, Span, Spanned};
+use crate::diagnostic::{Diagnostic, shorten};
+use crate::macros::SourceMap;
+
+/// What every grammar function returns.
+pub(crate) type Parsed<T> = Result<T, Diagnostic>;
+
+/// A place in the prepared text, and what is around it.
+#[derive(Debug)]
+pub(crate) struct Parser<'t> {
+    text: &'t str,
+    map: &'t SourceMap,
+    pos: usize,
+    /// Open subsearch brackets: only inside one does `]` end a command.
+    brackets: usize,
+    depth: usize,
+    max_depth: usize,
+    /// The command whose arguments are read, for messages.
+    command: &'static str,
+}
+
+impl<'t> Parser<'t> {
+    pub(crate) fn new(text: &'t str, map: &'t SourceMap, max_depth: usize) -> Self {
+        Self { text, map, pos: 0, brackets: 0, depth: 0, max_depth, command: "" }
+    }
+
+    /// What is left of the text.
+    pub(crate) fn rest(&self) -> &'t str {
+        &self.text[self.pos..]
+    }
+
+    pub(crate) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub(crate) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    /// The prepared text between two offsets.
+    pub(crate) fn slice(&self, start: usize, end: usize) -> &'t str {
+        &self.text[start..end]
+    }
+
+    /// The user's place of what was read since `start`.
+    pub(crate) fn span_from(&self, start: usize) -> Span {
+        self.map.original(Span::new(start, self.pos))
+    }
+
+    /// The user's place of the character ahead; of the end if there is none.
+    pub(crate) fn here(&self) -> Span {
+        let width = self.peek().map_or(0, char::len_utf8);
+        self.map.original(Span::new(self.pos, self.pos + width))
+    }
+
+    pub(crate) fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.pos += rest.len() - rest.trim_start().len();
+    }
+
+    /// Blanks and commas.
+    pub(crate) fn skip_separators(&mut self) {
+        let rest = self.rest();
+        let left = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        self.pos += rest.len() - left.len();
+    }
+
+    /// Whether the arguments of the command are over: `|`, the closing `]`, or the end.
+    pub(crate) fn at_end(&mut self) -> bool {
+        self.skip_space();
+        match self.peek() {
+            None | Some('|') => true,
+            Some(']') => self.brackets > 0,
+            Some(_) => false,
+        }
+    }
+
+    /// Takes `symbol` if it is next, behind blanks.
+    pub(crate) fn eat(&mut self, symbol: &str) -> bool {
+        self.skip_space();
+        let found = self.rest().starts_with(symbol);
+        if found {
+            self.pos += symbol.len();
+        }
+        found
+    }
+
+    /// Takes `symbol` or fails with what was expected.
+    pub(crate) fn expect(&mut self, symbol: &str, place: &str) -> Parsed<()> {
+        if self.eat(symbol) {
+            return Ok(());
+        }
+        Err(self.unexpected(&format!("'{symbol}' {place}")))
+    }
+
+    /// Whether the word `keyword` (any case) is next.
+    pub(crate) fn at_keyword(&mut self, keyword: &str) -> bool {
+        self.skip_space();
+        let rest = self.rest();
+        let Some(head) = rest.get(..keyword.len()) else { return false };
+        let boundary = rest[keyword.len()..].chars().next();
+        head.eq_ignore_ascii_case(keyword)
+            && boundary.is_none_or(|c| !(c.is_alphanumeric() || "_.:{}-=*".contains(c)))
+    }
+
+    /// Takes the word `keyword` (any case) if it is next.
+    pub(crate) fn eat_keyword(&mut self, keyword: &str) -> bool {
+        let found = self.at_keyword(keyword);
+        if found {
+            self.pos += keyword.len();
+        }
+        found
+    }
+
+    /// Takes characters while `accept` holds.
+    pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
+        self.pos += end;
+        &rest[..end]
+    }
+
+    pub(crate) fn bump(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.pos += next.len_utf8();
+        Some(next)
+    }
+
+    /// Runs `read`, and goes back to where it began if it finds nothing.
+    pub(crate) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let start = self.pos;
+        let found = read(self);
+        if found.is_none() {
+            self.pos = start;
+        }
+        found
+    }
+
+    /// Runs `read` one level deeper.
+    pub(crate) fn enter<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= self.max_depth {
+            let message = format!("nested more than {} levels deep", self.max_depth);
+            return Err(self.error(message, self.here()));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// A message in the name of the current command.
+    pub(crate) fn error(&self, message: impl AsRef<str>, span: Span) -> Diagnostic {
+        let message = message.as_ref();
+        match self.command {
+            "" => Diagnostic::new(message, span),
+            command => Diagnostic::new(format!("{command}: {message}"), span),
+        }
+    }
+
+    /// "expected X, found Y" at the current place.
+    pub(crate) fn unexpected(&mut self, expected: &str) -> Diagnostic {
+        self.skip_space();
+        let start = self.pos;
+        let word = self.take_while(|c| !c.is_whitespace() && !"|,()[]\"".contains(c));
+        let (found, span) = if word.is_empty() {
+            (self.peek().map(String::from), self.here())
+        } else {
+            (Some(shorten(word)), self.span_from(start))
+        };
+        self.pos = start;
+        let found = found.map_or("the end of the search".to_owned(), |text| format!("'{text}'"));
+        self.error(format!("expected {expected}, found {found}"), span)
+    }
+
+    /// Fails unless the arguments are over.
+    pub(crate) fn expect_end(&mut self, expected: &str) -> Parsed<()> {
+        if self.at_end() { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// A text in `quote`s with `\"` (or `\'`) and `\\` resolved, other backslashes kept.
+    pub(crate) fn quoted(&mut self, quote: char) -> Parsed<Spanned<String>> {
+        let start = self.pos;
+        self.bump();
+        let mut value = String::new();
+        while let Some(c) = self.bump() {
+            if c == quote {
+                return Ok(Spanned::new(value, self.span_from(start)));
+            }
+            match self.peek() {
+                Some(next) if c == '\\' && (next == quote || next == '\\') => {
+                    value.push(next);
+                    self.bump();
+                }
+                _ => value.push(c),
+            }
+        }
+        let span = self.map.original(Span::new(start, start + 1));
+        Err(self.error(format!("unbalanced quotes: {quote} is not closed"), span))
+    }
+
+    /// A field name or pattern: bare, or in double or single quotes.
+    pub(crate) fn field_pattern(&mut self, what: &str) -> Parsed<FieldPattern> {
+        self.skip_space();
+        if let Some(quote @ ('"' | '\'')) = self.peek() {
+            let name = self.quoted(quote)?;
+            if name.node.trim().is_empty() {
+                return Err(self.error("field name is empty", name.span));
+            }
+            return Ok(FieldPattern::new(name.node, name.span));
+        }
+        let start = self.pos;
+        let name = self.take_while(is_name_character);
+        if name.is_empty() {
+            return Err(self.unexpected(what));
+        }
+        Ok(FieldPattern::new(name, self.span_from(start)))
+    }
+
+    /// A name or value that may be an empty quoted text.
+    pub(crate) fn field_pattern_or_empty(&mut self, what: &str) -> Parsed<String> {
+        self.skip_space();
+        if self.peek() == Some('"') {
+            return self.quoted('"').map(|text| text.node);
+        }
+        self.field_pattern(what).map(|pattern| pattern.text)
+    }
+
+    /// A name in front of `=` or `!=`.
+    pub(crate) fn field_before_operator(&mut self) -> Option<Field> {
+        self.skip_space();
+        if let Some(quote @ ('"' | '\'')) = self.peek() {
+            return self.quoted(quote).ok();
+        }
+        let start = self.pos;
+        let name = self.take_while(|c| is_name_character(c) && c != '!');
+        (!name.is_empty()).then(|| Spanned::new(name.to_owned(), self.span_from(start)))
+    }
+
+    /// A field name without wildcards.
+    pub(crate) fn field(&mut self, what: &str) -> Parsed<Field> {
+        let pattern = self.field_pattern(what)?;
+        if pattern.has_wildcard() {
+            let message = format!(
+                "wildcards are not allowed here: '{}' must be one field",
+                shorten(&pattern.text)
+            );
+            return Err(self.error(message, pattern.span));
+        }
+        Ok(Spanned::new(pattern.text, pattern.span))
+    }
+
+    /// Field patterns up to the end, at least `least`.
+    pub(crate) fn field_patterns(&mut self, least: usize) -> Parsed<Vec<FieldPattern>> {
+        let mut fields = Vec::new();
+        self.skip_separators();
+        while !self.at_end() {
+            fields.push(self.field_pattern("a field name")?);
+            self.skip_separators();
+        }
+        if fields.len() < least {
+            return Err(self.unexpected("a field name"));
+        }
+        Ok(fields)
+    }
+
+    /// `AS name`, if it is next.
+    pub(crate) fn alias(&mut self) -> Parsed<Option<Spanned<String>>> {
+        if !self.eat_keyword("as") {
+            return Ok(None);
+        }
+        let name = self.field_pattern("a field name after AS")?;
+        Ok(Some(Spanned::new(name.text, name.span)))
+    }
+
+    /// A quoted text, or a bare word up to a blank or `|`.
+    pub(crate) fn text_argument(&mut self, what: &str) -> Parsed<Spanned<String>> {
+        self.skip_space();
+        if self.peek() == Some('"') {
+            return self.quoted('"');
+        }
+        if self.at_end() {
+            return Err(self.unexpected(what));
+        }
+        let start = self.pos;
+        let closing = self.brackets > 0;
+        let word = self.take_while(|c| !c.is_whitespace() && c != '|' && !(closing && c == ']'));
+        Ok(Spanned::new(word.to_owned(), self.span_from(start)))
+    }
+
+    /// A whole number, if one is next as a word of its own.
+    pub(crate) fn count(&mut self) -> Parsed<Option<u64>> {
+        self.skip_space();
+        let start = self.pos;
+        let word = self.take_while(is_name_character);
+        if word.is_empty() || !word.bytes().all(|b| b.is_ascii_digit()) {
+            self.pos = start;
+            return Ok(None);
+        }
+        let span = self.span_from(start);
+        word.parse().map(Some).map_err(|_| self.error("number is too large", span))
+    }
+}
+
+/// Characters of a bare field name in lists.
+pub(crate) fn is_name_character(c: char) -> bool {
+    !c.is_whitespace() && !"|,\"()[]=<>".contains(c)
+}

@@ -1,0 +1,115 @@
+//! Spans and bins: `5m`, `1mon@mon`, `10`, `2log10`.
+//!
+//! Guarantees: a count is at least one, a number above zero, a base above one.
+
+use super::{OptionValue, Parsed};
+use crate::ast::{BinOptions, BinSpan, TimeSpan, TimeUnit};
+
+/// Options that `BinOptions` takes.
+pub(crate) const BIN_OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
+
+impl OptionValue {
+    /// `span=5m`.
+    pub(crate) fn time_span(&self) -> Parsed<TimeSpan> {
+        time_span(&self.value).ok_or_else(|| self.error("a time such as 30s, 5m, 1h or 1d"))
+    }
+
+    /// `span=5m`, `span=10` or `span=2log10`.
+    pub(crate) fn bin_span(&self) -> Parsed<BinSpan> {
+        bin_span(&self.value).ok_or_else(|| self.error("a span such as 30s, 5m, 1d, 10 or 2log10"))
+    }
+
+    /// Puts the option into `bins`; `false` if it is none of theirs.
+    pub(crate) fn bin_option(&self, bins: &mut BinOptions) -> Parsed<bool> {
+        match self.name {
+            "span" => bins.span = Some(self.bin_span()?),
+            "minspan" => bins.minspan = Some(self.bin_span()?),
+            "bins" => {
+                let count = self.number()?;
+                if count < 2 {
+                    return Err(self.error("a whole number of at least 2"));
+                }
+                bins.bins = Some(count);
+            }
+            "start" => bins.start = Some(self.decimal()?),
+            "end" => bins.end = Some(self.decimal()?),
+            "aligntime" => bins.aligntime = Some(self.text()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Reads `15m`, `mon`, `7d@w1`.
+pub(crate) fn time_span(text: &str) -> Option<TimeSpan> {
+    let (width, snap) = match text.split_once('@') {
+        Some((width, snap)) => (width, Some(snap)),
+        None => (text, None),
+    };
+    let digits = width.find(|c: char| !c.is_ascii_digit()).unwrap_or(width.len());
+    let count = if digits == 0 { 1 } else { width[..digits].parse().ok()? };
+    let unit = TimeUnit::from_name(&width[digits..])?;
+    let snap_is_sound =
+        snap.is_none_or(|snap| !snap.is_empty() && snap.chars().all(char::is_alphanumeric));
+    (count > 0 && snap_is_sound).then(|| TimeSpan { count, unit, snap: snap.map(str::to_owned) })
+}
+
+fn bin_span(text: &str) -> Option<BinSpan> {
+    if let Some(span) = time_span(text) {
+        return Some(BinSpan::Time(span));
+    }
+    if is_number_above(text, 0.0) {
+        return Some(BinSpan::Number(text.to_owned()));
+    }
+    let lower = text.to_ascii_lowercase();
+    let (coefficient, base) = lower.split_once("log")?;
+    let or = |text: &str, default: &str| {
+        if text.is_empty() { default.to_owned() } else { text.to_owned() }
+    };
+    let (coefficient, base) = (or(coefficient, "1"), or(base, "10"));
+    (is_number_above(&coefficient, 0.0) && is_number_above(&base, 1.0))
+        .then_some(BinSpan::Log { coefficient, base })
+}
+
+fn is_number_above(text: &str, bound: f64) -> bool {
+    text.parse::<f64>().is_ok_and(|number| number.is_finite() && number > bound)
+}
+
+impl TimeUnit {
+    /// The unit that a name such as `m`, `min` or `minutes` means.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "us" => Self::Microsecond,
+            "ms" => Self::Millisecond,
+            "cs" => Self::Centisecond,
+            "ds" => Self::Decisecond,
+            "s" | "sec" | "secs" | "second" | "seconds" => Self::Second,
+            "m" | "min" | "mins" | "minute" | "minutes" => Self::Minute,
+            "h" | "hr" | "hrs" | "hour" | "hours" => Self::Hour,
+            "d" | "day" | "days" => Self::Day,
+            "w" | "week" | "weeks" => Self::Week,
+            "mon" | "month" | "months" => Self::Month,
+            "q" | "qtr" | "qtrs" | "quarter" | "quarters" => Self::Quarter,
+            "y" | "yr" | "yrs" | "year" | "years" => Self::Year,
+            _ => return None,
+        })
+    }
+
+    /// The short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Microsecond => "us",
+            Self::Millisecond => "ms",
+            Self::Centisecond => "cs",
+            Self::Decisecond => "ds",
+            Self::Second => "s",
+            Self::Minute => "m",
+            Self::Hour => "h",
+            Self::Day => "d",
+            Self::Week => "w",
+            Self::Month => "mon",
+            Self::Quarter => "q",
+            Self::Year => "y",
+        }
+    }
+}

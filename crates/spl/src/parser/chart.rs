@@ -1,0 +1,139 @@
+//! The grammars of `chart` and `timechart`.
+//!
+//! Guarantees: options may stand before, between and after calls, as Splunk allows.
+
+use super::{Parsed, Parser, StatsDialect};
+use crate::ast::{BinOptions, ChartCommand, SplitBy, TimechartCommand};
+
+impl Parser<'_> {
+    /// The arguments of `chart`.
+    pub(crate) fn chart(&mut self, options: &'static [&'static str]) -> Parsed<ChartCommand> {
+        let mut chart = ChartCommand::default();
+        loop {
+            self.skip_separators();
+            if self.at_end() {
+                break;
+            }
+            if self.eat_keyword("over") {
+                chart.row = Some(self.split_by("a field name after OVER")?);
+            } else if self.eat_keyword("by") {
+                self.chart_by(&mut chart)?;
+            } else if self.eat_keyword("where") {
+                chart.filter = Some(self.split_where()?);
+            } else if let Some(call) = self.agg_option()? {
+                chart.series.agg = Some(call);
+            } else if let Some(option) = self.option(options)? {
+                if option.series_option(&mut chart.series)? {
+                    continue;
+                }
+                let split = chart.column.as_mut().or(chart.row.as_mut());
+                let Some(split) = split else {
+                    let message = format!("option '{}' belongs behind its field", option.name);
+                    return Err(self.error(message, option.value_span));
+                };
+                option.bin_option(&mut split.bins)?;
+            } else if chart.row.is_some() || chart.column.is_some() {
+                return Err(self.unexpected("BY, an option or WHERE"));
+            } else {
+                chart.calls.push(self.stats_call(StatsDialect::Chart)?);
+            }
+        }
+        if chart.calls.is_empty() {
+            return Err(self.unexpected("an aggregation such as count or sum(field)"));
+        }
+        Ok(chart)
+    }
+
+    /// One or two fields after `BY`, each with options.
+    fn chart_by(&mut self, chart: &mut ChartCommand) -> Parsed<()> {
+        let first = self.split_by("a field name after BY")?;
+        if chart.row.is_some() {
+            chart.column = Some(first);
+            return Ok(());
+        }
+        chart.row = Some(first);
+        loop {
+            self.skip_separators();
+            if self.at_end() || self.at_keyword("where") {
+                return Ok(());
+            }
+            let is_option = self.attempt(|p| {
+                let start = p.pos();
+                let is_option = p.option_name().is_some();
+                p.pos = start;
+                is_option.then_some(())
+            });
+            if is_option.is_none() {
+                chart.column = Some(self.split_by("a field name after BY")?);
+                return Ok(());
+            }
+            let is_bin = self.bin_options_of(chart)?;
+            if !is_bin {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes one bin option for the row field; `false` leaves any other option to the caller.
+    fn bin_options_of(&mut self, chart: &mut ChartCommand) -> Parsed<bool> {
+        let start = self.pos();
+        let is_bin = self.option_name().is_some_and(|name| {
+            let lower = name.node.to_ascii_lowercase();
+            super::bins::BIN_OPTIONS.contains(&lower.as_str())
+        });
+        self.pos = start;
+        if is_bin
+            && let Some(row) = chart.row.as_mut()
+            && let Some(option) = self.option(super::bins::BIN_OPTIONS)?
+        {
+            option.bin_option(&mut row.bins)?;
+        }
+        Ok(is_bin)
+    }
+
+    fn split_by(&mut self, what: &str) -> Parsed<SplitBy> {
+        Ok(SplitBy { field: self.field(what)?, bins: BinOptions::default() })
+    }
+
+    /// The arguments of `timechart`.
+    pub(crate) fn timechart(
+        &mut self,
+        options: &'static [&'static str],
+    ) -> Parsed<TimechartCommand> {
+        let mut chart = TimechartCommand::default();
+        loop {
+            self.skip_separators();
+            if self.at_end() {
+                break;
+            }
+            if self.eat_keyword("by") {
+                if chart.column.is_some() {
+                    return Err(self.unexpected("one BY field"));
+                }
+                chart.column = Some(self.split_by("a field name after BY")?);
+            } else if self.eat_keyword("where") {
+                chart.filter = Some(self.split_where()?);
+            } else if let Some(call) = self.agg_option()? {
+                chart.series.agg = Some(call);
+            } else if let Some(option) = self.option(options)? {
+                match option.name {
+                    "partial" => chart.partial = Some(option.boolean()?),
+                    "fixedrange" => chart.fixedrange = Some(option.boolean()?),
+                    _ if option.series_option(&mut chart.series)? => {}
+                    // Behind BY too the bins are those of time: `by host span=1h`.
+                    _ => {
+                        option.bin_option(&mut chart.bins)?;
+                    }
+                }
+            } else if chart.column.is_some() {
+                return Err(self.unexpected("an option or WHERE; only one BY field is allowed"));
+            } else {
+                chart.calls.push(self.stats_call(StatsDialect::Chart)?);
+            }
+        }
+        if chart.calls.is_empty() {
+            return Err(self.unexpected("an aggregation such as count or sum(field)"));
+        }
+        Ok(chart)
+    }
+}

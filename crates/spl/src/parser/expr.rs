@@ -1,0 +1,311 @@
+//! The grammar of eval expressions, by precedence: XOR, OR, AND, NOT, comparisons,
+//! `+ - .`, `* / %`, signs.
+//!
+//! Guarantees: trees are at most [`MAX_CHAIN`] deep along one operator chain; AND and OR are
+//! balanced, as their order does not matter.
+
+use super::{Parsed, Parser};
+use crate::ast::{BinaryOperator, Call, Expr, ExprKind, FieldRef, Spanned, UnaryOperator};
+use crate::diagnostic::shorten;
+use crate::functions;
+use crate::suggest::nearest;
+
+/// Operators of one precedence in a row, such as `a + b + c`.
+const MAX_CHAIN: usize = 500;
+
+impl Parser<'_> {
+    /// A whole expression.
+    pub(crate) fn expr(&mut self) -> Parsed<Expr> {
+        self.enter(|p| p.associative("XOR", BinaryOperator::Xor, Self::expr_or))
+    }
+
+    fn expr_or(&mut self) -> Parsed<Expr> {
+        self.associative("OR", BinaryOperator::Or, Self::expr_and)
+    }
+
+    fn expr_and(&mut self) -> Parsed<Expr> {
+        self.associative("AND", BinaryOperator::And, Self::expr_not)
+    }
+
+    fn associative(
+        &mut self,
+        keyword: &str,
+        operator: BinaryOperator,
+        operand: fn(&mut Self) -> Parsed<Expr>,
+    ) -> Parsed<Expr> {
+        let mut operands = Vec::new();
+        loop {
+            flatten(operand(self)?, operator, &mut operands);
+            if !self.eat_keyword(keyword) {
+                return Ok(balanced(operands, operator));
+            }
+        }
+    }
+
+    fn expr_not(&mut self) -> Parsed<Expr> {
+        self.skip_space();
+        let start = self.pos();
+        let is_call =
+            |p: &mut Self| p.attempt(|p| (p.eat_keyword("NOT") && p.eat("=")).then_some(()));
+        if !self.at_keyword("NOT") || is_call(self).is_some() {
+            return self.expr_comparison();
+        }
+        self.eat_keyword("NOT");
+        let inner = self.enter(Self::expr_not)?;
+        let span = self.span_from(start);
+        Ok(Expr { kind: ExprKind::Unary(UnaryOperator::Not, Box::new(inner)), span })
+    }
+
+    fn expr_comparison(&mut self) -> Parsed<Expr> {
+        let left = self.expr_sum()?;
+        if let Some(operator) = self.comparison_operator() {
+            let right = self.expr_sum()?;
+            return Ok(binary(BinaryOperator::Compare(operator), left, right));
+        }
+        let start = self.pos();
+        let negated = self.eat_keyword("NOT");
+        if self.eat_keyword("LIKE") {
+            let right = self.expr_sum()?;
+            let like = binary(BinaryOperator::Like, left, right);
+            return Ok(if negated { not(like) } else { like });
+        }
+        if self.eat_keyword("IN") {
+            self.expect("(", "after IN")?;
+            let list = self.call_arguments("IN")?;
+            let span = left.span.to(self.span_from(start));
+            if list.is_empty() {
+                return Err(self.error("IN needs at least one value", span));
+            }
+            let kind = ExprKind::In { value: Box::new(left), list, negated };
+            return Ok(Expr { kind, span });
+        }
+        if negated {
+            return Err(self.unexpected("LIKE or IN after NOT"));
+        }
+        Ok(left)
+    }
+
+    fn expr_sum(&mut self) -> Parsed<Expr> {
+        self.chain(Self::expr_product, |symbol| {
+            Some(match symbol {
+                '+' => BinaryOperator::Add,
+                '-' => BinaryOperator::Subtract,
+                '.' => BinaryOperator::Concat,
+                _ => return None,
+            })
+        })
+    }
+
+    fn expr_product(&mut self) -> Parsed<Expr> {
+        self.chain(Self::expr_sign, |symbol| {
+            Some(match symbol {
+                '*' => BinaryOperator::Multiply,
+                '/' => BinaryOperator::Divide,
+                '%' => BinaryOperator::Remainder,
+                _ => return None,
+            })
+        })
+    }
+
+    fn chain(
+        &mut self,
+        operand: fn(&mut Self) -> Parsed<Expr>,
+        operator_of: fn(char) -> Option<BinaryOperator>,
+    ) -> Parsed<Expr> {
+        let mut left = operand(self)?;
+        for _ in 0..MAX_CHAIN {
+            self.skip_space();
+            let Some(operator) = self.peek().and_then(operator_of) else { return Ok(left) };
+            self.bump();
+            let right = operand(self)?;
+            left = binary(operator, left, right);
+        }
+        let message = format!("more than {MAX_CHAIN} operators in a row; use brackets or steps");
+        Err(self.error(message, self.here()))
+    }
+
+    fn expr_sign(&mut self) -> Parsed<Expr> {
+        self.skip_space();
+        let start = self.pos();
+        let operator = match self.peek() {
+            Some('-') => UnaryOperator::Negate,
+            Some('+') => UnaryOperator::Plus,
+            _ => return self.expr_primary(),
+        };
+        self.bump();
+        let inner = self.enter(Self::expr_sign)?;
+        let span = self.span_from(start);
+        Ok(Expr { kind: ExprKind::Unary(operator, Box::new(inner)), span })
+    }
+
+    fn expr_primary(&mut self) -> Parsed<Expr> {
+        self.skip_space();
+        match self.peek() {
+            Some('(') => {
+                let open = self.here();
+                self.bump();
+                let inner = self.expr()?;
+                if !self.eat(")") {
+                    let expected = "an operator or ')'";
+                    let hint = "a bracket is not closed";
+                    let missing = self.unexpected(expected).with_hint(hint);
+                    return Err(if self.at_end() { self.unclosed(open) } else { missing });
+                }
+                Ok(inner)
+            }
+            Some('"') => {
+                let text = self.quoted('"')?;
+                Ok(Expr { kind: ExprKind::String(text.node), span: text.span })
+            }
+            Some('\'') => {
+                let name = self.quoted('\'')?;
+                if name.node.is_empty() {
+                    return Err(self.error("field name is empty", name.span));
+                }
+                let field = FieldRef { name: name.node, quoted: true };
+                Ok(Expr { kind: ExprKind::Field(field), span: name.span })
+            }
+            Some('[') => {
+                let message = "a subsearch cannot stand inside an expression";
+                Err(self.error(message, self.here()))
+            }
+            Some(c) if c.is_ascii_digit() || c == '.' => self.expr_number(),
+            Some(c) if is_identifier(c) => self.expr_name(),
+            _ => Err(self.unexpected("an expression")),
+        }
+    }
+
+    fn unclosed(&self, open: crate::ast::Span) -> crate::diagnostic::Diagnostic {
+        self.error("unbalanced brackets: '(' is not closed", open)
+    }
+
+    /// `12`, `1.5`, `.5`, `1e3`; digits that run into letters are a name.
+    fn expr_number(&mut self) -> Parsed<Expr> {
+        let start = self.pos();
+        let digit = |c: char| c.is_ascii_digit();
+        self.take_while(digit);
+        let mut ahead = self.rest().chars();
+        if ahead.next() == Some('.') && ahead.next().is_some_and(digit) {
+            self.bump();
+            self.take_while(digit);
+        }
+        if self.pos() == start {
+            return Err(self.unexpected("an expression"));
+        }
+        self.attempt(|p| {
+            p.peek().filter(|c| matches!(c, 'e' | 'E'))?;
+            p.bump();
+            if matches!(p.peek(), Some('+' | '-')) {
+                p.bump();
+            }
+            let exponent = p.take_while(digit);
+            (!exponent.is_empty() && !p.peek().is_some_and(is_identifier)).then_some(())
+        });
+        if self.peek().is_some_and(is_identifier) {
+            self.pos = start;
+            return self.expr_name();
+        }
+        let text = self.slice(start, self.pos()).to_owned();
+        Ok(Expr { kind: ExprKind::Number(text), span: self.span_from(start) })
+    }
+
+    fn expr_name(&mut self) -> Parsed<Expr> {
+        let start = self.pos();
+        let name = self.take_while(|c| is_identifier(c) || ":{}@#$".contains(c));
+        let keyword = ["and", "or", "xor", "not", "like", "in"];
+        if keyword.iter().any(|keyword| name.eq_ignore_ascii_case(keyword))
+            && !self.rest().trim_start().starts_with('(')
+        {
+            self.pos = start;
+            return Err(self.unexpected("an expression"));
+        }
+        let span = self.span_from(start);
+        if !self.eat("(") {
+            let field = FieldRef { name: name.to_owned(), quoted: false };
+            return Ok(Expr { kind: ExprKind::Field(field), span });
+        }
+        self.call(Spanned::new(name.to_owned(), span), start)
+    }
+
+    fn call(&mut self, written: Spanned<String>, start: usize) -> Parsed<Expr> {
+        let lower = written.node.to_ascii_lowercase();
+        let Some(function) = functions::find(&lower) else {
+            let message = format!("unknown function '{}'", shorten(&written.node));
+            let suggestion = nearest(&lower, functions::names());
+            return Err(self.error(message, written.span).with_suggestion(suggestion));
+        };
+        let mut arguments = self.call_arguments(&lower)?;
+        let span = self.span_from(start);
+        if let Some(expected) = function.arity.refuses(arguments.len()) {
+            let found = arguments.len();
+            let message = format!("function {lower} takes {expected}, found {found}");
+            return Err(self.error(message, span).with_hint(function.syntax));
+        }
+        if function.name == "in" {
+            let value = Box::new(arguments.remove(0));
+            let kind = ExprKind::In { value, list: arguments, negated: false };
+            return Ok(Expr { kind, span });
+        }
+        let function = Spanned::new(function.name.to_owned(), written.span);
+        Ok(Expr { kind: ExprKind::Call(Call { function, arguments }), span })
+    }
+
+    /// Expressions up to `)`, the opening one being read.
+    fn call_arguments(&mut self, function: &str) -> Parsed<Vec<Expr>> {
+        let mut arguments = Vec::new();
+        if self.eat(")") {
+            return Ok(arguments);
+        }
+        loop {
+            arguments.push(self.expr()?);
+            if self.eat(")") {
+                return Ok(arguments);
+            }
+            if !self.eat(",") {
+                let expected =
+                    format!("an operator, ',' or ')' in the arguments of {}", shorten(function));
+                return Err(self.unexpected(&expected));
+            }
+        }
+    }
+}
+
+fn is_identifier(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
+fn binary(operator: BinaryOperator, left: Expr, right: Expr) -> Expr {
+    let span = left.span.to(right.span);
+    Expr { kind: ExprKind::Binary(operator, Box::new(left), Box::new(right)), span }
+}
+
+fn not(inner: Expr) -> Expr {
+    let span = inner.span;
+    Expr { kind: ExprKind::Unary(UnaryOperator::Not, Box::new(inner)), span }
+}
+
+/// The operands of nested `operator`s, in order.
+fn flatten(expr: Expr, operator: BinaryOperator, operands: &mut Vec<Expr>) {
+    match expr.kind {
+        ExprKind::Binary(found, left, right) if found == operator => {
+            flatten(*left, operator, operands);
+            flatten(*right, operator, operands);
+        }
+        _ => operands.push(expr),
+    }
+}
+
+fn balanced(mut operands: Vec<Expr>, operator: BinaryOperator) -> Expr {
+    while operands.len() > 1 {
+        let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+        let mut rest = operands.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => binary(operator, left, right),
+                None => left,
+            });
+        }
+        operands = pairs;
+    }
+    operands.pop().expect("an operand is read before each operator")
+}

@@ -1,0 +1,175 @@
+//! `name=value` options of commands.
+//!
+//! Guarantees: an unknown name or a value of the wrong type is refused with its place.
+
+use super::{Parsed, Parser};
+use crate::ast::{Expr, Field, Span, Spanned};
+use crate::diagnostic::{Diagnostic, shorten};
+use crate::suggest::nearest;
+
+/// An option as read.
+#[derive(Debug)]
+pub(crate) struct OptionValue {
+    /// The registered name.
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    pub(crate) value_span: Span,
+    /// Where the value begins in the prepared text, quote included.
+    at: usize,
+    command: &'static str,
+}
+
+impl Parser<'_> {
+    /// The next option, if `name=` is next; names outside `known` are refused.
+    pub(crate) fn option(&mut self, known: &'static [&'static str]) -> Parsed<Option<OptionValue>> {
+        let Some(name) = self.option_name() else { return Ok(None) };
+        let lower = name.node.to_ascii_lowercase();
+        let Some(registered) = known.iter().find(|candidate| **candidate == lower) else {
+            let message = format!("unknown option '{}'", shorten(&name.node));
+            let mut diagnostic = self.error(message, name.span);
+            if !known.is_empty() {
+                diagnostic = diagnostic.with_hint(format!("options are {}", known.join(", ")));
+            }
+            return Err(diagnostic.with_suggestion(nearest(&lower, known.iter().copied())));
+        };
+        self.skip_space();
+        let at = self.pos;
+        let value = self.option_text(registered)?;
+        Ok(Some(OptionValue {
+            name: registered,
+            value: value.node,
+            value_span: value.span,
+            at,
+            command: self.command,
+        }))
+    }
+
+    /// Takes `name =` if it is next.
+    pub(crate) fn option_name(&mut self) -> Option<Spanned<String>> {
+        self.attempt(|p| {
+            p.skip_space();
+            let start = p.pos;
+            let name = p.take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(c)).to_owned();
+            let span = p.span_from(start);
+            p.skip_space();
+            let is_option =
+                !name.is_empty() && p.rest().starts_with('=') && !p.rest().starts_with("==");
+            is_option.then(|| {
+                p.bump();
+                Spanned::new(name, span)
+            })
+        })
+    }
+
+    fn option_text(&mut self, name: &str) -> Parsed<Spanned<String>> {
+        self.skip_space();
+        if let Some(quote @ ('"' | '\'')) = self.peek() {
+            return self.quoted(quote);
+        }
+        let start = self.pos;
+        if self.peek() == Some('(') {
+            self.skip_group()?;
+            return Ok(Spanned::new(self.slice(start, self.pos).to_owned(), self.span_from(start)));
+        }
+        let closing = self.brackets > 0;
+        if self.peek() == Some(',') {
+            self.bump();
+        }
+        let stop = |c: char| c.is_whitespace() || "|,()\"".contains(c) || (closing && c == ']');
+        self.take_while(|c| !stop(c));
+        if self.pos == start {
+            return Err(self.unexpected(&format!("a value after '{name}='")));
+        }
+        Ok(Spanned::new(self.slice(start, self.pos).to_owned(), self.span_from(start)))
+    }
+
+    /// Moves behind the bracket that closes the one ahead.
+    fn skip_group(&mut self) -> Parsed<()> {
+        let open = self.here();
+        let mut depth = 0_usize;
+        while let Some(c) = self.peek() {
+            match c {
+                '"' => {
+                    self.quoted('"')?;
+                    continue;
+                }
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            self.bump();
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+        Err(self.error("unbalanced brackets: '(' is not closed", open))
+    }
+
+    /// The value of an option read as an expression: `reset_after=(count > 5)`.
+    pub(crate) fn option_expr(&mut self, option: &OptionValue) -> Parsed<Expr> {
+        let behind = self.pos;
+        let quoted = self.text[option.at..].starts_with(['"', '\'']);
+        self.pos = option.at + usize::from(quoted);
+        let expr = self.expr()?;
+        self.skip_space();
+        let end = if quoted { self.pos + 1 } else { self.text[..self.pos].trim_end().len() };
+        if end != behind {
+            return Err(self.unexpected(&format!("the end of the value of '{}'", option.name)));
+        }
+        self.pos = behind;
+        Ok(expr)
+    }
+}
+
+impl OptionValue {
+    /// A message about the value.
+    pub(crate) fn error(&self, expected: &str) -> Diagnostic {
+        let message = format!(
+            "{}: option '{}' expects {expected}, found '{}'",
+            self.command,
+            self.name,
+            shorten(&self.value)
+        );
+        Diagnostic::new(message, self.value_span)
+    }
+
+    /// `true`, `t`, `1`, `yes` and their opposites.
+    pub(crate) fn boolean(&self) -> Parsed<bool> {
+        match self.value.to_ascii_lowercase().as_str() {
+            "true" | "t" | "1" | "yes" | "y" => Ok(true),
+            "false" | "f" | "0" | "no" | "n" => Ok(false),
+            _ => Err(self.error("true or false")),
+        }
+    }
+
+    /// A whole number.
+    pub(crate) fn number(&self) -> Parsed<u64> {
+        self.value.parse().map_err(|_| self.error("a whole number"))
+    }
+
+    /// A number, kept as text.
+    pub(crate) fn decimal(&self) -> Parsed<String> {
+        match self.value.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(self.value.clone()),
+            _ => Err(self.error("a number")),
+        }
+    }
+
+    /// The text.
+    pub(crate) fn text(&self) -> String {
+        self.value.clone()
+    }
+
+    /// The text with its place.
+    pub(crate) fn spanned(&self) -> Spanned<String> {
+        Spanned::new(self.value.clone(), self.value_span)
+    }
+
+    /// The name of one field.
+    pub(crate) fn field(&self) -> Parsed<Field> {
+        if self.value.trim().is_empty() || self.value.contains('*') {
+            return Err(self.error("the name of one field"));
+        }
+        Ok(self.spanned())
+    }
+}

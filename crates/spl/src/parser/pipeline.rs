@@ -1,0 +1,167 @@
+//! Pipelines: the implied first `search`, commands by name, subsearches, and recovery.
+//!
+//! Guarantees: after a mistake in one command the following ones are still checked.
+
+use super::{Parsed, Parser};
+use crate::ast::{Command, Pipeline, Spanned, Subsearch};
+use crate::commands::{self, CommandDefinition};
+use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
+use crate::suggest::nearest;
+
+/// No more messages than these for one text.
+const MAX_DIAGNOSTICS: usize = 20;
+
+impl Parser<'_> {
+    /// The whole text.
+    pub(crate) fn whole(&mut self) -> Result<Pipeline, Diagnostics> {
+        let mut commands = Vec::new();
+        let mut diagnostics = Vec::new();
+        self.skip_space();
+        let leading_pipe = self.eat("|");
+        let mut first = !leading_pipe;
+        loop {
+            let start = self.pos();
+            match self.command(first, true) {
+                Ok(command) => commands.push(command),
+                Err(diagnostic) => {
+                    diagnostics.push(diagnostic);
+                    self.recover(start);
+                }
+            }
+            first = false;
+            if !self.eat("|") || diagnostics.len() >= MAX_DIAGNOSTICS {
+                break;
+            }
+        }
+        if diagnostics.is_empty() {
+            Ok(Pipeline { commands })
+        } else {
+            Err(Diagnostics(diagnostics))
+        }
+    }
+
+    /// `[search ...]`; a first word that is no command begins an implied search.
+    pub(crate) fn subsearch(&mut self) -> Parsed<Subsearch> {
+        self.enter(|p| {
+            p.skip_space();
+            let start = p.pos();
+            let open = p.here();
+            if !p.eat("[") {
+                return Err(p.unexpected("a subsearch in square brackets"));
+            }
+            let outer = p.command;
+            p.brackets += 1;
+            let mut first = !p.eat("|");
+            let mut commands = Vec::new();
+            loop {
+                commands.push(p.command(first, false)?);
+                first = false;
+                if !p.eat("|") {
+                    break;
+                }
+            }
+            p.brackets -= 1;
+            p.command = outer;
+            if !p.eat("]") {
+                return Err(p.error("unbalanced brackets: '[' is not closed", open));
+            }
+            let span = p.span_from(start);
+            Ok(Subsearch { pipeline: Box::new(Pipeline { commands }), span })
+        })
+    }
+
+    /// One command. The first one of a text is `search` if it does not say otherwise.
+    fn command(&mut self, first: bool, outermost: bool) -> Parsed<Spanned<Command>> {
+        self.skip_space();
+        self.command = "";
+        let start = self.pos();
+        let definition = if first { self.first_name(outermost) } else { self.command_name()? };
+        self.command = definition.name;
+        let node = (definition.parse)(self)?;
+        if !self.at_end() {
+            return Err(self.unexpected("'|' or the end of the command"));
+        }
+        let end = start + self.slice(start, self.pos()).trim_end().len();
+        let span = self.map.original(crate::ast::Span::new(start, end));
+        self.command = "";
+        Ok(Spanned::new(node, span))
+    }
+
+    /// The command at the beginning: in a subsearch any known one, else `search`.
+    fn first_name(&mut self, outermost: bool) -> &'static CommandDefinition {
+        let search = &commands::search::DEFINITION;
+        self.attempt(|p| {
+            let word = p.command_word();
+            let definition = commands::find(&word)?;
+            let behind = p.rest().trim_start();
+            let operators = ["=", "!=", "<", ">"];
+            let is_field = operators.iter().any(|operator| behind.starts_with(operator));
+            let allowed = !outermost || definition.name == "search";
+            (allowed && !is_field).then_some(definition)
+        })
+        .unwrap_or(search)
+    }
+
+    fn command_word(&mut self) -> String {
+        let word = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_').to_ascii_lowercase();
+        let boundary = self.peek().is_none_or(|c| c.is_whitespace() || "|[]\"(,+-=".contains(c));
+        if boundary { word } else { String::new() }
+    }
+
+    fn command_name(&mut self) -> Parsed<&'static CommandDefinition> {
+        if self.at_end() {
+            return Err(self.unexpected("a command after '|'"));
+        }
+        let start = self.pos();
+        let word = self.command_word();
+        if let Some(definition) = commands::find(&word) {
+            return Ok(definition);
+        }
+        self.pos = start;
+        let written =
+            self.take_while(|c| !c.is_whitespace() && !"|,()[]\"=".contains(c)).to_owned();
+        if written.is_empty() {
+            return Err(self.unexpected("a command after '|'"));
+        }
+        Err(unknown_command(&written, self.span_from(start)))
+    }
+
+    /// Moves behind the faulty command that began at `start`, to its `|` or the end.
+    fn recover(&mut self, start: usize) {
+        self.command = "";
+        self.brackets = 0;
+        self.depth = 0;
+        self.pos = start;
+        let mut open = 0_usize;
+        while let Some(c) = self.peek() {
+            match c {
+                '\\' => {
+                    self.bump();
+                }
+                '"' => {
+                    // An unclosed quote hides everything behind it.
+                    if self.quoted('"').is_err() {
+                        self.pos = self.text.len();
+                        return;
+                    }
+                    continue;
+                }
+                '[' => open += 1,
+                ']' => open = open.saturating_sub(1),
+                '|' if open == 0 => return,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+}
+
+fn unknown_command(written: &str, span: crate::ast::Span) -> Diagnostic {
+    let lower = written.to_ascii_lowercase();
+    let message = format!("unknown search command '{}'", shorten(written));
+    let diagnostic = Diagnostic::new(message, span);
+    if commands::NOT_YET.contains(&lower.as_str()) {
+        return diagnostic.with_hint(format!("`{lower}` is not part of Karst yet"));
+    }
+    diagnostic.with_suggestion(nearest(&lower, commands::names()))
+}

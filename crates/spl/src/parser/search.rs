@@ -1,0 +1,450 @@
+//! The grammar of `search`: NOT binds tightest, then OR, then AND, written or implied.
+//!
+//! Guarantees: time modifiers are taken out of the boolean tree.
+
+use super::{Parsed, Parser};
+use crate::ast::{
+    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
+    SearchExpr, SearchIn, SearchPattern, SearchValue, Span, Spanned, Term, TimeModifier,
+    TimeModifierKind,
+};
+use crate::diagnostic::shorten;
+
+/// Fields whose `field::value` form is a comparison; elsewhere `::` is part of a word.
+const DOUBLE_COLON_FIELDS: [&str; 4] = ["host", "source", "sourcetype", "index"];
+
+/// A piece of search text.
+struct Piece {
+    pattern: SearchPattern,
+    quoted: bool,
+    span: Span,
+}
+
+impl Parser<'_> {
+    /// Everything up to the end of the command, or to a word `stop` accepts.
+    pub(crate) fn search(&mut self, stop: fn(&mut Self) -> bool) -> Parsed<SearchCommand> {
+        let mut time = Vec::new();
+        let expr = if self.search_is_over(stop) { None } else { self.search_and(&mut time, stop)? };
+        if self.peek() == Some(')') {
+            return Err(self.error("unbalanced brackets: ')' was not opened", self.here()));
+        }
+        Ok(SearchCommand { expr, time })
+    }
+
+    fn search_is_over(&mut self, stop: fn(&mut Self) -> bool) -> bool {
+        self.skip_search_separators();
+        self.at_end() || self.peek() == Some(')') || stop(self)
+    }
+
+    /// Blanks, and commas between terms.
+    fn skip_search_separators(&mut self) {
+        self.skip_separators();
+    }
+
+    fn search_and(
+        &mut self,
+        time: &mut Vec<TimeModifier>,
+        stop: fn(&mut Self) -> bool,
+    ) -> Parsed<Option<SearchExpr>> {
+        let mut members = Vec::new();
+        loop {
+            members.extend(self.search_or(time, stop)?);
+            if self.search_is_over(stop) {
+                break;
+            }
+            if self.eat_operator("AND") && self.search_is_over(stop) {
+                return Err(self.unexpected("a term after AND"));
+            }
+        }
+        Ok(join(members, SearchExpr::And))
+    }
+
+    fn search_or(
+        &mut self,
+        time: &mut Vec<TimeModifier>,
+        stop: fn(&mut Self) -> bool,
+    ) -> Parsed<Option<SearchExpr>> {
+        let mut members = Vec::new();
+        loop {
+            members.extend(self.search_not(time)?);
+            if self.search_is_over(stop) || !self.eat_operator("OR") {
+                break;
+            }
+            if self.search_is_over(stop) {
+                return Err(self.unexpected("a term after OR"));
+            }
+        }
+        Ok(join(members, SearchExpr::Or))
+    }
+
+    fn search_not(&mut self, time: &mut Vec<TimeModifier>) -> Parsed<Option<SearchExpr>> {
+        self.skip_space();
+        let start = self.pos();
+        if !self.eat_operator("NOT") {
+            return self.search_primary(time);
+        }
+        let before = time.len();
+        let inner = self.enter(|p| p.search_not(time))?;
+        let span = self.span_from(start);
+        if time.len() > before {
+            return Err(self.error("a time modifier cannot be negated", span));
+        }
+        let inner = inner.ok_or_else(|| self.error("NOT has nothing to negate", span))?;
+        Ok(Some(SearchExpr::Not(Box::new(inner), span)))
+    }
+
+    /// Takes an upper-case operator if it is next as a word of its own.
+    fn eat_operator(&mut self, operator: &str) -> bool {
+        let rest = self.rest();
+        rest.starts_with(operator) && self.eat_keyword(operator)
+    }
+
+    fn search_primary(&mut self, time: &mut Vec<TimeModifier>) -> Parsed<Option<SearchExpr>> {
+        self.skip_space();
+        match self.peek() {
+            Some('(') => self.enter(|p| p.search_group(time)),
+            Some('[') => self.subsearch().map(|found| Some(SearchExpr::Subsearch(found))),
+            Some('=' | '<' | '>') => Err(self.unexpected("a field name before the operator")),
+            Some('!') if self.rest().starts_with("!=") => {
+                Err(self.unexpected("a field name before the operator"))
+            }
+            Some(']') => Err(self.error("unbalanced brackets: ']' was not opened", self.here())),
+            None | Some('|' | ')') => Err(self.unexpected("a search term")),
+            Some(_) => self.search_word(time),
+        }
+    }
+
+    fn search_group(&mut self, time: &mut Vec<TimeModifier>) -> Parsed<Option<SearchExpr>> {
+        let open = self.here();
+        self.bump();
+        if self.search_is_over(|_| false) {
+            if self.peek() == Some(')') {
+                self.bump();
+                return Ok(None);
+            }
+            return Err(self.error("unbalanced brackets: '(' is not closed", open));
+        }
+        let inner = self.search_and(time, |_| false)?;
+        if !self.eat(")") {
+            return Err(self.error("unbalanced brackets: '(' is not closed", open));
+        }
+        Ok(inner)
+    }
+
+    fn search_word(&mut self, time: &mut Vec<TimeModifier>) -> Parsed<Option<SearchExpr>> {
+        let start = self.pos();
+        let piece = self.search_piece(is_term_end)?;
+        let word = self.slice(start, self.pos());
+        if word.is_empty() || matches!(word, "AND" | "OR") {
+            self.pos = start;
+            return Err(self.unexpected("a search term"));
+        }
+        if !piece.quoted && self.peek() == Some('(') {
+            let kind = match word {
+                "TERM" => Some(DirectiveKind::Term),
+                "CASE" => Some(DirectiveKind::Case),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                return self.directive(kind, start).map(|d| Some(SearchExpr::Directive(d)));
+            }
+        }
+        if let Some(operator) = self.comparison_operator() {
+            let field = Spanned::new(piece.pattern.text(), piece.span);
+            return self.comparison(field, operator, start, time);
+        }
+        if let Some(found) = self.search_in(&piece, start)? {
+            return Ok(Some(SearchExpr::In(found)));
+        }
+        if let Some(comparison) = double_colon(&piece) {
+            return Ok(Some(SearchExpr::Comparison(comparison)));
+        }
+        let Piece { pattern, quoted, span } = piece;
+        Ok(Some(SearchExpr::Term(Term { pattern, quoted, span })))
+    }
+
+    /// Takes `=`, `!=`, `<` and so on, behind blanks.
+    pub(crate) fn comparison_operator(&mut self) -> Option<ComparisonOperator> {
+        self.attempt(|p| {
+            p.skip_space();
+            let (operator, length) = match p.rest().as_bytes() {
+                [b'=', b'=', ..] => (ComparisonOperator::Equal, 2),
+                [b'!', b'=', ..] => (ComparisonOperator::NotEqual, 2),
+                [b'<', b'=', ..] => (ComparisonOperator::LessOrEqual, 2),
+                [b'>', b'=', ..] => (ComparisonOperator::GreaterOrEqual, 2),
+                [b'=', ..] => (ComparisonOperator::Equal, 1),
+                [b'<', ..] => (ComparisonOperator::Less, 1),
+                [b'>', ..] => (ComparisonOperator::Greater, 1),
+                _ => return None,
+            };
+            p.pos += length;
+            Some(operator)
+        })
+    }
+
+    fn comparison(
+        &mut self,
+        field: Spanned<String>,
+        operator: ComparisonOperator,
+        start: usize,
+        time: &mut Vec<TimeModifier>,
+    ) -> Parsed<Option<SearchExpr>> {
+        self.skip_space();
+        if field.node.is_empty() {
+            return Err(self.error("field name is empty", field.span));
+        }
+        if self.peek() == Some('(') && operator == ComparisonOperator::Equal {
+            return self.value_group(&field).map(Some);
+        }
+        let value = self.search_value(&field.node, operator)?;
+        let span = self.span_from(start);
+        let modifier = TimeModifierKind::ALL.into_iter().find(|kind| kind.name() == field.node);
+        let Some(kind) = modifier else {
+            let comparison = SearchComparison { field, operator, value, span };
+            return Ok(Some(SearchExpr::Comparison(comparison)));
+        };
+        if operator != ComparisonOperator::Equal {
+            let message = format!("time modifier '{}' takes only '='", kind.name());
+            return Err(self.error(message, span));
+        }
+        time.push(TimeModifier { kind, value: value.pattern.text(), span });
+        Ok(None)
+    }
+
+    fn search_value(&mut self, field: &str, operator: ComparisonOperator) -> Parsed<SearchValue> {
+        let expected = format!("a value after '{}{}'", shorten(field), operator.symbol());
+        if self.peek() == Some('[') {
+            let message = format!("{expected}: a subsearch cannot stand there");
+            return Err(self.error(message, self.here()));
+        }
+        if self.at_end() || self.peek() == Some(')') {
+            return Err(self.unexpected(&expected));
+        }
+        let start = self.pos();
+        let Piece { pattern, quoted, span } = self.search_piece(is_value_end)?;
+        if pattern.parts.is_empty() && !quoted {
+            return Err(self.unexpected(&expected));
+        }
+        let word = self.slice(start, self.pos());
+        if self.peek() == Some('(') && matches!(word, "TERM" | "CASE") {
+            let message = format!("{word}() cannot be compared with a field");
+            return Err(self.error(message, span).with_hint(format!("write {word}(...) alone")));
+        }
+        Ok(SearchValue { pattern, quoted, span })
+    }
+
+    /// `field=(a OR b)`: short for `(field=a OR field=b)`.
+    fn value_group(&mut self, field: &Spanned<String>) -> Parsed<SearchExpr> {
+        self.bump();
+        let mut members = Vec::new();
+        loop {
+            self.skip_space();
+            let start = self.pos();
+            let operator = ComparisonOperator::Equal;
+            let value = self.search_value(&field.node, operator)?;
+            let span = field.span.to(self.span_from(start));
+            let field = field.clone();
+            let comparison = SearchComparison { field, operator, value, span };
+            members.push(SearchExpr::Comparison(comparison));
+            if self.eat(")") {
+                break;
+            }
+            if !self.eat_operator("OR") {
+                return Err(self.unexpected("OR or ')' in the list of values"));
+            }
+        }
+        let only = members.len() == 1;
+        Ok(if only { members.remove(0) } else { SearchExpr::Or(members) })
+    }
+
+    fn search_in(&mut self, field: &Piece, start: usize) -> Parsed<Option<SearchIn>> {
+        let rewind = self.pos();
+        let negated = self.eat_keyword("NOT");
+        self.skip_space();
+        let exact = self.rest().starts_with("IN");
+        let is_list = self.eat_keyword("in") && self.eat("(");
+        let values = if is_list { self.in_values(exact)? } else { None };
+        let Some(values) = values else {
+            self.pos = rewind;
+            return Ok(None);
+        };
+        let span = self.span_from(start);
+        if values.is_empty() {
+            return Err(self.error("IN needs at least one value", span));
+        }
+        let field = Spanned::new(field.pattern.text(), field.span);
+        Ok(Some(SearchIn { field, values, negated, span }))
+    }
+
+    /// The values up to `)`. A list behind a lower-case `in` that is none is left alone.
+    fn in_values(&mut self, exact: bool) -> Parsed<Option<Vec<SearchValue>>> {
+        let mut values = Vec::new();
+        loop {
+            self.skip_separators();
+            if self.eat(")") {
+                return Ok(Some(values));
+            }
+            if self.at_end() {
+                return Err(self.unexpected("')' after the values of IN"));
+            }
+            let Piece { pattern, quoted, span } = self.search_piece(is_list_end)?;
+            if pattern.parts.is_empty() && !quoted {
+                return Err(self.unexpected("a value of IN"));
+            }
+            values.push(SearchValue { pattern, quoted, span });
+            let followed = matches!(self.peek_behind_space(), Some(',' | ')'));
+            if !exact && !followed {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn peek_behind_space(&mut self) -> Option<char> {
+        self.skip_space();
+        self.peek()
+    }
+
+    fn directive(&mut self, kind: DirectiveKind, start: usize) -> Parsed<Directive> {
+        self.bump();
+        self.skip_space();
+        let piece = self.search_piece(|_, c| c == ')' || c == '"')?;
+        if !self.eat(")") {
+            return Err(self.unexpected("')' after the term"));
+        }
+        let span = self.span_from(start);
+        let pattern = trim_end(piece.pattern);
+        if pattern.parts.is_empty() {
+            return Err(self.error("the directive holds no term", span));
+        }
+        Ok(Directive { kind, pattern, span })
+    }
+
+    /// A quoted phrase, or a bare word up to `is_end`, with escapes and wildcards.
+    fn search_piece(&mut self, is_end: fn(&str, char) -> bool) -> Parsed<Piece> {
+        let start = self.pos();
+        let quoted = self.peek() == Some('"');
+        if quoted {
+            self.bump();
+        }
+        let in_subsearch = self.brackets > 0;
+        let mut builder = PatternBuilder::default();
+        loop {
+            let Some(c) = self.peek() else {
+                if !quoted {
+                    break;
+                }
+                self.pos = start;
+                let span = self.here();
+                return Err(self.error("unbalanced quotes: \" is not closed", span));
+            };
+            if quoted && c == '"' {
+                self.bump();
+                break;
+            }
+            if !quoted && (is_end(self.rest(), c) || (in_subsearch && c == ']')) {
+                break;
+            }
+            self.bump();
+            match (c, self.peek()) {
+                ('\\', Some(next @ ('"' | '\\' | '*'))) => {
+                    self.bump();
+                    builder.literal(next);
+                }
+                ('*', _) => builder.any(),
+                _ => builder.literal(c),
+            }
+        }
+        Ok(Piece { pattern: builder.finish(), quoted, span: self.span_from(start) })
+    }
+}
+
+/// Reads a text such as `"a*"` or `a\*` of other commands as a search pattern.
+pub(crate) fn pattern_of(text: &str) -> SearchPattern {
+    let mut builder = PatternBuilder::default();
+    for c in text.chars() {
+        if c == '*' { builder.any() } else { builder.literal(c) }
+    }
+    builder.finish()
+}
+
+#[derive(Default)]
+struct PatternBuilder {
+    parts: Vec<PatternPart>,
+}
+
+impl PatternBuilder {
+    fn literal(&mut self, c: char) {
+        if let Some(PatternPart::Literal(text)) = self.parts.last_mut() {
+            text.push(c);
+        } else {
+            self.parts.push(PatternPart::Literal(c.into()));
+        }
+    }
+
+    fn any(&mut self) {
+        if self.parts.last() != Some(&PatternPart::Any) {
+            self.parts.push(PatternPart::Any);
+        }
+    }
+
+    fn finish(self) -> SearchPattern {
+        SearchPattern { parts: self.parts }
+    }
+}
+
+fn trim_end(mut pattern: SearchPattern) -> SearchPattern {
+    if let Some(PatternPart::Literal(text)) = pattern.parts.last_mut() {
+        text.truncate(text.trim_end().len());
+        if text.is_empty() {
+            pattern.parts.pop();
+        }
+    }
+    pattern
+}
+
+fn is_term_end(rest: &str, c: char) -> bool {
+    is_value_end(rest, c) || "=<>".contains(c) || (c == '!' && rest.starts_with("!="))
+}
+
+fn is_value_end(rest: &str, c: char) -> bool {
+    let trailing_comma =
+        || c == ',' && rest[1..].chars().next().is_none_or(|c| c.is_whitespace() || c == ')');
+    c.is_whitespace() || "|()\"[]".contains(c) || trailing_comma()
+}
+
+fn is_list_end(_rest: &str, c: char) -> bool {
+    c.is_whitespace() || "|,()\"[]".contains(c)
+}
+
+fn join(
+    mut members: Vec<SearchExpr>,
+    combine: fn(Vec<SearchExpr>) -> SearchExpr,
+) -> Option<SearchExpr> {
+    match members.len() {
+        0 | 1 => members.pop(),
+        _ => Some(combine(members)),
+    }
+}
+
+/// `host::web1` as `host=web1`.
+fn double_colon(piece: &Piece) -> Option<SearchComparison> {
+    let [PatternPart::Literal(first), rest @ ..] = piece.pattern.parts.as_slice() else {
+        return None;
+    };
+    let (name, value) = first.split_once("::")?;
+    if piece.quoted || !DOUBLE_COLON_FIELDS.contains(&name) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if !value.is_empty() {
+        parts.push(PatternPart::Literal(value.to_owned()));
+    }
+    parts.extend_from_slice(rest);
+    let span = piece.span;
+    (!parts.is_empty()).then(|| SearchComparison {
+        field: Spanned::new(name.to_owned(), span),
+        operator: ComparisonOperator::Equal,
+        value: SearchValue { pattern: SearchPattern { parts }, quoted: false, span },
+        span,
+    })
+}

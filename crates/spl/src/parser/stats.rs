@@ -1,0 +1,245 @@
+//! The grammar of the stats family: aggregation calls, `AS` and `BY`.
+//!
+//! Guarantees: functions are looked up in the registry, which also says which commands have them.
+
+use super::bins::time_span;
+use super::{OptionValue, Parsed, Parser};
+use crate::ast::{
+    FieldPattern, Spanned, StatsArgument, StatsBy, StatsCall, StatsFunction, StatsKind,
+};
+use crate::diagnostic::shorten;
+use crate::stats_functions::{self, StatsFunctionDefinition};
+use crate::suggest::nearest;
+
+/// Characters of a field name between the brackets of a call.
+fn is_argument_character(c: char) -> bool {
+    !c.is_whitespace() && !"|,\"()[]".contains(c)
+}
+
+/// What a command of the family allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatsDialect {
+    /// `stats`, `eventstats`, `streamstats`.
+    Stats,
+    /// `chart` and `timechart`: a call may lack its argument only for `count`.
+    Chart,
+    /// `tstats`: `PREFIX(...)`.
+    Tstats,
+}
+
+/// Calls and group keys.
+#[derive(Debug, Default)]
+pub(crate) struct StatsArguments {
+    pub(crate) calls: Vec<StatsCall>,
+    pub(crate) by: StatsBy,
+}
+
+impl Parser<'_> {
+    /// Options, calls and `BY` of a command; `accept` takes each option.
+    pub(crate) fn stats_arguments(
+        &mut self,
+        options: &'static [&'static str],
+        mut accept: impl FnMut(&mut Self, &OptionValue) -> Parsed<()>,
+    ) -> Parsed<StatsArguments> {
+        let mut found = StatsArguments::default();
+        loop {
+            self.skip_separators();
+            if self.at_end() {
+                break;
+            }
+            if self.eat_keyword("by") {
+                self.stats_by(&mut found.by, StatsDialect::Stats)?;
+                break;
+            }
+            if let Some(option) = self.option(options)? {
+                accept(self, &option)?;
+                continue;
+            }
+            found.calls.push(self.stats_call(StatsDialect::Stats)?);
+        }
+        if found.calls.is_empty() {
+            return Err(self.unexpected("an aggregation such as count or sum(field)"));
+        }
+        Ok(found)
+    }
+
+    /// The fields after `BY` up to the end or to `WHERE` and the like (`tstats`).
+    pub(crate) fn stats_by(&mut self, by: &mut StatsBy, dialect: StatsDialect) -> Parsed<()> {
+        loop {
+            self.skip_separators();
+            let tstats_clause = dialect == StatsDialect::Tstats && self.at_keyword("where");
+            if self.at_end() || tstats_clause {
+                break;
+            }
+            if let Some(option) = self.option(&["span"])? {
+                by.span = Some(option.bin_span()?);
+                continue;
+            }
+            if dialect == StatsDialect::Tstats
+                && let Some(prefix) = self.prefix()?
+            {
+                by.prefixes.push(by.fields.len());
+                by.fields.push(FieldPattern::new(prefix.node, prefix.span));
+                continue;
+            }
+            by.fields.push(self.field_pattern("a field name after BY")?);
+        }
+        if by.fields.is_empty() {
+            return Err(self.unexpected("a field name after BY"));
+        }
+        Ok(())
+    }
+
+    /// `PREFIX(x=)`.
+    pub(crate) fn prefix(&mut self) -> Parsed<Option<Spanned<String>>> {
+        self.skip_space();
+        let start = self.pos();
+        let is_prefix = self.attempt(|p| (p.eat_keyword("prefix") && p.eat("(")).then_some(()));
+        if is_prefix.is_none() {
+            return Ok(None);
+        }
+        self.skip_space();
+        let text = if self.peek() == Some('"') {
+            self.quoted('"')?.node
+        } else {
+            self.take_while(is_argument_character).to_owned()
+        };
+        self.expect(")", "after PREFIX(")?;
+        let span = self.span_from(start);
+        if text.is_empty() {
+            return Err(self.error("PREFIX needs a text such as PREFIX(level=)", span));
+        }
+        Ok(Some(Spanned::new(text, span)))
+    }
+
+    /// `sum(bytes) AS total`.
+    pub(crate) fn stats_call(&mut self, dialect: StatsDialect) -> Parsed<StatsCall> {
+        self.skip_space();
+        let start = self.pos();
+        let (function, definition) = self.stats_function(dialect)?;
+        let mut argument = StatsArgument::None;
+        let mut end = self.pos();
+        if self.eat("(") {
+            argument = self.stats_argument(&function, dialect)?;
+            end = self.pos();
+        }
+        let text = self.slice(start, end).to_owned();
+        if matches!(argument, StatsArgument::None) && !definition.argument_optional {
+            let message = format!("function {} needs a field: {0}(field)", function.name.node);
+            return Err(self.error(message, self.span_to(start, end)));
+        }
+        let alias = self.alias()?;
+        let span = if alias.is_some() { self.span_from(start) } else { self.span_to(start, end) };
+        Ok(StatsCall { function, argument, alias, text, span })
+    }
+
+    fn span_to(&self, start: usize, end: usize) -> crate::ast::Span {
+        self.map.original(crate::ast::Span::new(start, end))
+    }
+
+    fn stats_function(
+        &mut self,
+        dialect: StatsDialect,
+    ) -> Parsed<(StatsFunction, &'static StatsFunctionDefinition)> {
+        let start = self.pos();
+        let name = self.take_while(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+        if name.is_empty() {
+            return Err(self.unexpected("an aggregation such as count or sum(field)"));
+        }
+        let span = self.span_from(start);
+        let lower = name.to_ascii_lowercase();
+        let Some((definition, parameter)) = stats_functions::find(&lower) else {
+            let message = format!("unknown function '{}'", shorten(name));
+            let suggestion = nearest(&lower, stats_functions::names());
+            return Err(self.error(message, span).with_suggestion(suggestion));
+        };
+        let percent = parameter.map(|text| text.parse::<f64>());
+        if percent.is_some_and(|p| !p.is_ok_and(|p| (0.0..=100.0).contains(&p))) {
+            let message = format!("percentile of '{}' must be between 0 and 100", shorten(name));
+            return Err(self.error(message, span));
+        }
+        if definition.chart_only && dialect != StatsDialect::Chart {
+            let message = format!("function {name} exists in chart and timechart only");
+            return Err(self.error(message, span));
+        }
+        let function = StatsFunction {
+            kind: definition.kind,
+            parameter: parameter.map(str::to_owned),
+            name: Spanned::new(name.to_owned(), span),
+        };
+        Ok((function, definition))
+    }
+
+    /// What stands between the brackets, the closing one included.
+    fn stats_argument(
+        &mut self,
+        function: &StatsFunction,
+        dialect: StatsDialect,
+    ) -> Parsed<StatsArgument> {
+        if function.kind == StatsKind::Sparkline {
+            return self.enter(|p| p.sparkline(dialect));
+        }
+        let name = &function.name.node;
+        if self.eat(")") {
+            return Ok(StatsArgument::None);
+        }
+        if dialect == StatsDialect::Tstats
+            && let Some(prefix) = self.prefix()?
+        {
+            self.expect(")", &format!("after the argument of {name}"))?;
+            return Ok(StatsArgument::Prefix(prefix));
+        }
+        let is_eval = self.attempt(|p| (p.eat_keyword("eval") && p.eat("(")).then_some(()));
+        let argument = if is_eval.is_some() {
+            let expr = self.expr()?;
+            self.expect(")", "after the expression of eval(")?;
+            StatsArgument::Eval(expr)
+        } else {
+            StatsArgument::Field(self.stats_field()?)
+        };
+        if !self.eat(")") {
+            let missing = self.unexpected(&format!("')' after the argument of {name}"));
+            let hint = format!("expressions go into eval: {name}(eval(...))");
+            return Err(missing.with_hint(hint));
+        }
+        Ok(argument)
+    }
+
+    fn stats_field(&mut self) -> Parsed<FieldPattern> {
+        self.skip_space();
+        if matches!(self.peek(), Some('"' | '\'')) {
+            return self.field_pattern("a field name");
+        }
+        let start = self.pos();
+        let name = self.take_while(is_argument_character);
+        if name.is_empty() {
+            return Err(self.unexpected("a field name"));
+        }
+        Ok(FieldPattern::new(name, self.span_from(start)))
+    }
+
+    /// `count, 1h)` or `avg(x), 1h)`.
+    fn sparkline(&mut self, dialect: StatsDialect) -> Parsed<StatsArgument> {
+        let mut argument = (None, None);
+        if !self.eat(")") {
+            self.skip_space();
+            let call = self.stats_call(dialect)?;
+            if call.function.kind == StatsKind::Sparkline || call.alias.is_some() {
+                let message = "sparkline takes an aggregation such as count or avg(field)";
+                return Err(self.error(message, call.span));
+            }
+            argument.0 = Some(Box::new(call));
+            if self.eat(",") {
+                self.skip_space();
+                let start = self.pos();
+                let step = time_span(self.take_while(is_argument_character));
+                let span = self.span_from(start);
+                argument.1 = Some(step.ok_or_else(|| {
+                    self.error("sparkline step must be a time such as 5m or 1h", span)
+                })?);
+            }
+            self.expect(")", "after the argument of sparkline")?;
+        }
+        Ok(StatsArgument::Sparkline { call: argument.0, step: argument.1 })
+    }
+}

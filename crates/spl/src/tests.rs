@@ -1,0 +1,321 @@
+//! Tests of the language as a whole: recovery, macros, limits, and texts of no sense.
+
+use crate::ast::{Command, SearchExpr};
+use crate::testing::{accepts, refuses, same};
+use crate::{MacroResolver, ParseOptions, complete, parse, parse_expression, parse_with};
+
+#[test]
+fn searches_as_people_write_them_are_accepted() {
+    accepts(&[
+        "index=web sourcetype=access_combined status>=500 | stats count by host, uri_path | sort - count | head 20",
+        "search index=_internal source=*metrics.log group=per_sourcetype_thruput | timechart span=1h sum(kb) by series limit=10 useother=f",
+        "index=main \"failed password\" | rex field=_raw \"from (?<src_ip>\\d+\\.\\d+\\.\\d+\\.\\d+)\" | top limit=20 src_ip showperc=f",
+        "| tstats count where index=* by index, sourcetype, _time span=1d | eval day=strftime(_time, \"%F\") | fields - _time",
+        "index=a (error OR fail*) NOT debug | eval mb=round(bytes/1024/1024,2) | where mb>5 | table _time host mb",
+        "| makeresults count=3 | streamstats count AS n | eval x=case(n=1,\"a\",n=2,\"b\",true(),\"c\")",
+        "index=os | bin _time span=5m | stats avg(cpu) AS cpu max(mem) AS mem BY _time host | eventstats avg(cpu) AS mean",
+        "index=json | spath path=user.name output=user | dedup user sortby -_time | rename user AS \"User name\"",
+        "\n  index=x\n| stats count ``` how many ```\n    by host\n",
+        "index=x | eval a=\"|\" | eval b=\"]\" | search [search index=y | fields host | eval c=\"]|[\"]",
+    ]);
+}
+
+#[test]
+fn unknown_commands_are_named_and_the_rest_is_still_checked() {
+    refuses("* | boguscmd a", "unknown search command 'boguscmd'", "boguscmd");
+    refuses("* | stats count | | head", "expected a command after '|'", "|");
+    refuses("* |", "expected a command after '|'", "");
+    let text = "* | boguscmd | satts count | eval a=foo(1)";
+    let error = parse(text).map(|_| ()).expect_err(text);
+    assert_eq!(error.0.len(), 3);
+    assert_eq!(error.0[1].hint.as_deref(), Some("did you mean `stats`?"));
+    let hint = |text: &str| parse(text).expect_err(text).0[0].hint.clone();
+    assert_eq!(hint("* | lookup a b").as_deref(), Some("`lookup` is not part of Karst yet"));
+    assert_eq!(hint("* | eval a=rond(1)").as_deref(), Some("did you mean `round`?"));
+    assert_eq!(hint("* | timechart limits=1 count").as_deref(), Some("did you mean `limit`?"));
+}
+
+#[test]
+fn command_names_have_no_case_and_pipes_need_no_blanks() {
+    same("*|STATS count|Head 5", "* | stats count | head 5");
+    same("|makeresults|table a", "| makeresults | table a");
+}
+
+#[test]
+fn places_point_into_the_text_of_the_user() {
+    let text = "index=ä | stats sum(größe) AS s";
+    let pipeline = parse(text).expect(text);
+    let span = pipeline.commands[1].span;
+    assert_eq!(&text[span.start..span.end], "stats sum(größe) AS s");
+    let Command::Stats(stats) = &pipeline.commands[1].node else { panic!("stats expected") };
+    let span = stats.calls[0].span;
+    assert_eq!(&text[span.start..span.end], "sum(größe) AS s");
+    assert_eq!(stats.calls[0].text, "sum(größe)");
+}
+
+#[test]
+fn time_modifiers_stand_apart_from_the_boolean_tree() {
+    let text = "earliest=-1d@d error latest=now warn";
+    let pipeline = parse(text).expect(text);
+    let Command::Search(search) = &pipeline.commands[0].node else { panic!("search expected") };
+    let values: Vec<&str> = search.time.iter().map(|modifier| modifier.value.as_str()).collect();
+    assert_eq!(values, ["-1d@d", "now"]);
+    assert!(matches!(&search.expr, Some(SearchExpr::And(members)) if members.len() == 2));
+}
+
+#[test]
+fn escapes_tell_literal_stars_from_wildcards() {
+    let text = r#"a\*b* path="C:\Windows\\x""#;
+    let pipeline = parse(text).expect(text);
+    let Command::Search(search) = &pipeline.commands[0].node else { panic!("search expected") };
+    let Some(SearchExpr::And(members)) = &search.expr else { panic!("two members expected") };
+    let SearchExpr::Term(term) = &members[0] else { panic!("a term expected") };
+    assert_eq!(term.pattern.literals().collect::<Vec<_>>(), ["a*b"]);
+    assert!(term.pattern.has_wildcard());
+    let SearchExpr::Comparison(path) = &members[1] else { panic!("a comparison expected") };
+    assert_eq!(path.value.pattern.as_literal(), Some(r"C:\Windows\x"));
+}
+
+#[test]
+fn aggregations_are_named_as_written() {
+    let text = "* | stats count c() sum( x ) count(eval(a=1)) dc(b) as \"d e\"";
+    let pipeline = parse(text).expect(text);
+    let Command::Stats(stats) = &pipeline.commands[1].node else { panic!("stats expected") };
+    let names: Vec<&str> = stats.calls.iter().map(|call| call.output_name()).collect();
+    assert_eq!(names, ["count", "count", "sum( x )", "count(eval(a=1))", "d e"]);
+}
+
+struct Macros;
+
+impl MacroResolver for Macros {
+    fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String> {
+        match (name, arguments) {
+            ("web", []) => Ok("index=web | head".to_owned()),
+            ("by", [count, field]) => Ok(format!("stats {count} by {field}")),
+            ("loop", []) => Ok("`loop`".to_owned()),
+            ("double", []) => Ok("`double` `double`".to_owned()),
+            _ => Err(format!("macro '{name}' with {} arguments is not defined", arguments.len())),
+        }
+    }
+}
+
+fn with_macros(text: &str) -> Result<String, crate::Diagnostics> {
+    let options = ParseOptions { macros: Some(&Macros), ..ParseOptions::default() };
+    parse_with(text, &options).map(|pipeline| pipeline.to_string())
+}
+
+#[test]
+fn macros_are_expanded_before_parsing() {
+    assert_eq!(
+        with_macros("`web` 5 | `by(sum(a), b)`").as_deref(),
+        Ok("search index=web | head limit=5 | stats sum(a) BY b")
+    );
+    let error = with_macros("a | `by(count, )`").expect_err("the list is empty");
+    assert_eq!((error.0[0].span.start, error.0[0].span.end), (17, 17));
+    let error = with_macros("a `nope(1)`").expect_err("it is not defined");
+    assert_eq!(error.0[0].message, "macro 'nope' with 1 arguments is not defined");
+    assert!(with_macros("`loop`").is_err());
+    assert!(with_macros("a \"`web`\"").is_ok());
+}
+
+#[test]
+fn nesting_and_length_are_bounded() {
+    for text in [
+        format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000)),
+        "NOT ".repeat(100_000),
+        "[search ".repeat(100_000),
+        format!("* | eval a={}1", "(".repeat(100_000)),
+        format!("* | eval a={}1", "-".repeat(100_000)),
+        format!("* | where {}a", "NOT ".repeat(100_000)),
+        format!("* | eval a={}1", "abs(".repeat(100_000)),
+        format!("* | eval a=1{}", "+1".repeat(100_000)),
+        format!("* | stats {}", "sparkline(".repeat(50_000)),
+        "* | append [".repeat(50_000),
+        "a".repeat(2 << 20),
+    ] {
+        assert!(parse(&text).is_err(), "{}", &text[..30]);
+    }
+}
+
+#[test]
+fn long_flat_searches_are_fine() {
+    let terms: Vec<String> = (0..20_000).map(|n| format!("a{n}=b")).collect();
+    for text in [
+        terms.join(" "),
+        terms.join(" OR "),
+        format!("* | where {}", terms.join(" OR ")),
+        format!("x IN ({})", terms.join(", ")),
+        format!("* | table {}", terms.join(", ").replace('=', "_")),
+        "| head ".repeat(20_000),
+    ] {
+        assert!(parse(&text).is_ok());
+    }
+}
+
+#[test]
+fn expressions_stand_alone() {
+    let expr = parse_expression(" if(a > 1, \"x\", 'b c') ").map(|expr| expr.to_string());
+    assert_eq!(expr.as_deref(), Ok("if(a > 1, \"x\", 'b c')"));
+    assert!(parse_expression("a | b").is_err());
+    assert!(parse_expression("a b").is_err());
+    assert!(parse_expression("").is_err());
+}
+
+/// A small generator of its own: the same texts on every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % sides as u64).unwrap_or(0)
+    }
+}
+
+/// Whatever the text: no panic, sound places, and what is accepted survives the round trip.
+fn check_any(text: &str) {
+    let _ = complete(text, text.len() / 2);
+    let _ = parse_expression(text);
+    match parse(text) {
+        Ok(_) => accepts(&[text]),
+        Err(error) => {
+            for diagnostic in &error.0 {
+                let span = diagnostic.span;
+                assert!(text.get(span.start..span.end).is_some(), "{text}: {diagnostic:?}");
+                let _ = diagnostic.render(text);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_bytes_never_panic() {
+    let mut dice = Dice(0x5eed);
+    for _ in 0..3_000 {
+        let length = dice.roll(60);
+        let bytes: Vec<u8> =
+            (0..length).map(|_| u8::try_from(dice.roll(256)).unwrap_or(0)).collect();
+        check_any(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn random_soups_of_tokens_never_panic_and_round_trip() {
+    const TOKENS: &[&str] = &[
+        "|",
+        "| ",
+        " ",
+        " ",
+        " ",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "=",
+        "!=",
+        "<",
+        ">=",
+        "\"",
+        "\"a b\"",
+        "'c d'",
+        "'",
+        "\\",
+        "\\\"",
+        "*",
+        "a*",
+        "a",
+        "b",
+        "c.d{}",
+        "5",
+        "1.5",
+        "-",
+        "+",
+        ".",
+        "/",
+        "%",
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "LIKE",
+        "XOR",
+        "by",
+        "BY",
+        "as",
+        "over",
+        "where",
+        "sortby",
+        "search",
+        "stats",
+        "eval",
+        "timechart",
+        "chart",
+        "table",
+        "rename",
+        "rex",
+        "sort",
+        "head",
+        "count",
+        "sum(",
+        "dc(x)",
+        "eval(",
+        "span=5m",
+        "limit=",
+        "TERM(",
+        "CASE(x)",
+        "earliest=-1d",
+        "if(",
+        "round(",
+        "true()",
+        "ä",
+        "\n",
+        "```",
+        "`",
+        "$t$",
+        "{x}",
+        "top",
+        "dedup",
+        "bin",
+        "fields",
+        "tstats",
+        "streamstats",
+        "makeresults",
+        "transpose",
+        "replace",
+        "with",
+        "convert",
+    ];
+    let mut dice = Dice(0xface);
+    for _ in 0..30_000 {
+        let count = 1 + dice.roll(14);
+        let mut text = if dice.roll(2) == 0 { String::new() } else { "* | ".to_owned() };
+        for _ in 0..count {
+            text.push_str(TOKENS[dice.roll(TOKENS.len())]);
+            if dice.roll(3) > 0 {
+                text.push(' ');
+            }
+        }
+        check_any(&text);
+    }
+}
+
+#[test]
+fn every_example_of_the_documentation_is_accepted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/spl");
+    let mut examples = 0;
+    for command in crate::COMMANDS {
+        let path = format!("{folder}/{}.md", command.name);
+        let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        for heading in ["## Syntax", "## Arguments", "## Examples"] {
+            assert!(page.contains(heading), "{path} lacks {heading}");
+        }
+        assert!(page.contains(command.summary), "{path} lacks the summary");
+        for block in page.split("```spl\n").skip(1) {
+            accepts(&[block.split("```").next().unwrap_or_default()]);
+            examples += 1;
+        }
+    }
+    assert!(examples >= crate::COMMANDS.len());
+}
