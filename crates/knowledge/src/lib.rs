@@ -6,11 +6,23 @@
 
 pub mod conf;
 mod error;
+pub mod extract;
+mod indexes;
+mod knowledge;
 pub mod layers;
+mod parsing;
 mod pattern;
+mod props;
 pub mod registry;
+mod searching;
+pub mod sourcetype;
 pub mod time;
 pub mod timestamp;
 
 pub use error::Error;
+pub use extract::{Extraction, ExtractionLimit, ExtractionLimits, FieldRules, KvMode, Wanted};
+pub use indexes::IndexSettings;
+pub use knowledge::{CalculatedField, Knowledge};
+pub use parsing::{LineBreaker, ParsingRules};
 pub use pattern::{Groups, Pattern};
+pub use props::StanzaMatcher;

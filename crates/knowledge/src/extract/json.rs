@@ -1,0 +1,181 @@
+//! Extraction from events that are JSON objects.
+//!
+//! Names are paths: `a.b`, `a{}` for the elements of an array, `a{}.b` for fields of objects in it.
+//! Scalars keep their exact text; strings lose quotes and escapes; `null` gives `null`. Empty objects
+//! and arrays give nothing.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
+
+/// Objects and arrays below this depth are handed out as their text.
+const DEPTH: usize = 64;
+
+type Visit<'v, 'a> = &'v mut dyn FnMut(&str, Cow<'a, str>) -> ControlFlow<()>;
+
+/// The object an event consists of, if it is one and nothing else.
+pub(super) fn parse(raw: &str) -> Option<LazyValue<'_>> {
+    if !raw.trim_start().starts_with('{') {
+        return None;
+    }
+    sonic_rs::from_str::<LazyValue<'_>>(raw).ok()
+}
+
+/// Visits every scalar in order. The visitor is called before a later part of a malformed object is
+/// seen, so callers hand in what [`parse`] accepted.
+pub(super) fn walk<'a>(object: LazyValue<'a>, visit: Visit<'_, 'a>) -> ControlFlow<()> {
+    let mut path = String::new();
+    value(object, &mut path, 0, visit)
+}
+
+fn value<'a>(
+    value: LazyValue<'a>,
+    path: &mut String,
+    depth: usize,
+    visit: Visit<'_, 'a>,
+) -> ControlFlow<()> {
+    match value.get_type() {
+        JsonType::Object if depth < DEPTH => object(value, path, depth, visit),
+        JsonType::Array if depth < DEPTH => array(value, path, depth, visit),
+        JsonType::String => visit(path, string(value.as_raw_cow())),
+        _ => visit(path, value.as_raw_cow()),
+    }
+}
+
+fn object<'a>(
+    object: LazyValue<'a>,
+    path: &mut String,
+    depth: usize,
+    visit: Visit<'_, 'a>,
+) -> ControlFlow<()> {
+    let Some(entries) = object.into_object_iter() else { return ControlFlow::Continue(()) };
+    for entry in entries {
+        let Ok((key, inner)) = entry else { break };
+        let length = path.len();
+        if depth > 0 {
+            path.push('.');
+        }
+        path.push_str(&key);
+        let flow = value(inner, path, depth + 1, visit);
+        path.truncate(length);
+        flow?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn array<'a>(
+    array: LazyValue<'a>,
+    path: &mut String,
+    depth: usize,
+    visit: Visit<'_, 'a>,
+) -> ControlFlow<()> {
+    let Some(elements) = array.into_array_iter() else { return ControlFlow::Continue(()) };
+    let length = path.len();
+    path.push_str("{}");
+    let mut flow = ControlFlow::Continue(());
+    for element in elements {
+        let Ok(inner) = element else { break };
+        flow = value(inner, path, depth + 1, visit);
+        if flow.is_break() {
+            break;
+        }
+    }
+    path.truncate(length);
+    flow
+}
+
+/// The text of a string literal.
+fn string(literal: Cow<'_, str>) -> Cow<'_, str> {
+    match literal {
+        Cow::Borrowed(text) if text.len() >= 2 && !text.contains('\\') => {
+            Cow::Borrowed(&text[1..text.len() - 1])
+        }
+        escaped => {
+            let decoded = sonic_rs::from_str::<String>(&escaped);
+            Cow::Owned(decoded.unwrap_or_else(|_| escaped.trim_matches('"').to_owned()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(raw: &str) -> Option<Vec<(String, String)>> {
+        let mut out = Vec::new();
+        let _ = walk(parse(raw)?, &mut |name, value| {
+            out.push((name.to_owned(), value.into_owned()));
+            ControlFlow::Continue(())
+        });
+        Some(out)
+    }
+
+    fn check(raw: &str, expected: &[(&str, &str)]) {
+        let expected: Vec<_> =
+            expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(found(raw), Some(expected), "{raw}");
+    }
+
+    #[test]
+    fn scalars_keep_their_text() {
+        check(
+            r#"{"a":1.50e3,"b":true,"c":null,"d":"x\n\"é\u0041","e":-9214364837600034816}"#,
+            &[
+                ("a", "1.50e3"),
+                ("b", "true"),
+                ("c", "null"),
+                ("d", "x\n\"éA"),
+                ("e", "-9214364837600034816"),
+            ],
+        );
+    }
+
+    #[test]
+    fn nested_values_are_named_by_path() {
+        check(
+            r#" {"a":{"b":1,"c":{"d":2}},"t":["x","y"],"o":[{"k":1},{"k":2,"l":[3]}],"n":[[1]],"e":{},"f":[]} "#,
+            &[
+                ("a.b", "1"),
+                ("a.c.d", "2"),
+                ("t{}", "x"),
+                ("t{}", "y"),
+                ("o{}.k", "1"),
+                ("o{}.k", "2"),
+                ("o{}.l{}", "3"),
+                ("n{}{}", "1"),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_not_wholly_an_object_is_not_json() {
+        for raw in [
+            "[1]",
+            "x {\"a\":1}",
+            "{\"a\":1} x",
+            "{\"a\":1",
+            "{\"a\":",
+            "{a:1}",
+            "{\"a\":{\"b\":}}",
+            "",
+        ] {
+            assert_eq!(found(raw), None, "{raw}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_ends_in_text() {
+        let raw = format!("{}1{}", "{\"a\":".repeat(5000), "}".repeat(5000));
+        let found = found(&raw);
+        assert!(found.is_none_or(|fields| fields.len() == 1));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(raw in "\\{[\\[\\]{}:,\"a1\\\\]{0,30}|\\{\\PC{0,40}") {
+            let _ = found(&raw);
+        }
+    }
+}

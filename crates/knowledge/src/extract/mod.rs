@@ -1,0 +1,79 @@
+//! Search-time field extraction, in Splunk's order: `EXTRACT`, `REPORT`, `KV_MODE`, `FIELDALIAS`.
+//!
+//! Guarantees: a field that an earlier rule found is not found again by a later one (except for
+//! `MV_ADD` and arrays); limits are reported, not silent; no input makes it panic or take more than
+//! linear memory. The fixed fields (`host`, `source`, `sourcetype`, `index`, `_raw`, `_time`,
+//! `_indextime`) are never produced. Leaves to others: calculated fields, whose text
+//! [`FieldRules::evals`] hands to the planner.
+
+mod aliases;
+mod json;
+mod kv;
+mod rules;
+mod run;
+mod seen;
+mod transform;
+mod xml;
+
+pub use kv::KvMode;
+pub use rules::{FieldRules, Wanted};
+
+pub(crate) use aliases::Alias;
+pub(crate) use rules::FieldRulesBuilder;
+pub(crate) use transform::{Reading, Transform, parse_format};
+
+/// Part of every fingerprint: changes whenever the same rules give other fields than before.
+pub(crate) const CODE_VERSION: u64 = 1;
+
+/// Names that extraction never produces.
+const FIXED: &[&str] = &["host", "source", "sourcetype", "index", "_raw", "_time", "_indextime"];
+
+/// Bounds of extraction from one event, from `limits.conf` `[kv]`. Zero means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtractionLimits {
+    /// `maxcols`: values of all rules together.
+    pub columns: usize,
+    /// `limit`: values from automatic extraction.
+    pub automatic: usize,
+    /// `maxchars`: bytes of the event that automatic extraction reads.
+    pub chars: usize,
+}
+
+impl Default for ExtractionLimits {
+    fn default() -> Self {
+        Self { columns: 10_000, automatic: 10_000, chars: 1 << 20 }
+    }
+}
+
+/// What came of an extraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Extraction {
+    /// Values that were handed out.
+    pub values: usize,
+    /// The limit that cut the rest, if one did.
+    pub cut: Option<ExtractionLimit>,
+}
+
+/// A limit that extraction ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtractionLimit {
+    /// `maxcols`.
+    Columns,
+    /// `limit`.
+    Automatic,
+    /// `maxchars`.
+    Chars,
+}
+
+impl ExtractionLimit {
+    /// The setting to raise.
+    #[must_use]
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Columns => "limits.conf [kv] maxcols",
+            Self::Automatic => "limits.conf [kv] limit",
+            Self::Chars => "limits.conf [kv] maxchars",
+        }
+    }
+}

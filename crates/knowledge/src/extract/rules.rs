@@ -1,0 +1,218 @@
+//! The extraction rules of one kind of event, compiled, and the subset that some fields need.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::run::Run;
+use super::seen::hash;
+use super::{Alias, CODE_VERSION, Extraction, ExtractionLimits, FIXED, KvMode, Transform};
+
+/// Compiled rules of one combination of `props.conf` stanzas. Made by `Knowledge::field_rules`.
+#[derive(Debug)]
+pub struct FieldRules {
+    pub(super) transforms: Vec<Rule>,
+    pub(super) mode: KvMode,
+    pub(super) auto_json: bool,
+    pub(super) aliases: Vec<Alias>,
+    pub(super) limits: ExtractionLimits,
+    /// Fields whose values later rules or aliases read.
+    pub(super) kept: Vec<String>,
+    /// Values of `host`, `source` and `sourcetype` where a rule reads them.
+    pub(super) metadata: Vec<(String, String)>,
+    evals: Vec<(String, String)>,
+    fingerprint: u64,
+}
+
+/// A transform with the names it can produce.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) transform: Transform,
+    /// `None` if the names come from the event.
+    pub(super) names: Option<Vec<String>>,
+}
+
+/// What [`FieldRules`] are made of.
+#[derive(Debug, Default)]
+pub(crate) struct FieldRulesBuilder {
+    pub(crate) transforms: Vec<Transform>,
+    pub(crate) mode: KvMode,
+    pub(crate) auto_json: bool,
+    pub(crate) aliases: Vec<Alias>,
+    pub(crate) limits: ExtractionLimits,
+    pub(crate) evals: Vec<(String, String)>,
+    /// `(field, value)` of the fixed fields, of which only those that are read are kept.
+    pub(crate) metadata: Vec<(String, String)>,
+    /// Canonical text of all settings that went in.
+    pub(crate) canonical: String,
+}
+
+impl FieldRulesBuilder {
+    pub(crate) fn build(self) -> FieldRules {
+        let sources = self.transforms.iter().filter_map(|transform| transform.source.clone());
+        let aliased = self.aliases.iter().flat_map(|a| [a.field.clone(), a.alias.clone()]);
+        let mut kept: Vec<String> = sources.clone().chain(aliased).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        let read: BTreeSet<String> = sources.collect();
+        let metadata: Vec<_> =
+            self.metadata.into_iter().filter(|(name, _)| read.contains(name)).collect();
+        let mut canonical = format!("karst extraction {CODE_VERSION}\n{}", self.canonical);
+        for (name, value) in &metadata {
+            canonical += &format!("{name}\n{value}\n");
+        }
+        let rule = |transform: Transform| Rule { names: transform.names(), transform };
+        FieldRules {
+            transforms: self.transforms.into_iter().map(rule).collect(),
+            mode: self.mode,
+            auto_json: self.auto_json,
+            aliases: self.aliases,
+            limits: self.limits,
+            kept,
+            metadata,
+            evals: self.evals,
+            fingerprint: hash(&canonical),
+        }
+    }
+}
+
+/// Names a search needs, prepared for one [`FieldRules`].
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    names: BTreeSet<String>,
+    /// The names, and those that rules and aliases need to make them.
+    pub(super) needed: Vec<(u64, String)>,
+    pub(super) transforms: Vec<bool>,
+    pub(super) automatic: bool,
+}
+
+impl Wanted {
+    /// Whether a name is handed out.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Whether a name must be extracted, be it to make another.
+    pub(super) fn needs(&self, name: &str) -> bool {
+        let hash = hash(name);
+        self.needed.iter().any(|(known, text)| *known == hash && text == name)
+    }
+}
+
+impl FieldRules {
+    /// Rules for events of which nothing is known: automatic extraction alone.
+    #[must_use]
+    pub fn automatic() -> Self {
+        FieldRulesBuilder { auto_json: true, ..FieldRulesBuilder::default() }.build()
+    }
+
+    /// A number that is the same wherever and whenever the same rules are compiled, and another one
+    /// when they would give other fields.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Whether a rule reads `host`, `source` or `sourcetype`, so that other values need other rules.
+    pub(crate) fn reads_metadata(&self) -> bool {
+        !self.metadata.is_empty()
+    }
+
+    /// Calculated fields: name and expression, in the order of their names.
+    #[must_use]
+    pub fn evals(&self) -> &[(String, String)] {
+        &self.evals
+    }
+
+    /// Hands out every field of an event; a multivalue field is handed out once per value.
+    pub fn extract<'a>(
+        &self,
+        raw: &'a str,
+        sink: &mut dyn FnMut(&str, Cow<'a, str>),
+    ) -> Extraction {
+        Run::new(self, None, sink).run(raw)
+    }
+
+    /// Hands out the wanted fields of an event and leaves out rules that cannot produce them.
+    pub fn extract_wanted<'a>(
+        &self,
+        raw: &'a str,
+        wanted: &Wanted,
+        sink: &mut dyn FnMut(&str, Cow<'a, str>),
+    ) -> Extraction {
+        Run::new(self, Some(wanted), sink).run(raw)
+    }
+
+    /// Prepares names for [`FieldRules::extract_wanted`] of these rules.
+    #[must_use]
+    pub fn wanted<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Wanted {
+        let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
+        let mut needed = names.clone();
+        for alias in self.aliases.iter().rev() {
+            if needed.contains(&alias.alias) {
+                needed.insert(alias.field.clone());
+            }
+        }
+        let mut transforms = vec![false; self.transforms.len()];
+        for (at, rule) in self.transforms.iter().enumerate().rev() {
+            let produces = match &rule.names {
+                None => !needed.is_empty(),
+                Some(produced) => produced.iter().any(|name| needed.contains(name)),
+            };
+            if produces {
+                transforms[at] = true;
+                needed.extend(rule.transform.source.clone());
+            }
+        }
+        let automatic =
+            self.mode != KvMode::None && needed.iter().any(|name| !FIXED.contains(&name.as_str()));
+        let needed = needed.into_iter().map(|name| (hash(&name), name)).collect();
+        Wanted { names, needed, transforms, automatic }
+    }
+
+    /// Whether some event can have the field by these rules.
+    #[must_use]
+    pub fn may_produce(&self, field: &str) -> bool {
+        if FIXED.contains(&field) {
+            return false;
+        }
+        let automatic = match self.mode {
+            KvMode::None => false,
+            KvMode::Auto | KvMode::AutoEscaped if !self.auto_json => {
+                super::kv::clean_key(field) == field
+            }
+            _ => true,
+        };
+        automatic
+            || self.aliases.iter().any(|alias| alias.alias == field)
+            || self.transforms.iter().any(|rule| match &rule.names {
+                None => true,
+                Some(names) => names.iter().any(|name| name == field),
+            })
+    }
+
+    /// Whether names can come from events, not only from the rules.
+    #[must_use]
+    pub fn is_dynamic(&self) -> bool {
+        self.mode != KvMode::None || self.transforms.iter().any(|rule| rule.names.is_none())
+    }
+
+    /// The names that rules and aliases mention, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let ruled = self.transforms.iter().filter_map(|rule| rule.names.as_ref()).flatten();
+        let aliased = self.aliases.iter().map(|alias| &alias.alias);
+        let names: BTreeSet<&str> = ruled.chain(aliased).map(String::as_str).collect();
+        names.into_iter().collect()
+    }
+
+    /// The names among them that may have several values in one event. Names with `{}` from JSON
+    /// arrays are multivalue too.
+    #[must_use]
+    pub fn multivalue_names(&self) -> Vec<&str> {
+        let adding = self.transforms.iter().filter(|rule| rule.transform.add);
+        let names: BTreeSet<&str> =
+            adding.filter_map(|rule| rule.names.as_ref()).flatten().map(String::as_str).collect();
+        names.into_iter().collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! One extraction: the rules applied to one event in order, under the limits.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use super::seen::Seen;
+use super::{Alias, Extraction, ExtractionLimit, FIXED, FieldRules, KvMode, Wanted, json, kv, xml};
+
+/// Stage numbers: transforms count from zero and saturate, automatic extraction is last.
+const AUTOMATIC: u8 = u8::MAX;
+
+pub(super) struct Run<'a, 'r> {
+    rules: &'r FieldRules,
+    wanted: Option<&'r Wanted>,
+    sink: &'r mut dyn FnMut(&str, Cow<'a, str>),
+    seen: Seen,
+    /// Values of `rules.kept`, by position there.
+    kept: Vec<(usize, Cow<'a, str>)>,
+    out: Extraction,
+    automatic: usize,
+}
+
+impl<'a, 'r> Run<'a, 'r> {
+    pub(super) fn new(
+        rules: &'r FieldRules,
+        wanted: Option<&'r Wanted>,
+        sink: &'r mut dyn FnMut(&str, Cow<'a, str>),
+    ) -> Self {
+        let (seen, kept, out) = (Seen::new(), Vec::new(), Extraction::default());
+        Self { rules, wanted, sink, seen, kept, out, automatic: 0 }
+    }
+
+    pub(super) fn run(mut self, raw: &'a str) -> Extraction {
+        self.transforms(raw);
+        if self.wanted.is_none_or(|wanted| wanted.automatic) {
+            self.automatic(raw);
+        }
+        if !self.rules.aliases.is_empty() {
+            self.aliases();
+        }
+        self.out
+    }
+
+    fn transforms(&mut self, raw: &'a str) {
+        let rules = self.rules;
+        for (at, rule) in rules.transforms.iter().enumerate() {
+            if self.wanted.is_some_and(|wanted| !wanted.transforms[at]) {
+                continue;
+            }
+            let stage = u8::try_from(at).unwrap_or(AUTOMATIC - 1).min(AUTOMATIC - 1);
+            let add = rule.transform.add;
+            let Some(field) = rule.transform.source.as_deref() else {
+                rule.transform.apply(raw, &mut |name, value| {
+                    let _ = self.field(name, value, stage, add);
+                });
+                continue;
+            };
+            for text in self.values_of(field) {
+                match text {
+                    Cow::Borrowed(text) => rule.transform.apply(text, &mut |name, value| {
+                        let _ = self.field(name, value, stage, add);
+                    }),
+                    Cow::Owned(text) => rule.transform.apply(&text, &mut |name, value| {
+                        let _ = self.field(name, Cow::Owned(value.into_owned()), stage, add);
+                    }),
+                }
+            }
+        }
+    }
+
+    fn values_of(&self, field: &str) -> Vec<Cow<'a, str>> {
+        let metadata = self.rules.metadata.iter().find(|(name, _)| name == field);
+        if let Some((_, value)) = metadata {
+            return vec![Cow::Owned(value.clone())];
+        }
+        let Ok(slot) = self.rules.kept.binary_search_by(|name| name.as_str().cmp(field)) else {
+            return Vec::new();
+        };
+        self.kept.iter().filter(|(at, _)| *at == slot).map(|(_, value)| value.clone()).collect()
+    }
+
+    fn automatic(&mut self, raw: &'a str) {
+        let limit = self.rules.limits.chars;
+        let text = match raw.len() > limit && limit > 0 {
+            true => {
+                self.out.cut.get_or_insert(ExtractionLimit::Chars);
+                &raw[..raw.floor_char_boundary(limit)]
+            }
+            false => raw,
+        };
+        let (mode, auto_json) = (self.rules.mode, self.rules.auto_json);
+        let mut visit = |name: &str, value: Cow<'a, str>| self.automatic_field(name, value);
+        let json = match mode {
+            KvMode::Json => json::parse(text),
+            KvMode::Auto | KvMode::AutoEscaped if auto_json => json::parse(text),
+            _ => None,
+        };
+        let _ = match (json, mode) {
+            (Some(object), _) => json::walk(object, &mut visit),
+            (None, KvMode::Auto) => kv::pairs(text, false, &mut visit),
+            (None, KvMode::AutoEscaped) => kv::pairs(text, true, &mut visit),
+            (None, KvMode::Xml) => xml::walk(text, &mut visit),
+            (None, KvMode::Json | KvMode::None) => ControlFlow::Continue(()),
+        };
+    }
+
+    fn automatic_field(&mut self, name: &str, value: Cow<'a, str>) -> ControlFlow<()> {
+        let limit = self.rules.limits.automatic;
+        if self.automatic == limit && limit > 0 {
+            self.out.cut = Some(ExtractionLimit::Automatic);
+            return ControlFlow::Break(());
+        }
+        self.automatic += 1;
+        // Arrays and repeated elements have several values; a repeated key=value does not.
+        let several = name.contains("{}") || self.rules.mode == KvMode::Xml;
+        self.field(name, value, AUTOMATIC, several)
+    }
+
+    /// Takes a value unless an earlier rule found the field, or the field has a value and only one.
+    fn field(
+        &mut self,
+        name: &str,
+        value: Cow<'a, str>,
+        stage: u8,
+        several: bool,
+    ) -> ControlFlow<()> {
+        let needed = self.wanted.is_none_or(|wanted| wanted.needs(name));
+        if !needed || FIXED.contains(&name) {
+            return ControlFlow::Continue(());
+        }
+        let earlier = self.seen.note(name, stage);
+        let taken = match earlier {
+            None => true,
+            Some(AUTOMATIC) => several,
+            Some(_) => several && stage != AUTOMATIC,
+        };
+        if !taken {
+            return ControlFlow::Continue(());
+        }
+        if !self.rules.kept.is_empty()
+            && let Ok(slot) = self.rules.kept.binary_search_by(|kept| kept.as_str().cmp(name))
+        {
+            if self.rules.aliases.iter().any(|alias| alias.alias == name && !alias.keep_existing) {
+                // An alias may replace it: it is handed out when that is known.
+                self.kept.push((slot, value));
+                return ControlFlow::Continue(());
+            }
+            self.kept.push((slot, value.clone()));
+        }
+        self.hand_out(name, value)
+    }
+
+    fn hand_out(&mut self, name: &str, value: Cow<'a, str>) -> ControlFlow<()> {
+        if self.wanted.is_some_and(|wanted| !wanted.contains(name)) {
+            return ControlFlow::Continue(());
+        }
+        let limit = self.rules.limits.columns;
+        if self.out.values == limit && limit > 0 {
+            self.out.cut = Some(ExtractionLimit::Columns);
+            return ControlFlow::Break(());
+        }
+        self.out.values += 1;
+        (self.sink)(name, value);
+        ControlFlow::Continue(())
+    }
+
+    /// Aliases in order. A field that a replaced alias had of its own is dropped; one whose alias
+    /// finds nothing to stand for is handed out as it is.
+    fn aliases(&mut self) {
+        let rules = self.rules;
+        let mut done: Vec<&str> = Vec::new();
+        for alias in &rules.aliases {
+            let own = !self.values_of(&alias.alias).is_empty();
+            let values = self.values_of(&alias.field);
+            if values.is_empty() || (alias.keep_existing && own) {
+                continue;
+            }
+            let Ok(slot) = rules.kept.binary_search(&alias.alias) else { continue };
+            if FIXED.contains(&alias.alias.as_str()) {
+                continue;
+            }
+            self.kept.retain(|(at, _)| *at != slot);
+            let replaced = |other: &Alias| other.alias == alias.alias && !other.keep_existing;
+            if !rules.aliases.iter().any(replaced) {
+                for value in &values {
+                    let _ = self.hand_out(&alias.alias, value.clone());
+                }
+            }
+            self.kept.extend(values.into_iter().map(|value| (slot, value)));
+        }
+        for alias in rules.aliases.iter().filter(|alias| !alias.keep_existing) {
+            let name = alias.alias.as_str();
+            if done.contains(&name) {
+                continue;
+            }
+            done.push(name);
+            for value in self.values_of(name) {
+                let _ = self.hand_out(name, value);
+            }
+        }
+    }
+}

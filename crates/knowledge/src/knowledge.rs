@@ -1,0 +1,220 @@
+//! Everything the configuration says, compiled once and shared.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::conf::Warning;
+use crate::error::Error;
+use crate::extract::{ExtractionLimits, FieldRules};
+use crate::indexes::{self, IndexSettings};
+use crate::layers::{Effective, Layers};
+use crate::parsing::ParsingRules;
+use crate::props::{Props, StanzaMatcher, Values};
+use crate::searching;
+use crate::sourcetype::Recogniser;
+
+/// Compiled combinations of stanzas that are kept; one more empties the cache.
+const CACHED: usize = 10_000;
+
+/// A calculated field (`EVAL-*`) and the events it applies to.
+#[derive(Debug, Clone)]
+pub struct CalculatedField {
+    /// Which events.
+    pub matcher: StanzaMatcher,
+    /// Name of the field.
+    pub field: String,
+    /// The expression's text.
+    pub expression: String,
+    /// File and line of the setting.
+    pub place: crate::conf::Place,
+}
+
+/// The configuration, compiled; a clone shares everything.
+#[derive(Debug, Clone)]
+pub struct Knowledge {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    layers: Layers,
+    props: Props,
+    transforms: Effective,
+    recogniser: Recogniser,
+    limits: ExtractionLimits,
+    indexes: Vec<IndexSettings>,
+    warnings: Vec<Warning>,
+    errors: Vec<Error>,
+    parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
+    fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
+}
+
+/// The stanzas that apply, and the metadata that their rules read.
+type FieldsKey = (Vec<usize>, Option<[String; 3]>);
+
+impl Knowledge {
+    /// Compiles layers. Never fails: what is wrong is listed by [`Knowledge::errors`] and replaced by
+    /// its default or left out, and a program decides whether to start with that.
+    #[must_use]
+    pub fn new(layers: Layers) -> Self {
+        let mut warnings = layers.warnings();
+        let mut errors = Vec::new();
+        let props = Props::new(&layers.effective("props"), &mut warnings);
+        let transforms = layers.effective("transforms");
+        let limits = limits(&layers.effective("limits"), &mut errors);
+        let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
+        for stanza in &props.stanzas {
+            let values = Values::of(&stanza.stanza);
+            let _ = ParsingRules::read(&values, &mut errors);
+            let none = [("host", ""), ("source", ""), ("sourcetype", "")];
+            let _ = searching::field_rules(&values, &transforms, limits, none, &mut errors);
+        }
+        let inner = Inner {
+            layers,
+            props,
+            transforms,
+            recogniser: Recogniser::new(),
+            limits,
+            indexes,
+            warnings,
+            errors,
+            parsing: Mutex::new(HashMap::new()),
+            fields: Mutex::new(HashMap::new()),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What is built in, without any file.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self::new(Layers::builtin())
+    }
+
+    /// Settings that are wrong, each with file and line.
+    #[must_use]
+    pub fn errors(&self) -> &[Error] {
+        &self.inner.errors
+    }
+
+    /// Settings that are unknown, without effect or oddly written, each with file and line.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.inner.warnings
+    }
+
+    /// A file (named without `.conf`) as all layers make it, with the place of each value.
+    #[must_use]
+    pub fn conf(&self, file: &str) -> Effective {
+        self.inner.layers.effective(file)
+    }
+
+    /// Names of all files, without `.conf`.
+    #[must_use]
+    pub fn confs(&self) -> Vec<&str> {
+        self.inner.layers.confs()
+    }
+
+    /// All configured indexes in the order of their names.
+    #[must_use]
+    pub fn indexes(&self) -> &[IndexSettings] {
+        &self.inner.indexes
+    }
+
+    /// How to cut a source into events. Cached: callers may ask per batch.
+    #[must_use]
+    pub fn parsing_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<ParsingRules> {
+        let stanzas = self.inner.props.matching(sourcetype, source, host);
+        let mut cache = lock(&self.inner.parsing);
+        if let Some(rules) = cache.get(&stanzas) {
+            return rules.clone();
+        }
+        let values = self.inner.props.merged(&stanzas);
+        let rules = Arc::new(ParsingRules::read(&values, &mut Vec::new()));
+        bounded(&mut cache).insert(stanzas, rules.clone());
+        rules
+    }
+
+    /// How to extract the fields of an event. Cached: callers may ask per batch.
+    #[must_use]
+    pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
+        let stanzas = self.inner.props.matching(sourcetype, source, host);
+        let mut cache = lock(&self.inner.fields);
+        let general = (stanzas, None);
+        if let Some(rules) = cache.get(&general) {
+            return rules.clone();
+        }
+        let owned = [host, source, sourcetype].map(str::to_owned);
+        let special = (general.0, Some(owned));
+        if let Some(rules) = cache.get(&special) {
+            return rules.clone();
+        }
+        let values = self.inner.props.merged(&special.0);
+        let metadata = [("host", host), ("source", source), ("sourcetype", sourcetype)];
+        let (transforms, limits) = (&self.inner.transforms, self.inner.limits);
+        let errors = &mut Vec::new();
+        let rules = Arc::new(searching::field_rules(&values, transforms, limits, metadata, errors));
+        let key = if rules.reads_metadata() { special } else { (special.0, None) };
+        bounded(&mut cache).insert(key, rules.clone());
+        rules
+    }
+
+    /// All calculated fields, in the order of precedence of their stanzas.
+    #[must_use]
+    pub fn calculated_fields(&self) -> Vec<CalculatedField> {
+        let mut fields = Vec::new();
+        for stanza in &self.inner.props.stanzas {
+            for (field, entry) in Values::of(&stanza.stanza).family("EVAL-") {
+                fields.push(CalculatedField {
+                    matcher: stanza.matcher.clone(),
+                    field: field.to_owned(),
+                    expression: entry.value.clone(),
+                    place: entry.place.clone(),
+                });
+            }
+        }
+        fields
+    }
+
+    /// The source type of a source without one: what `[source::...]` stanzas assign, else what the
+    /// content looks like, else the name of the file. `sample` is the beginning of the source, a few
+    /// KiB are enough.
+    #[must_use]
+    pub fn sourcetype(&self, source: &str, sample: &str) -> String {
+        let stanzas = self.inner.props.matching("", source, "");
+        let assigned = stanzas.iter().find_map(|at| {
+            let stanza = &self.inner.props.stanzas[*at];
+            let is_source = matches!(stanza.matcher, StanzaMatcher::Source(_));
+            stanza.stanza.get("sourcetype").filter(|entry| is_source && !entry.value.is_empty())
+        });
+        match assigned {
+            Some(entry) => entry.value.clone(),
+            None => self.inner.recogniser.recognise(source, sample, &self.inner.transforms),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
+    if cache.len() >= CACHED {
+        cache.clear();
+    }
+    cache
+}
+
+fn limits(conf: &Effective, errors: &mut Vec<Error>) -> ExtractionLimits {
+    let base = ExtractionLimits::default();
+    let Some(stanza) = conf.stanza("kv") else { return base };
+    let values = Values::of(stanza);
+    let mut read = |key: &str, default: usize| {
+        let read = |text: &str| text.parse().ok();
+        values.typed(key, "a number from 0", errors, read).unwrap_or(default)
+    };
+    ExtractionLimits {
+        columns: read("maxcols", base.columns),
+        automatic: read("limit", base.automatic),
+        chars: read("maxchars", base.chars),
+    }
+}

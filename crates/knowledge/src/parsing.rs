@@ -1,0 +1,178 @@
+//! How a source's bytes become events: the parsing half of `props.conf`, typed and validated.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::pattern::Pattern;
+use crate::props::{Values, bad_regex, bad_value};
+use crate::time::{TimeFormat, parse_zone};
+use crate::timestamp::{Lookahead, TimePrefix, TimestampRules, TimestampSource};
+
+/// Rules for cutting text into events and finding their times.
+#[derive(Debug, Clone)]
+pub struct ParsingRules {
+    /// `LINE_BREAKER`.
+    pub line_breaker: LineBreaker,
+    /// `SHOULD_LINEMERGE`: whether lines are joined into events by the rules that follow.
+    pub should_linemerge: bool,
+    /// `BREAK_ONLY_BEFORE_DATE`: a line with a timestamp starts an event.
+    pub break_only_before_date: bool,
+    /// `BREAK_ONLY_BEFORE`: lines that start an event.
+    pub break_only_before: Option<Pattern>,
+    /// `MUST_BREAK_AFTER`: lines that end an event.
+    pub must_break_after: Option<Pattern>,
+    /// `MUST_NOT_BREAK_BEFORE`: lines that never start an event.
+    pub must_not_break_before: Option<Pattern>,
+    /// `MAX_EVENTS`: lines of an event at most.
+    pub max_events: usize,
+    /// `TRUNCATE`: bytes of a line that are kept; `None` for all.
+    pub truncate: Option<usize>,
+    /// `CHARSET`: name of the encoding; `UTF-8` unless set.
+    pub charset: Arc<str>,
+    /// `PREAMBLE_REGEX`: lines that are dropped, such as the headers of Zeek's logs.
+    pub preamble: Option<Pattern>,
+    /// Where the timestamp is.
+    pub timestamp: Arc<TimestampRules>,
+}
+
+impl Default for ParsingRules {
+    fn default() -> Self {
+        Self {
+            line_breaker: LineBreaker::Newlines,
+            should_linemerge: true,
+            break_only_before_date: true,
+            break_only_before: None,
+            must_break_after: None,
+            must_not_break_before: None,
+            max_events: 256,
+            truncate: Some(10_000),
+            charset: "UTF-8".into(),
+            preamble: None,
+            timestamp: Arc::new(TimestampRules::default()),
+        }
+    }
+}
+
+/// What separates lines.
+#[derive(Debug, Clone)]
+pub enum LineBreaker {
+    /// Runs of carriage returns and newlines, the default.
+    Newlines,
+    /// A pattern: the text of its first group that takes part is dropped, what precedes it ends a
+    /// line, what follows starts the next.
+    Pattern(Pattern),
+}
+
+impl LineBreaker {
+    /// The next gap between lines at or after a position: where it begins and ends. A gap that ends
+    /// where the text ends is given only when nothing can follow (`end_of_input`), as more text could
+    /// make it longer.
+    #[must_use]
+    pub fn next_gap(&self, text: &str, from: usize, end_of_input: bool) -> Option<(usize, usize)> {
+        let (start, end, match_end) = match self {
+            Self::Newlines => {
+                let bytes = text.as_bytes();
+                let start = from + memchr::memchr2(b'\n', b'\r', &bytes[from..])?;
+                let rest = bytes[start..].iter();
+                let length = rest.take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+                (start, start + length, start + length)
+            }
+            Self::Pattern(pattern) => {
+                let groups = pattern.groups_at(text, from)?;
+                let (start, end) =
+                    (1..pattern.names().len()).find_map(|group| groups.span(group))?;
+                (start, end, groups.span(0).map_or(end, |(_, end)| end))
+            }
+        };
+        (end_of_input || match_end < text.len()).then_some((start, end))
+    }
+}
+
+impl ParsingRules {
+    /// Reads the settings; what is wrong goes to `errors` and the default stands in for it.
+    pub(crate) fn read(values: &Values<'_>, errors: &mut Vec<Error>) -> Self {
+        let base = Self::default();
+        let count = |key: &str, errors: &mut Vec<Error>| {
+            values.typed(key, "a number from 0", errors, |text| text.parse::<usize>().ok())
+        };
+        let truncate = match count("TRUNCATE", errors) {
+            Some(0) => None,
+            Some(bytes) => Some(bytes),
+            None => base.truncate,
+        };
+        Self {
+            line_breaker: line_breaker(values, errors),
+            should_linemerge: values
+                .boolean("SHOULD_LINEMERGE", errors)
+                .unwrap_or(base.should_linemerge),
+            break_only_before_date: values
+                .boolean("BREAK_ONLY_BEFORE_DATE", errors)
+                .unwrap_or(base.break_only_before_date),
+            break_only_before: values.pattern("BREAK_ONLY_BEFORE", errors),
+            must_break_after: values.pattern("MUST_BREAK_AFTER", errors),
+            must_not_break_before: values.pattern("MUST_NOT_BREAK_BEFORE", errors),
+            max_events: count("MAX_EVENTS", errors).unwrap_or(base.max_events).max(1),
+            truncate,
+            charset: values
+                .get("CHARSET")
+                .map_or(base.charset, |entry| entry.value.as_str().into()),
+            preamble: values.pattern("PREAMBLE_REGEX", errors),
+            timestamp: Arc::new(timestamp(values, errors)),
+        }
+    }
+}
+
+fn line_breaker(values: &Values<'_>, errors: &mut Vec<Error>) -> LineBreaker {
+    let Some(entry) = values.get("LINE_BREAKER").filter(|entry| entry.value != r"([\r\n]+)") else {
+        return LineBreaker::Newlines;
+    };
+    match values.pattern("LINE_BREAKER", errors) {
+        Some(pattern) if pattern.names().len() > 1 => LineBreaker::Pattern(pattern),
+        Some(_) => {
+            errors.push(bad_regex(entry, "it needs a group, whose text is dropped".to_owned()));
+            LineBreaker::Newlines
+        }
+        None => LineBreaker::Newlines,
+    }
+}
+
+fn timestamp(values: &Values<'_>, errors: &mut Vec<Error>) -> TimestampRules {
+    let mut rules = TimestampRules::default();
+    if let Some(entry) = values.get("DATETIME_CONFIG") {
+        match entry.value.to_ascii_uppercase().as_str() {
+            "CURRENT" | "NONE" => rules.from = TimestampSource::Arrival,
+            // Splunk's default file of formats stands for automatic recognition.
+            _ if entry.value.ends_with("datetime.xml") => {}
+            _ => errors
+                .push(bad_value(entry, "CURRENT or NONE; formats from files are not supported")),
+        }
+    }
+    if let Some(entry) = values.get("TIME_PREFIX") {
+        match TimePrefix::compile(&entry.value) {
+            Ok(prefix) => rules.prefix = Some(prefix),
+            Err(reason) => errors.push(bad_regex(entry, reason)),
+        }
+    }
+    if let Some(entry) = values.get("TIME_FORMAT") {
+        match TimeFormat::for_input(&entry.value) {
+            Ok(format) => rules.format = Some(format),
+            Err(error) => errors.push(bad_value(entry, &format!("a time format; {error}"))),
+        }
+    }
+    if let Some(entry) = values.get("TZ") {
+        match parse_zone(&entry.value) {
+            Ok(zone) => rules.zone = zone,
+            Err(error) => errors.push(bad_value(entry, &error.to_string())),
+        }
+    }
+    match values.number("MAX_TIMESTAMP_LOOKAHEAD", errors) {
+        None => {}
+        Some(..=0) => rules.lookahead = Lookahead::Unlimited,
+        Some(bytes) => {
+            rules.lookahead = Lookahead::Bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
+        }
+    }
+    rules.max_days_ago = values.number("MAX_DAYS_AGO", errors).unwrap_or(rules.max_days_ago);
+    rules.max_days_hence = values.number("MAX_DAYS_HENCE", errors).unwrap_or(rules.max_days_hence);
+    rules
+}

@@ -1,0 +1,320 @@
+//! Which stanzas of `props.conf` apply to an event, and what they say together.
+//!
+//! `[source::pattern]` goes before `[host::pattern]`, that before `[sourcetype]`, that before
+//! `[default]`. Among stanzas of one kind the higher `priority` goes first (literal names have 100,
+//! patterns 0), then the name that sorts first.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::conf::{Entry, Place, Stanza, Warning};
+use crate::error::Error;
+use crate::layers::Effective;
+use crate::pattern::Pattern;
+
+/// What a stanza of `props.conf` applies to.
+#[derive(Debug, Clone)]
+pub enum StanzaMatcher {
+    /// `[default]`.
+    Everything,
+    /// `[name]`.
+    Sourcetype(String),
+    /// `[source::pattern]`.
+    Source(Pattern),
+    /// `[host::pattern]`.
+    Host(Pattern),
+}
+
+impl StanzaMatcher {
+    /// Whether the stanza applies.
+    #[must_use]
+    pub fn matches(&self, sourcetype: &str, source: &str, host: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Sourcetype(name) => name == sourcetype,
+            Self::Source(pattern) => pattern.is_match(source),
+            Self::Host(pattern) => pattern.is_match(host),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Source(_) => 0,
+            Self::Host(_) => 1,
+            Self::Sourcetype(_) => 2,
+            Self::Everything => 3,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct PropsStanza {
+    pub(crate) matcher: StanzaMatcher,
+    priority: i64,
+    pub(crate) stanza: Stanza,
+}
+
+/// All stanzas, the ones that go first in front.
+#[derive(Debug)]
+pub(crate) struct Props {
+    pub(crate) stanzas: Vec<PropsStanza>,
+    by_sourcetype: HashMap<String, usize>,
+    /// Positions of the stanzas with patterns.
+    patterned: Vec<usize>,
+    default: Option<usize>,
+}
+
+impl Props {
+    pub(crate) fn new(conf: &Effective, warnings: &mut Vec<Warning>) -> Self {
+        let mut stanzas = Vec::new();
+        for stanza in &conf.stanzas {
+            let disabled = stanza.get("disabled").and_then(|entry| boolean(&entry.value));
+            if disabled == Some(true) {
+                continue;
+            }
+            match matcher(&stanza.name) {
+                Ok((matcher, literal)) => {
+                    let set = stanza.get("priority").and_then(|entry| entry.value.parse().ok());
+                    let priority = set.unwrap_or(if literal { 100 } else { 0 });
+                    stanzas.push(PropsStanza { matcher, priority, stanza: stanza.clone() });
+                }
+                Err(text) => warnings.push(Warning { place: stanza.place.clone(), text }),
+            }
+        }
+        stanzas.sort_by(|a, b| {
+            let kind = a.matcher.rank().cmp(&b.matcher.rank());
+            kind.then(b.priority.cmp(&a.priority)).then(a.stanza.name.cmp(&b.stanza.name))
+        });
+        let mut by_sourcetype = HashMap::new();
+        let mut patterned = Vec::new();
+        let mut default = None;
+        for (at, stanza) in stanzas.iter().enumerate() {
+            match &stanza.matcher {
+                StanzaMatcher::Sourcetype(name) => {
+                    by_sourcetype.insert(name.clone(), at);
+                }
+                StanzaMatcher::Everything => default = Some(at),
+                _ => patterned.push(at),
+            }
+        }
+        Self { stanzas, by_sourcetype, patterned, default }
+    }
+
+    /// Positions of the stanzas that apply, the ones that go first in front.
+    pub(crate) fn matching(&self, sourcetype: &str, source: &str, host: &str) -> Vec<usize> {
+        let patterned = self.patterned.iter().copied();
+        let mut found: Vec<usize> = patterned
+            .filter(|at| self.stanzas[*at].matcher.matches(sourcetype, source, host))
+            .collect();
+        found.extend(self.by_sourcetype.get(sourcetype).copied());
+        found.extend(self.default);
+        found
+    }
+
+    /// What stanzas say together.
+    pub(crate) fn merged(&self, stanzas: &[usize]) -> Values<'_> {
+        let mut entries = BTreeMap::new();
+        for at in stanzas {
+            for entry in &self.stanzas[*at].stanza.entries {
+                entries.entry(entry.key.as_str()).or_insert(entry);
+            }
+        }
+        Values { entries }
+    }
+}
+
+fn matcher(name: &str) -> Result<(StanzaMatcher, bool), String> {
+    let compile = |text: &str, fold: bool| {
+        let regex = glob(text, fold);
+        let literal = !text.contains(['*', '|', '(']) && !text.contains("...");
+        match Pattern::compile(&regex) {
+            Ok(pattern) => Ok((pattern, literal)),
+            Err(reason) => Err(format!("stanza [{name}] is ignored: bad pattern: {reason}")),
+        }
+    };
+    if let Some(text) = name.strip_prefix("source::") {
+        return compile(text, false)
+            .map(|(pattern, literal)| (StanzaMatcher::Source(pattern), literal));
+    }
+    if let Some(text) = name.strip_prefix("host::") {
+        return compile(text, true)
+            .map(|(pattern, literal)| (StanzaMatcher::Host(pattern), literal));
+    }
+    if name == "default" {
+        return Ok((StanzaMatcher::Everything, true));
+    }
+    for kind in ["rule::", "delayedrule::", "(::){0}"] {
+        if name.starts_with(kind) {
+            return Err(format!("stanza [{name}] is ignored: {kind} stanzas are not supported"));
+        }
+    }
+    Ok((StanzaMatcher::Sourcetype(name.to_owned()), true))
+}
+
+/// Splunk's patterns: `...` is anything, `*` anything but a path separator, `|` and `()` as in a
+/// regular expression, everything else itself.
+fn glob(text: &str, fold: bool) -> String {
+    let mut out = String::from(if fold { "(?is)^(?:" } else { "(?s)^(?:" });
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("...") {
+            out.push_str(".*");
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '*' => out.push_str(r"[^/\\]*"),
+            '|' | '(' | ')' => out.push(c),
+            '\\' => match rest.chars().next() {
+                Some(escaped @ ('\\' | '.' | '*' | '(' | ')' | '|' | '[' | ']')) => {
+                    out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4])));
+                    rest = &rest[escaped.len_utf8()..];
+                }
+                _ => out.push_str(r"\\"),
+            },
+            c => out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    out.push_str(")$");
+    out
+}
+
+/// `true`, `1`, `yes`, `t`, `y`, `on`, and their opposites, in any case.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "t" | "yes" | "y" | "on" => Some(true),
+        "0" | "false" | "f" | "no" | "n" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Settings by name, with typed access; a value of the wrong type counts as not set.
+#[derive(Debug)]
+pub(crate) struct Values<'a> {
+    entries: BTreeMap<&'a str, &'a Entry>,
+}
+
+impl<'a> Values<'a> {
+    pub(crate) fn of(stanza: &'a Stanza) -> Self {
+        Self { entries: stanza.entries.iter().map(|e| (e.key.as_str(), e)).collect() }
+    }
+
+    /// The entry of a key unless its value is empty.
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Entry> {
+        self.entries.get(key).copied().filter(|entry| !entry.value.is_empty())
+    }
+
+    /// Entries of a family such as `EXTRACT-`, with the class, in the order of the classes.
+    pub(crate) fn family(&self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+        let entries = self.entries.range(prefix..);
+        entries.map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, *entry)))
+    }
+
+    pub(crate) fn typed<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        errors: &mut Vec<Error>,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let entry = self.get(key)?;
+        let value = read(entry.value.trim());
+        if value.is_none() {
+            errors.push(bad_value(entry, expected));
+        }
+        value
+    }
+
+    pub(crate) fn boolean(&self, key: &str, errors: &mut Vec<Error>) -> Option<bool> {
+        self.typed(key, "true or false", errors, boolean)
+    }
+
+    pub(crate) fn number(&self, key: &str, errors: &mut Vec<Error>) -> Option<i64> {
+        self.typed(key, "a number", errors, |text| text.parse().ok())
+    }
+
+    pub(crate) fn pattern(&self, key: &str, errors: &mut Vec<Error>) -> Option<Pattern> {
+        let entry = self.get(key)?;
+        match Pattern::compile(&entry.value) {
+            Ok(pattern) => Some(pattern),
+            Err(reason) => {
+                errors.push(bad_regex(entry, reason));
+                None
+            }
+        }
+    }
+}
+
+pub(crate) fn bad_value(entry: &Entry, expected: &str) -> Error {
+    Error::Value {
+        place: entry.place.clone(),
+        key: entry.key.clone(),
+        value: entry.value.clone(),
+        expected: expected.to_owned(),
+    }
+}
+
+pub(crate) fn bad_regex(entry: &Entry, reason: String) -> Error {
+    let place: Place = entry.place.clone();
+    Error::Regex { place, key: entry.key.clone(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::conf::ConfFile;
+
+    fn props(text: &str) -> Props {
+        let mut stanzas = ConfFile::parse("props.conf", text).stanzas;
+        stanzas.sort_by(|a, b| a.name.cmp(&b.name));
+        Props::new(&Effective { conf: "props".to_owned(), stanzas }, &mut Vec::new())
+    }
+
+    fn value(text: &str, sourcetype: &str, source: &str, host: &str) -> Option<String> {
+        let props = props(text);
+        let merged = props.merged(&props.matching(sourcetype, source, host));
+        merged.get("k").map(|entry| entry.value.clone())
+    }
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(
+            value(text, "st", "/var/log/a.log", "web1").as_deref(),
+            Some(expected),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn sources_go_before_hosts_before_source_types_before_default() {
+        let all = "[default]\nk=d\n[st]\nk=st\n[host::web*]\nk=h\n[source::/var/...]\nk=s\n";
+        check(all, "s");
+        check(&all.replace("source::/var/", "source::/usr/"), "h");
+        check("[default]\nk=d\n[st]\nk=st", "st");
+        check("[default]\nk=d\n[other]\nk=st", "d");
+    }
+
+    #[test]
+    fn priority_then_literal_names_then_order_decide_between_sources() {
+        check("[source::...a.log]\nk=1\n[source::/var/...]\nk=2", "1");
+        check("[source::...a.log]\nk=1\n[source::/var/log/a.log]\nk=2", "2");
+        check("[source::...a.log]\nk=1\npriority=101\n[source::/var/log/a.log]\nk=2", "1");
+    }
+
+    #[test]
+    fn stars_stop_at_separators_and_dots_do_not() {
+        let matches = |pattern: &str, source: &str| {
+            value(&format!("[source::{pattern}]\nk=1"), "x", source, "h").is_some()
+        };
+        assert!(matches("/var/*/a.log", "/var/log/a.log"));
+        assert!(!matches("/var/*", "/var/log/a.log"));
+        assert!(matches("...(.log|.txt)", "/x/y.txt"));
+        assert!(!matches("/a.log", "/aXlog"));
+        assert!(matches(r"C:\\logs\\*.log", r"C:\logs\a.log"));
+    }
+
+    #[test]
+    fn hosts_match_in_any_case() {
+        assert_eq!(value("[host::WEB*]\nk=1", "x", "s", "web1").as_deref(), Some("1"));
+    }
+}

@@ -1,0 +1,239 @@
+//! How events become fields: the search-time half of `props.conf` with `transforms.conf`, compiled.
+
+use crate::conf::Entry;
+use crate::error::Error;
+use crate::extract::{
+    Alias, ExtractionLimits, FieldRules, FieldRulesBuilder, KvMode, Reading, Transform,
+};
+use crate::layers::Effective;
+use crate::pattern::Pattern;
+use crate::props::{Values, bad_regex, bad_value};
+
+/// Compiles the rules; what is wrong goes to `errors` and is left out.
+pub(crate) fn field_rules(
+    values: &Values<'_>,
+    transforms: &Effective,
+    limits: ExtractionLimits,
+    metadata: [(&str, &str); 3],
+    errors: &mut Vec<Error>,
+) -> FieldRules {
+    let mode = values.typed(
+        "KV_MODE",
+        "none, auto, auto_escaped, json or xml (multi is not supported)",
+        errors,
+        KvMode::parse,
+    );
+    let mut builder = FieldRulesBuilder {
+        mode: mode.unwrap_or_default(),
+        auto_json: values.boolean("AUTO_KV_JSON", errors).unwrap_or(true),
+        limits,
+        metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        ..FieldRulesBuilder::default()
+    };
+    builder.canonical = format!("{:?} {} {limits:?}\n", builder.mode, builder.auto_json);
+    for (class, entry) in values.family("EXTRACT-") {
+        note(&mut builder, "EXTRACT", class, &entry.value);
+        builder.transforms.extend(inline(entry, errors));
+    }
+    for (class, entry) in values.family("REPORT-") {
+        note(&mut builder, "REPORT", class, &entry.value);
+        for name in entry.value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            report(&mut builder, entry, name, transforms, errors);
+        }
+    }
+    for (class, entry) in values.family("FIELDALIAS-") {
+        note(&mut builder, "FIELDALIAS", class, &entry.value);
+        match Alias::parse_all(&entry.value) {
+            Ok(aliases) => builder.aliases.extend(aliases),
+            Err(expected) => errors.push(bad_value(entry, &expected)),
+        }
+    }
+    let evals = values.family("EVAL-");
+    builder.evals = evals.map(|(name, e)| (name.to_owned(), e.value.clone())).collect();
+    builder.build()
+}
+
+fn note(builder: &mut FieldRulesBuilder, kind: &str, class: &str, value: &str) {
+    builder.canonical += &format!("{kind}-{class}\n{value}\n");
+}
+
+fn inline(entry: &Entry, errors: &mut Vec<Error>) -> Option<Transform> {
+    let (regex, source) = split_source(&entry.value);
+    let pattern = match Pattern::compile(regex) {
+        Ok(pattern) => pattern,
+        Err(reason) => {
+            errors.push(bad_regex(entry, reason));
+            return None;
+        }
+    };
+    let reading = Reading::groups(pattern);
+    if matches!(&reading, Reading::Named { fields, .. } if fields.is_empty()) {
+        errors.push(bad_regex(entry, "it has no named group, as in (?<field>...)".to_owned()));
+        return None;
+    }
+    Some(Transform {
+        source,
+        reading,
+        clean_keys: false,
+        add: false,
+        repeat: false,
+        keep_empty: false,
+    })
+}
+
+/// Splits `regex in field`.
+fn split_source(text: &str) -> (&str, Option<String>) {
+    if let Some((regex, field)) = text.rsplit_once(" in ") {
+        let field = field.trim();
+        let is_name =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '{' | '}' | ':');
+        if !field.is_empty() && field.chars().all(is_name) {
+            let source = (field != "_raw").then(|| field.to_owned());
+            return (regex.trim_end(), source);
+        }
+    }
+    (text, None)
+}
+
+fn report(
+    builder: &mut FieldRulesBuilder,
+    entry: &Entry,
+    name: &str,
+    transforms: &Effective,
+    errors: &mut Vec<Error>,
+) {
+    let Some(stanza) = transforms.stanza(name) else {
+        errors.push(Error::Missing {
+            place: entry.place.clone(),
+            key: entry.key.clone(),
+            target: name.to_owned(),
+            conf: "transforms",
+        });
+        return;
+    };
+    for line in &stanza.entries {
+        note(builder, name, &line.key, &line.value);
+    }
+    let values = Values::of(stanza);
+    if values.boolean("disabled", errors) == Some(true) {
+        return;
+    }
+    if let Some(transform) = transform(&values, errors) {
+        builder.transforms.push(transform);
+    }
+}
+
+/// Compiles a stanza of `transforms.conf`, if it extracts fields.
+pub(crate) fn transform(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<Transform> {
+    let source = values.get("SOURCE_KEY").map(|entry| source_key(&entry.value)).unwrap_or_default();
+    let (reading, dynamic) = match values.get("DELIMS") {
+        Some(entry) => (delimited(values, entry, errors)?, false),
+        None => matched(values, errors)?,
+    };
+    let add = values.boolean("MV_ADD", errors).unwrap_or(false);
+    let repeat = values.boolean("REPEAT_MATCH", errors).unwrap_or(false);
+    Some(Transform {
+        source,
+        reading,
+        clean_keys: values.boolean("CLEAN_KEYS", errors).unwrap_or(true),
+        add,
+        repeat: repeat || add || dynamic,
+        keep_empty: values.boolean("KEEP_EMPTY_VALS", errors).unwrap_or(false),
+    })
+}
+
+fn source_key(text: &str) -> Option<String> {
+    let name = text.trim();
+    let plain = name.strip_prefix("field:").unwrap_or(name);
+    match plain {
+        "_raw" => None,
+        "MetaData:Host" => Some("host".to_owned()),
+        "MetaData:Source" => Some("source".to_owned()),
+        "MetaData:Sourcetype" => Some("sourcetype".to_owned()),
+        other => Some(other.to_owned()),
+    }
+}
+
+/// A reading by regex, and whether its names come from the event.
+fn matched(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<(Reading, bool)> {
+    let regex = values.get("REGEX")?;
+    let pattern = values.pattern("REGEX", errors)?;
+    let Some(format) = values.get("FORMAT") else {
+        let reading = Reading::groups(pattern);
+        if matches!(&reading, Reading::Named { fields, .. } if fields.is_empty()) {
+            let reason = "it has no named group and the stanza no FORMAT".to_owned();
+            errors.push(bad_regex(regex, reason));
+            return None;
+        }
+        let dynamic = matches!(reading, Reading::Keyed { .. });
+        return Some((reading, dynamic));
+    };
+    let Some(pairs) = crate::extract::parse_format(&format.value) else {
+        errors.push(bad_value(format, "<field>::<value> pairs such as user::$1"));
+        return None;
+    };
+    let dynamic = pairs.iter().any(|(name, _)| !name.is_constant());
+    Some((Reading::Format { pattern, pairs }, dynamic))
+}
+
+fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Option<Reading> {
+    let mut sets = quoted(&entry.value);
+    if let Some(keys) = sets.get(1).cloned() {
+        return Some(Reading::Pairs { pairs: sets.swap_remove(0), keys });
+    }
+    let delimiters = sets.pop().filter(|set| !set.is_empty());
+    let names = values.get("FIELDS").map(|entry| quoted(&entry.value)).unwrap_or_default();
+    let (Some(delimiters), false) = (delimiters, names.is_empty()) else {
+        errors.push(bad_value(entry, "two sets of delimiters, or one together with FIELDS"));
+        return None;
+    };
+    Some(Reading::Columns { delimiters, names })
+}
+
+/// Items separated by commas, quoted or not, with `\t`, `\n`, `\\` and `\"`.
+fn quoted(text: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut item = String::new();
+    let (mut inside, mut was_quoted) = (false, false);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if inside || !was_quoted => match chars.next() {
+                Some('t') => item.push('\t'),
+                Some('n') => item.push('\n'),
+                Some(other) => item.push(other),
+                None => item.push('\\'),
+            },
+            '"' => {
+                inside = !inside;
+                was_quoted = true;
+            }
+            ',' if !inside => {
+                items.push(std::mem::take(&mut item));
+                was_quoted = false;
+            }
+            c if c.is_whitespace() && !inside => {}
+            c => item.push(c),
+        }
+    }
+    items.push(item);
+    items.retain(|item| !item.is_empty());
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_may_be_quoted() {
+        assert_eq!(quoted(r#""a b", c ,"\t","," "#), ["a b", "c", "\t", ","]);
+    }
+
+    #[test]
+    fn a_source_field_follows_in() {
+        assert_eq!(split_source("(?<a>x) in uri"), ("(?<a>x)", Some("uri".to_owned())));
+        assert_eq!(split_source("(?<a>x) in (y)"), ("(?<a>x) in (y)", None));
+        assert_eq!(split_source("(?<a>x) in _raw"), ("(?<a>x)", None));
+    }
+}

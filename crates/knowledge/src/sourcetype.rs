@@ -1,0 +1,259 @@
+//! Recognising the source type of a source that comes without one.
+//!
+//! Content decides first: a source has the type of the first entry in the list below whose pattern
+//! enough of its first lines match. Then the name of its file, then the file's stem itself. Splunk's
+//! names are used where Splunk has one.
+//!
+//! Zeek's TSV logs name their columns in a header that events do not carry. The rule: a log whose
+//! header says `#path x` is of type `zeek:x:tsv` if `transforms.conf` has a stanza `[zeek_x]` whose
+//! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
+//! [`zeek_conf`] writes the stanzas that a header needs.
+
+use crate::layers::Effective;
+use crate::pattern::Pattern;
+
+/// Lines of a sample that are looked at.
+const LINES: usize = 100;
+
+/// Name, pattern of its lines, and how many of a hundred lines must match.
+const CONTENT: &[(&str, &str, usize)] = &[
+    ("aws:cloudtrail", r#"^\s*\{\s*(?:"Records"\s*:\s*\[\s*\{\s*)?"eventVersion"\s*:"#, 50),
+    ("zeek:json", r#"^\{.*"(?:_path|_write_ts)"\s*:"#, 50),
+    ("zeek:json", r#"^\{"ts":[^,]+,"uid":"C"#, 50),
+    (
+        "windows:json",
+        r#"^\{.*"(?:EventID|EventRecordID)"\s*:.*"(?:Channel|ProviderGuid|Provider)"\s*:"#,
+        50,
+    ),
+    (
+        "windows:json",
+        r#"^\{.*"(?:Channel|ProviderGuid|Provider)"\s*:.*"(?:EventID|EventRecordID)"\s*:"#,
+        50,
+    ),
+    ("_json", r"^\s*\{.*\}\s*$", 60),
+    ("XmlWinEventLog", r"^\s*<Event xmlns=", 50),
+    (
+        "access_combined",
+        r#"^\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:[^\]]+\] "[^"]*" \d{3} (?:\d+|-) ""#,
+        60,
+    ),
+    (
+        "access_common",
+        r#"^\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:[^\]]+\] "[^"]*" \d{3} (?:\d+|-)\s*$"#,
+        60,
+    ),
+    ("apache_error", r"^\[\w{3} \w{3} +\d+ [\d:.]+ \d{4}\] \[", 50),
+    ("hdfs", r"^\d{6} \d{6} \d+ (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) dfs\.", 50),
+    (
+        "zookeeper",
+        r"^\d{4}-\d\d-\d\d [\d:,]+ - (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +\[.*@\d+\]",
+        50,
+    ),
+    (
+        "hadoop",
+        r"^\d{4}-\d\d-\d\d [\d:,]+ (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) \[.*\] org\.apache\.hadoop\.",
+        50,
+    ),
+    (
+        "log4j",
+        r"^\d{4}-\d\d-\d\d [\d:]+,\d{3} (?:- )?(?:\[[^\]]*\] )?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b",
+        30,
+    ),
+    ("spark", r"^\d\d/\d\d/\d\d [\d:]{8} (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) [\w.$]+: ", 50),
+    (
+        "openstack",
+        r"^(?:\S+ )?\d{4}-\d\d-\d\d [\d:.]+ \d+ [A-Z]+ (?:nova|neutron|cinder|glance|keystone|heat)\.",
+        50,
+    ),
+    ("android", r"^\d\d-\d\d [\d:.]+ +\d+ +\d+ [VDIWEF] ", 50),
+    ("bgl", r"^\S+ \d{10} \d{4}\.\d\d\.\d\d \S+ \d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d\.\d+ ", 50),
+    ("thunderbird", r"^\S+ \d{10} \d{4}\.\d\d\.\d\d \S+ \w{3} +\d+ [\d:]{8} ", 50),
+    ("hpc", r"^\d+ \S+ \S+ \S+ \d{10} \d ", 50),
+    ("healthapp", r"^\d{8}-\d+:\d+:\d+:\d+\|", 50),
+    ("proxifier", r"^\[\d\d\.\d\d \d\d:\d\d:\d\d\] ", 50),
+    ("windows_cbs", r"^\d{4}-\d\d-\d\d [\d:]{8}, \w+ +(?:CBS|CSI) ", 50),
+    (
+        "linux_secure",
+        r"^(?:<\d+>)?\w{3} +\d+ [\d:]{8} \S+ (?:sshd|sudo|su|login|gdm|polkitd|passwd|useradd|systemd-logind|CRON)[(\[:]",
+        80,
+    ),
+    ("syslog", r"^(?:<\d+>)?\w{3} +\d+ [\d:]{8} \S+ [^:]+", 60),
+    ("syslog", r"^<\d+>\d* ?\d{4}-\d\d-\d\dT", 60),
+    ("syslog", r"^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) \S+ [^\s:]+?(?:\[\d+\])?: ", 60),
+];
+
+/// Name, and pattern of the file's name in lower case without folders.
+const NAMES: &[(&str, &str)] = &[
+    ("linux_secure", r"^(?:auth\.log|secure)(?:[.-]|$)"),
+    ("syslog", r"^(?:messages|syslog|daemon\.log|kern\.log|mail\.log|user\.log)(?:[.-]|$)"),
+    ("access_combined", r"access[._-]log"),
+    ("apache_error", r"^(?:httpd|apache2?)?[._-]?error[._-]log"),
+];
+
+/// The compiled lists.
+#[derive(Debug)]
+pub(crate) struct Recogniser {
+    content: Vec<(&'static str, Pattern, usize)>,
+    names: Vec<(&'static str, Pattern)>,
+}
+
+impl Recogniser {
+    pub(crate) fn new() -> Self {
+        let content = CONTENT.iter().filter_map(|(name, pattern, share)| {
+            Pattern::compile(pattern).ok().map(|pattern| (*name, pattern, *share))
+        });
+        let names = NAMES.iter().filter_map(|(name, pattern)| {
+            Pattern::compile(pattern).ok().map(|pattern| (*name, pattern))
+        });
+        Self { content: content.collect(), names: names.collect() }
+    }
+
+    /// The source type of a source by its name and the text it begins with.
+    pub(crate) fn recognise(&self, source: &str, sample: &str, transforms: &Effective) -> String {
+        let sample = sample.trim_start_matches('\u{feff}');
+        if let Some(header) = ZeekHeader::read(sample) {
+            return header.sourcetype(transforms);
+        }
+        let lines: Vec<&str> =
+            sample.split(['\n', '\r']).filter(|line| !line.trim().is_empty()).take(LINES).collect();
+        for (name, pattern, share) in &self.content {
+            let matching = lines.iter().filter(|line| pattern.is_match(line)).count();
+            if matching > 0 && matching * 100 >= lines.len() * share {
+                return (*name).to_owned();
+            }
+        }
+        let file = source.rsplit(['/', '\\']).next().unwrap_or(source).to_lowercase();
+        let named = self.names.iter().find(|(_, pattern)| pattern.is_match(&file));
+        named.map_or_else(|| stem(&file), |(name, _)| (*name).to_owned())
+    }
+}
+
+/// The name of a file without its extensions, with odd characters replaced.
+fn stem(file: &str) -> String {
+    let ends = ["gz", "zst", "bz2", "log", "txt", "json", "out", "csv", "xml", "old"];
+    let mut stem = file;
+    while let Some((rest, extension)) = stem.rsplit_once('.') {
+        let number = extension.bytes().all(|byte| byte.is_ascii_digit());
+        if rest.is_empty() || !(number || ends.contains(&extension)) {
+            break;
+        }
+        stem = rest;
+    }
+    let keep = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let name: String = stem.chars().map(|c| if keep(c) { c } else { '_' }).collect();
+    if name.chars().any(char::is_alphanumeric) { name } else { "unknown".to_owned() }
+}
+
+struct ZeekHeader<'a> {
+    path: &'a str,
+    fields: Vec<&'a str>,
+}
+
+impl<'a> ZeekHeader<'a> {
+    fn read(sample: &'a str) -> Option<Self> {
+        if !sample.starts_with("#separator") && !sample.contains("\n#fields\t") {
+            return None;
+        }
+        let mut path = None;
+        let mut fields = None;
+        for line in sample.lines().take_while(|line| line.starts_with('#')) {
+            match line.split_once('\t') {
+                Some(("#path", value)) => path = Some(value.trim()),
+                Some(("#fields", value)) => fields = Some(value.trim_end().split('\t').collect()),
+                _ => {}
+            }
+        }
+        Some(Self { path: path?, fields: fields? })
+    }
+
+    fn sourcetype(&self, transforms: &Effective) -> String {
+        let known = transforms
+            .stanza(&format!("zeek_{}", self.path))
+            .and_then(|stanza| stanza.get("FIELDS"))
+            .is_some_and(|entry| {
+                let names = entry.value.split(',').map(|name| name.trim().trim_matches('"'));
+                names.eq(self.fields.iter().copied())
+            });
+        if known { format!("zeek:{}:tsv", self.path) } else { "zeek:tsv".to_owned() }
+    }
+}
+
+/// Stanzas for `props.conf` and `transforms.conf` that name the columns of a Zeek TSV log by the
+/// header it begins with.
+#[must_use]
+pub fn zeek_conf(sample: &str) -> Option<(String, String)> {
+    let ZeekHeader { path, fields } = ZeekHeader::read(sample)?;
+    let props = format!(
+        "[zeek:{path}:tsv]\nSHOULD_LINEMERGE = false\nPREAMBLE_REGEX = ^#\nTIME_FORMAT = %s.%6N\n\
+         KV_MODE = none\nREPORT-zeek = zeek_{path}\n"
+    );
+    let transforms = format!("[zeek_{path}]\nDELIMS = \"\\t\"\nFIELDS = {}\n", fields.join(", "));
+    Some((props, transforms))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Knowledge;
+    use crate::layers::{Layer, Layers};
+
+    fn check(source: &str, sample: &str, expected: &str) {
+        assert_eq!(Knowledge::builtin().sourcetype(source, sample), expected, "{source}");
+    }
+
+    #[test]
+    fn every_pattern_compiles_and_every_type_has_rules() {
+        let recogniser = Recogniser::new();
+        assert_eq!(recogniser.content.len(), CONTENT.len());
+        assert_eq!(recogniser.names.len(), NAMES.len());
+        let props = Knowledge::builtin().conf("props");
+        for (name, ..) in CONTENT {
+            assert!(props.stanza(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_content_takes_the_name_of_the_file() {
+        check("/opt/shop/orders.log.2.gz", "hello\nworld", "orders");
+        check("/var/log/auth.log.1", "", "linux_secure");
+        check("tcp:5140", "hello", "tcp:5140");
+        check("", "", "unknown");
+    }
+
+    #[test]
+    fn content_goes_before_the_name() {
+        check("/var/log/syslog", "{\"a\":1}\n{\"a\":2}", "_json");
+        check("x.log", "<34>1 2003-10-11T22:14:15.003Z host su - ID47 - x", "syslog");
+        check("x.log", "Jun  1 01:02:03 host cron[12]: run", "syslog");
+        check("x", "2024-01-01 10:00:00,123 [main] INFO a.B - x\n\tat x\n\tat y", "log4j");
+    }
+
+    const HEADER: &str =
+        "#separator \\x09\n#path\tmine\n#fields\tts\tuid\n#types\ttime\tstring\n1.5\tC1";
+
+    #[test]
+    fn zeek_columns_are_named_where_a_stanza_agrees_with_the_header() {
+        check("mine.log", HEADER, "zeek:tsv");
+        let (props, transforms) = zeek_conf(HEADER).unwrap();
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props).with(
+            Layer::SystemLocal,
+            "transforms",
+            &transforms,
+        );
+        let knowledge = Knowledge::new(layers);
+        assert!(knowledge.errors().is_empty());
+        assert_eq!(knowledge.sourcetype("mine.log", HEADER), "zeek:mine:tsv");
+        let mut found = Vec::new();
+        let rules = knowledge.field_rules("zeek:mine:tsv", "mine.log", "h");
+        let _ = rules.extract("1.5\tC1", &mut |name, value| found.push(format!("{name}={value}")));
+        assert_eq!(found, ["ts=1.5", "uid=C1"]);
+    }
+
+    #[test]
+    fn a_source_stanza_may_assign_the_type() {
+        let text = "[source::.../shop/*]\nsourcetype = shop";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", text));
+        assert_eq!(knowledge.sourcetype("/opt/shop/a.log", "{}"), "shop");
+    }
+}
