@@ -27,6 +27,7 @@ export async function openPage(browser, options = {}) {
     viewport: { width: 1440, height: 900 },
     ignoreHTTPSErrors: true,
     timezoneId: 'UTC',
+    reducedMotion: 'reduce',
     ...options,
   });
   const page = await context.newPage();

@@ -26,7 +26,7 @@ export function makeEvents(count, until) {
   const events = [];
   let time = until;
   for (let id = count; id > 0; id -= 1) {
-    time -= random() * 90 * (1 + Math.sin(time / 3000));
+    time -= random() * 50 * (1.2 + Math.sin(time / 9000));
     events.push(
       id % 4 === 0 ? jsonEvent(id, time, pick, random) : accessEvent(id, time, pick, random),
     );

@@ -86,6 +86,7 @@ function status(job) {
     doneProgress: progress,
     eventCount: Math.floor(job.events.length * progress),
     scanCount: Math.floor(EVENTS.length * progress),
+    eventAvailableCount: job.report ? 0 : Math.floor(job.events.length * progress),
     resultCount: job.report ? job.report.rows.length : Math.floor(job.events.length * progress),
     runDuration: (progress * DURATION) / 1000,
     earliestTime: iso(job.range.start),
@@ -103,7 +104,7 @@ function jobAnswer(job, part, query, form) {
   const count = Number(query.get('count') ?? 100) || Number.POSITIVE_INFINITY;
   const so = status(job);
   const events = job.events.slice(0, so.eventCount);
-  const rows = job.report?.rows ?? [];
+  const rows = job.report?.rows ?? job.events.map((event) => [event._time, event.host, event._raw]);
   if (part === undefined) return { entry: [{ content: so }] };
   if (part === 'events')
     return { results: events.slice(offset, offset + count), highlighted: job.words };
@@ -115,7 +116,7 @@ function jobAnswer(job, part, query, form) {
   }
   return {
     preview: !so.isDone,
-    fields: job.report?.fields ?? [],
+    fields: job.report?.fields ?? ['_time', 'host', '_raw'],
     rows: rows.slice(offset, offset + count),
   };
 }

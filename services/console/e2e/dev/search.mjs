@@ -154,5 +154,5 @@ export function summary(events) {
       }),
     };
   }
-  return { fields };
+  return { event_count: events.length, fields };
 }

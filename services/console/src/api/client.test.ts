@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError, KarstClient, searchText } from './client';
+import { ApiError, KarstClient } from './client';
+import { fromByteOffset, toByteOffset } from './offsets';
 import { ANSWERS, DIAGNOSTIC } from './recorded';
 
 interface Seen {
@@ -75,10 +76,13 @@ describe('logging in', () => {
 });
 
 describe('a search job', () => {
-  it('is created with the search command and the range', async () => {
-    expect(await client().createJob({ search: 'error', earliest: '-1h', latest: '' })).toBe('S1');
+  it('is created as typed, with the range and the zone', async () => {
+    expect(
+      await client().createJob({ search: ' error ', earliest: '-1h', latest: '', timezone: 'UTC' }),
+    ).toBe('S1');
     expect(seen[0]?.form).toEqual({
-      search: 'search error',
+      search: 'error',
+      timezone: 'UTC',
       earliest_time: '-1h',
       output_mode: 'json',
     });
@@ -90,7 +94,9 @@ describe('a search job', () => {
       status: 400,
       body: JSON.stringify({ messages: [{ type: 'FATAL', text: DIAGNOSTIC }] }),
     };
-    const error = await failure(client().createJob({ search: '|', earliest: '', latest: '' }));
+    const error = await failure(
+      client().createJob({ search: '|', earliest: '', latest: '', timezone: 'UTC' }),
+    );
     expect([error.kind, error.message]).toEqual(['rejected', DIAGNOSTIC]);
   });
 
@@ -141,7 +147,9 @@ describe('what a job holds', () => {
   });
 
   it('the summary lists fields with their top values', async () => {
-    expect(await client().summary('S1')).toEqual([
+    const summary = await client().summary('S1');
+    expect(summary.eventCount).toBe(9);
+    expect(summary.fields).toEqual([
       expect.objectContaining({
         name: 'host',
         count: 7,
@@ -210,10 +218,10 @@ describe('completion', () => {
   });
 });
 
-it('the search command is put before terms only', () => {
-  expect(searchText('error')).toBe('search error');
-  expect(searchText('')).toBe('search *');
-  expect(searchText(' | makeresults')).toBe('| makeresults');
-  expect(searchText('SEARCH x')).toBe('SEARCH x');
-  expect(searchText('searching')).toBe('search searching');
+it('offsets are bytes on the server and code units here', () => {
+  const text = 'ä🪨|x';
+  expect([0, 1, 3, 4, 5].map((offset) => toByteOffset(text, offset))).toEqual([0, 2, 6, 7, 8]);
+  expect([0, 2, 6, 7, 8, 99].map((bytes) => fromByteOffset(text, bytes))).toEqual([
+    0, 1, 3, 4, 5, 5,
+  ]);
 });

@@ -14,15 +14,16 @@ import {
   decodeSummary,
   decodeTimeline,
 } from './decode';
+import { fromByteOffset, toByteOffset } from './offsets';
 import type {
   EventsPage,
-  FieldSummary,
   JobAction,
   JobStatus,
   ResultRows,
   ServerInfo,
   ServerMessage,
   Suggestion,
+  Summary,
   Timeline,
 } from './types';
 
@@ -64,6 +65,8 @@ export interface JobRequest {
   search: string;
   earliest: string;
   latest: string;
+  /** The zone in which `@d` and the like snap. */
+  timezone: string;
 }
 
 export interface Page {
@@ -107,7 +110,8 @@ export class KarstClient {
   }
 
   async createJob(request: JobRequest, signal?: AbortSignal): Promise<string> {
-    const form: Record<string, string> = { search: searchText(request.search), ...JSON_MODE };
+    const search = request.search.trim() || '*';
+    const form: Record<string, string> = { search, timezone: request.timezone, ...JSON_MODE };
     if (request.earliest !== '') form.earliest_time = request.earliest;
     if (request.latest !== '') form.latest_time = request.latest;
     const body = await this.#json(JOBS, { method: 'POST', form, signal });
@@ -141,24 +145,26 @@ export class KarstClient {
     return decodeTimeline(await this.#json(jobPath(sid, 'timeline'), { query: JSON_MODE, signal }));
   }
 
-  async summary(sid: string, signal?: AbortSignal): Promise<FieldSummary[]> {
+  async summary(sid: string, signal?: AbortSignal): Promise<Summary> {
     const query = { ...JSON_MODE, top_count: 10 };
     return decodeSummary(await this.#json(jobPath(sid, 'summary'), { query, signal }));
   }
 
-  /** All results of a job as the server writes them, for saving to a file. */
-  async download(sid: string, mode: 'csv' | 'json'): Promise<Blob> {
-    const path = jobPath(sid, 'results');
-    const response = await this.#send(path, { query: { output_mode: mode, count: 0 } });
-    return response.blob();
+  async logout(): Promise<void> {
+    await this.#json('/services/auth/logout', { method: 'POST', form: JSON_MODE });
   }
 
   /** Completions at the cursor; none, for good, from a server that does not complete. */
   async complete(text: string, cursor: number, signal?: AbortSignal): Promise<Suggestion[]> {
     if (!this.#completionAvailable) return [];
     try {
-      const query = { text, cursor };
-      return decodeSuggestions(await this.#json('/api/v1/complete', { query, signal }));
+      const query = { text, cursor: toByteOffset(text, cursor) };
+      const found = decodeSuggestions(await this.#json('/api/v1/complete', { query, signal }));
+      return found.map((suggestion) => ({
+        ...suggestion,
+        from: fromByteOffset(text, suggestion.from),
+        to: fromByteOffset(text, suggestion.to),
+      }));
     } catch (error) {
       if (error instanceof ApiError && error.kind === 'notFound') this.#completionAvailable = false;
       return [];
@@ -205,15 +211,6 @@ export class KarstClient {
       ]);
     }
   }
-}
-
-/**
- * The search as the jobs endpoint wants it: plain terms get the leading `search` command, text that
- * begins with a pipe or says `search` itself stays as typed.
- */
-export function searchText(query: string): string {
-  const text = query.trim();
-  return text.startsWith('|') || /^search\s/i.test(text) ? text : `search ${text || '*'}`;
 }
 
 function jobPath(sid: string, part?: string): string {

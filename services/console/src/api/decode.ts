@@ -6,13 +6,13 @@
 import type {
   EventRow,
   EventsPage,
-  FieldSummary,
   FieldValue,
   JobStatus,
   ResultRows,
   ServerInfo,
   ServerMessage,
   Suggestion,
+  Summary,
   Timeline,
 } from './types';
 
@@ -71,6 +71,7 @@ export function decodeJob(body: unknown): JobStatus {
     isPaused: asBoolean(content.isPaused) || dispatchState.startsWith('PAUSE'),
     doneProgress: Math.min(1, Math.max(0, asNumber(content.doneProgress))),
     eventCount: asNumber(content.eventCount),
+    eventAvailableCount: asNumber(content.eventAvailableCount ?? content.resultCount),
     scanCount: asNumber(content.scanCount),
     resultCount: asNumber(content.resultCount),
     runDuration: asNumber(content.runDuration),
@@ -128,9 +129,9 @@ export function decodeTimeline(body: unknown): Timeline {
   };
 }
 
-export function decodeSummary(body: unknown): FieldSummary[] {
-  const fields = Object.entries(asObject(asObject(body).fields));
-  return fields.map(([name, value]) => {
+export function decodeSummary(body: unknown): Summary {
+  const root = asObject(body);
+  const fields = Object.entries(asObject(root.fields)).map(([name, value]) => {
     const field = asObject(value);
     return {
       name,
@@ -147,6 +148,8 @@ export function decodeSummary(body: unknown): FieldSummary[] {
       mean: optionalNumber(field.mean),
     };
   });
+  const most = Math.max(0, ...fields.map((field) => field.count));
+  return { eventCount: asNumber(root.event_count) || most, fields };
 }
 
 export function decodeSuggestions(body: unknown): Suggestion[] {

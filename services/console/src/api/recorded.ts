@@ -63,6 +63,7 @@ const TIMELINE = {
 };
 
 const SUMMARY = {
+  event_count: 9,
   fields: {
     host: {
       count: 7,

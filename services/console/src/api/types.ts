@@ -20,6 +20,8 @@ export interface JobStatus {
   isPaused: boolean;
   doneProgress: number;
   eventCount: number;
+  /** Events kept for paging; never more than `eventCount`. */
+  eventAvailableCount: number;
   scanCount: number;
   resultCount: number;
   runDuration: number;
@@ -67,6 +69,12 @@ export interface FieldSummary {
   min?: number;
   max?: number;
   mean?: number;
+}
+
+/** The fields of the events that were looked at. */
+export interface Summary {
+  eventCount: number;
+  fields: FieldSummary[];
 }
 
 export type JobAction = 'cancel' | 'finalize' | 'pause' | 'unpause';

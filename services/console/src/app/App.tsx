@@ -18,21 +18,26 @@ export function App() {
     setNotice(reason);
   }, []);
 
-  const client = useMemo(
-    () =>
-      new KarstClient({
-        sessionKey: session?.sessionKey,
-        onSessionExpired: () => change(null, 'Your session has expired. Sign in to go on.'),
-      }),
-    [session, change],
-  );
+  const client = useMemo(() => {
+    const sessionKey = session?.sessionKey;
+    const onSessionExpired = () => {
+      // A late answer to an earlier session must not end the one of now.
+      if (sessionKey !== readSession()?.sessionKey) return;
+      change(null, 'Your session has expired. Sign in to go on.');
+    };
+    return new KarstClient({ sessionKey, onSessionExpired });
+  }, [session, change]);
+
+  const signOut = () => {
+    // Leaving does not depend on the server: a session it cannot end now ends by itself.
+    client.logout().catch(() => {});
+    change(null, null);
+  };
 
   if (!session) {
     return <LoginPage client={client} notice={notice} onLogin={(next) => change(next, null)} />;
   }
-  return (
-    <SignedIn client={client} username={session.username} onSignOut={() => change(null, null)} />
-  );
+  return <SignedIn client={client} username={session.username} onSignOut={signOut} />;
 }
 
 interface SignedInProps {

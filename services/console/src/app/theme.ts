@@ -15,6 +15,20 @@ const spring: MantineColorsTuple = [
   '#084944',
 ];
 
+/** Greys of the dark scheme, in step with tokens.css: text first, page last. */
+const dark: MantineColorsTuple = [
+  '#dde3e7',
+  '#b6c0c7',
+  '#8f9ba3',
+  '#6f7c85',
+  '#414c54',
+  '#2c343a',
+  '#222930',
+  '#1b2024',
+  '#171b1f',
+  '#14181b',
+];
+
 export const SANS =
   'Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
 export const MONO =
@@ -23,15 +37,18 @@ export const MONO =
 export const theme = createTheme({
   primaryColor: 'spring',
   primaryShade: { light: 7, dark: 6 },
-  colors: { spring },
+  colors: { spring, dark },
+  respectReducedMotion: true,
   fontFamily: SANS,
   fontFamilyMonospace: MONO,
   defaultRadius: 'sm',
   cursorType: 'pointer',
   fontSizes: { xs: '11.5px', sm: '12.5px', md: '13.5px', lg: '16px', xl: '20px' },
   components: {
+    Button: { defaultProps: { fw: 500 } },
+    ActionIcon: { defaultProps: { variant: 'subtle', color: 'gray' } },
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true, fz: 'xs' } },
-    Popover: { defaultProps: { shadow: 'md' } },
-    Menu: { defaultProps: { shadow: 'md' } },
+    Popover: { defaultProps: { shadow: 'md', transitionProps: { duration: 60 } } },
+    Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 60 } } },
   },
 });

@@ -1,6 +1,7 @@
 import { Checkbox } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import type { KarstClient } from '../api/client';
+import { explainJobError } from '../api/explain';
 import type { JobStatus } from '../api/types';
 import { grouped, plural } from '../app/format';
 import { Notice } from '../app/Notice';
@@ -33,8 +34,7 @@ export function EventList({ client, sid, job, version, selected, actions }: Even
   );
   const words = value?.highlighted.join('\u0000') ?? '';
   const highlight = useMemo(() => highlighter(words.split('\u0000')), [words]);
-  // Only what the server keeps can be paged through; resultCount is that, eventCount is all.
-  const available = job.resultCount > 0 ? job.resultCount : job.eventCount;
+  const available = job.eventAvailableCount;
 
   return (
     <section className={styles.list} aria-label="Events" aria-busy={loading}>
@@ -48,11 +48,12 @@ export function EventList({ client, sid, job, version, selected, actions }: Even
         <span className={styles.zone}>Times in {zone}</span>
         <Pager page={page} size={PAGE_SIZE} total={available} noun="event" onPage={setPage} />
       </div>
-      {error && <Notice kind="error">{error.message}</Notice>}
+      {error && <Notice kind="error">{explainJobError(error)}</Notice>}
       {job.isDone && available < job.eventCount && (
         <Notice kind="info">
           {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be paged through; `}
-          counts, timeline and fields are of all. Narrow the search or the time range to see others.
+          the count and the timeline are of all, fields of those kept. Narrow the search or the time
+          range to see others.
         </Notice>
       )}
       {value && value.events.length === 0 && <NoEvents job={job} />}
@@ -81,9 +82,16 @@ export function EventList({ client, sid, job, version, selected, actions }: Even
 function NoEvents({ job }: { job: JobStatus }) {
   return (
     <p className={styles.none} data-testid="no-events">
-      {job.isDone
-        ? 'No events match. Try a longer time range, fewer words, or check the spelling of fields.'
-        : 'No events yet.'}
+      {noEventsText(job)}
     </p>
   );
+}
+
+function noEventsText(job: JobStatus): string {
+  if (job.isDone) {
+    return 'No events match. Try a longer time range, fewer words, or check the spelling of fields.';
+  }
+  return job.eventCount > 0
+    ? 'The events found are listed when the search is done, or when you stop it.'
+    : 'No events yet.';
 }

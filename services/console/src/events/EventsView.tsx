@@ -41,13 +41,7 @@ export function EventsView({ client, sid, job, query, onQuery, onRange }: JobRes
     <div className={styles.view}>
       <Timeline timeline={timeline} job={job} onRange={onRange} />
       <div className={styles.columns}>
-        <FieldList
-          summary={summary}
-          eventCount={job.eventCount}
-          selected={selected}
-          onToggle={toggleField}
-          actions={actions}
-        />
+        <FieldList summary={summary} selected={selected} onToggle={toggleField} actions={actions} />
         <EventList
           client={client}
           sid={sid}

@@ -6,6 +6,7 @@
 import { Button } from '@mantine/core';
 import { IconZoomOut } from '@tabler/icons-react';
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react';
+import { explainJobError } from '../api/explain';
 import type { JobStatus, Timeline as TimelineData } from '../api/types';
 import { compact, plural } from '../app/format';
 import { Notice } from '../app/Notice';
@@ -30,11 +31,14 @@ interface TimelineProps {
   onRange: (range: TimeRange) => void;
 }
 
+/** Labels further right would be cut off. */
+const LAST_LABEL = 0.96;
+
 const percentOf = (fraction: number) => `${fraction * 100}%`;
 
 export function Timeline({ timeline, job, onRange }: TimelineProps) {
   const { value, error } = timeline;
-  if (error && !value) return <Notice kind="error">{error.message}</Notice>;
+  if (error && !value) return <Notice kind="error">{explainJobError(error)}</Notice>;
   if (!value || value.buckets.length === 0) return null;
   return <Columns data={value} job={job} onRange={onRange} />;
 }
@@ -106,7 +110,7 @@ function Columns({ data, job, onRange }: ColumnsProps) {
       <div className={styles.frame}>
         <div className={styles.scale} aria-hidden="true">
           <span>{compact(top)}</span>
-          <span>{top > 1 ? compact(top / 2) : ''}</span>
+          <span>{top % 2 === 0 ? compact(top / 2) : ''}</span>
           <span>0</span>
         </div>
         <div
@@ -193,6 +197,7 @@ function TimeAxis({ span, zone }: { span: Span; zone: string }) {
     <div className={styles.axis} aria-hidden="true">
       {ticks(span, 8, offset).map((tick) => {
         const left = position(span, tick);
+        if (left > LAST_LABEL) return null;
         return (
           <span key={tick} style={{ left: percentOf(left) }}>
             {tickLabel(formatEpoch(tick, zone), span.end - span.start)}

@@ -1,7 +1,8 @@
 import { TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useState } from 'react';
-import type { FieldSummary } from '../api/types';
+import { explainJobError } from '../api/explain';
+import type { FieldSummary, Summary } from '../api/types';
 import type { FieldActions } from '../events/EventsView';
 import type { Loaded } from '../search/useLoaded';
 import { FieldButton } from './FieldButton';
@@ -9,18 +10,18 @@ import styles from './FieldList.module.css';
 import { groupFields } from './fieldGroups';
 
 interface FieldListProps {
-  summary: Loaded<FieldSummary[]>;
-  eventCount: number;
+  summary: Loaded<Summary>;
   selected: string[];
   onToggle: (field: string) => void;
   actions: FieldActions;
 }
 
 /** The fields of the events found, with how many values each has. */
-export function FieldList({ summary, eventCount, selected, onToggle, actions }: FieldListProps) {
+export function FieldList({ summary, selected, onToggle, actions }: FieldListProps) {
   const [filter, setFilter] = useState('');
   const [showOthers, setShowOthers] = useState(false);
-  const groups = groupFields(summary.value ?? [], selected, filter);
+  const groups = groupFields(summary.value?.fields ?? [], selected, filter);
+  const eventCount = summary.value?.eventCount ?? 0;
   const common = { eventCount, selected, onToggle, actions };
   const isFiltered = filter.trim() !== '';
   return (
@@ -33,7 +34,7 @@ export function FieldList({ summary, eventCount, selected, onToggle, actions }: 
         value={filter}
         onChange={(event) => setFilter(event.currentTarget.value)}
       />
-      {summary.error && <p className={styles.problem}>{summary.error.message}</p>}
+      {summary.error && <p className={styles.problem}>{explainJobError(summary.error)}</p>}
       <Group title="Selected" fields={groups.selected} {...common} />
       <Group title="Interesting" fields={groups.interesting} {...common} />
       {groups.others.length > 0 &&
@@ -49,6 +50,7 @@ export function FieldList({ summary, eventCount, selected, onToggle, actions }: 
 }
 
 interface GroupProps extends Omit<FieldListProps, 'summary'> {
+  eventCount: number;
   title: string;
   fields: FieldSummary[];
 }

@@ -85,6 +85,14 @@ describe('syntax', () => {
   });
   it('knows the search before the first pipe', () =>
     expect(baseSearch(' error | head 5 ')).toBe('error'));
+  it('quotes names that are keywords or hold operators', () =>
+    expect(['by', 'a b', 'a=b', '1st', 'x*'].map(fieldName)).toEqual([
+      '"by"',
+      '"a b"',
+      '"a=b"',
+      '"1st"',
+      '"x*"',
+    ]));
   it('leaves names with dots and braces plain', () =>
     expect(fieldName('Records{}.userName')).toBe('Records{}.userName'));
 });

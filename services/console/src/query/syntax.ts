@@ -43,10 +43,11 @@ export function quoted(value: string): string {
 }
 
 const PLAIN_FIELD = /^[A-Za-z_][A-Za-z0-9_.:{}@-]*$/;
+const KEYWORD = /^(?:as|by|over|where|sortby|with|in|notin|from|and|or|not|d)$/i;
 
 /** A field name for the search command and for command arguments. */
 export function fieldName(field: string): string {
-  return PLAIN_FIELD.test(field) ? field : quoted(field);
+  return PLAIN_FIELD.test(field) && !KEYWORD.test(field) ? field : quoted(field);
 }
 
 /** A field name inside eval and where. */

@@ -5,10 +5,10 @@ import { IconDownload, IconPlayerPause, IconPlayerPlay, IconTrash } from '@table
 import { useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
 import type { JobAction, JobStatus } from '../api/types';
-import { grouped, plural } from '../app/format';
-import { saveJobResults } from './download';
+import { grouped } from '../app/format';
+import { type FileKind, saveJobResults } from './download';
 import styles from './JobBar.module.css';
-import type { SearchState } from './useSearchJob';
+import type { SearchState } from './searchRun';
 
 interface JobBarProps {
   client: KarstClient;
@@ -65,14 +65,14 @@ function Counts({ job }: { job: JobStatus }) {
   return (
     <span className={styles.counts}>
       <span data-testid="matched">
-        <b>{grouped(job.eventCount)}</b> {job.eventCount === 1 ? 'event' : 'events'}
+        <b>{grouped(job.eventCount)}</b> {job.eventCount === 1 ? 'event matches' : 'events match'}
       </span>
       {job.reportSearch !== null && (
         <span>
           <b>{grouped(job.resultCount)}</b> {job.resultCount === 1 ? 'row' : 'rows'}
         </span>
       )}
-      <span>of {plural(job.scanCount, 'event')} scanned</span>
+      <span>{grouped(job.scanCount)} scanned</span>
       <span>{job.runDuration.toFixed(job.runDuration < 10 ? 2 : 1)} s</span>
       {job.doneProgress < 1 && !job.isDone && <span>{Math.round(job.doneProgress * 100)}%</span>}
     </span>
@@ -116,9 +116,9 @@ function RunningActions({ job, onControl }: RunningActionsProps) {
 
 function SaveMenu({ client, sid }: { client: KarstClient; sid: string }) {
   const [failure, setFailure] = useState<string | null>(null);
-  const save = (mode: 'csv' | 'json') => {
+  const save = (kind: FileKind) => {
     setFailure(null);
-    saveJobResults(client, sid, mode).catch((error: unknown) =>
+    saveJobResults(client, sid, kind).catch((error: unknown) =>
       setFailure(error instanceof ApiError ? error.message : 'The file could not be saved.'),
     );
   };

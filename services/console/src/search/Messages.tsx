@@ -3,7 +3,7 @@
 import { Button } from '@mantine/core';
 import type { ServerMessage } from '../api/types';
 import { Notice, type NoticeKind } from '../app/Notice';
-import type { SearchState } from './useSearchJob';
+import type { SearchState } from './searchRun';
 
 interface MessagesProps {
   state: SearchState;

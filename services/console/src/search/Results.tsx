@@ -10,7 +10,7 @@ import { eventsBehind } from '../query/rewrite';
 import { ReportView } from '../statistics/ReportView';
 import type { TimeRange } from '../time/timeRange';
 import styles from './Results.module.css';
-import type { SearchState } from './useSearchJob';
+import type { SearchState } from './searchRun';
 
 type View = 'events' | 'statistics' | 'visualization';
 

@@ -7,6 +7,7 @@ import type { KarstClient } from '../api/client';
 import type { Suggestion } from '../api/types';
 import { AT_DRAFT, step } from '../query/history';
 import { TimeRangePicker } from '../time/TimeRangePicker';
+import type { TimeRange } from '../time/timeRange';
 import { CompletionList } from './CompletionList';
 import styles from './SearchBar.module.css';
 import type { SearchRequest } from './urlState';
@@ -19,13 +20,14 @@ interface SearchBarProps {
   isRunning: boolean;
   onDraft: (draft: SearchRequest) => void;
   onRun: (request: SearchRequest) => void;
+  onRange: (range: TimeRange) => void;
   onStop: () => void;
 }
 
 const MOST_LINES = 16;
 
 export function SearchBar(props: SearchBarProps) {
-  const { client, draft, history, isRunning, onDraft, onRun, onStop } = props;
+  const { client, draft, history, isRunning, onDraft, onRun, onRange, onStop } = props;
   const input = useRef<HTMLTextAreaElement>(null);
   const [cursor, setCursor] = useState(AT_DRAFT);
   const completion = useCompletion(client);
@@ -130,7 +132,7 @@ export function SearchBar(props: SearchBarProps) {
           />
         )}
       </div>
-      <TimeRangePicker range={draft.range} onChange={(range) => onRun({ ...draft, range })} />
+      <TimeRangePicker range={draft.range} onChange={onRange} />
       {isRunning ? (
         <Tooltip label="Stop here and keep what has been found">
           <Button

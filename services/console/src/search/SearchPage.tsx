@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { KarstClient } from '../api/client';
+import { useZone } from '../app/preferences';
 import { readHistory, remember } from '../query/history';
 import { DEFAULT_RANGE, type TimeRange } from '../time/timeRange';
 import { EmptyState } from './EmptyState';
@@ -26,13 +27,15 @@ export function SearchPage({ client }: SearchPageProps) {
   const [history, setHistory] = useState(() => readHistory(localStorage));
   const { state, start, control, reset } = useSearchJob(client);
   const shown = useRef<SearchRequest | null>(null);
+  const zone = useRef('UTC');
+  [zone.current] = useZone();
 
   const show = useCallback(
     (request: SearchRequest) => {
       shown.current = request;
       setDraft(request);
       document.title = `${request.query || '*'} · Karst`;
-      start(request);
+      start({ ...request, timezone: zone.current });
     },
     [start],
   );
@@ -74,6 +77,10 @@ export function SearchPage({ client }: SearchPageProps) {
     (range: TimeRange) => run({ query: shown.current?.query ?? draft.query, range }),
     [run, draft.query],
   );
+  const pickRange = (range: TimeRange) => {
+    if (shown.current || draft.query.trim() !== '') run({ query: draft.query.trim(), range });
+    else setDraft({ ...draft, range });
+  };
   const isRunning = state.phase === 'starting' || state.phase === 'running';
 
   return (
@@ -86,6 +93,7 @@ export function SearchPage({ client }: SearchPageProps) {
           isRunning={isRunning}
           onDraft={setDraft}
           onRun={run}
+          onRange={pickRange}
           onStop={() => control('finalize')}
         />
         <JobBar client={client} state={state} onControl={control} />

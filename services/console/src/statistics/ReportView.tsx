@@ -1,6 +1,7 @@
 /** A report's rows, loaded once for the table and the chart, previews while the search runs. */
 
 import { useMemo } from 'react';
+import { explainJobError } from '../api/explain';
 import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
 import type { JobResultsProps } from '../search/Results';
@@ -28,13 +29,17 @@ export function ReportView({ client, sid, job, view }: ReportViewProps) {
   if (!table) {
     return (
       <div className={styles.note}>
-        {error ? <Notice kind="error">{error.message}</Notice> : 'Waiting for the first rows …'}
+        {error ? (
+          <Notice kind="error">{explainJobError(error)}</Notice>
+        ) : (
+          'Waiting for the first rows …'
+        )}
       </div>
     );
   }
   return (
     <div className={styles.view} aria-busy={loading}>
-      {error && <Notice kind="error">{error.message}</Notice>}
+      {error && <Notice kind="error">{explainJobError(error)}</Notice>}
       {job.isDone && job.resultCount > table.rows.length && table.rows.length > 0 && (
         <Notice kind="warning">
           {`The first ${grouped(table.rows.length)} of ${grouped(job.resultCount)} rows are shown; `}

@@ -52,7 +52,7 @@ export function StatisticsTable({ table }: StatisticsTableProps) {
             setPage(1);
           }}
         />
-        <span>Times in {zone}</span>
+        {table.columns.includes('_time') && <span>Times in {zone}</span>}
         <Pager page={shownPage} size={size} total={rows.length} noun="row" onPage={setPage} />
       </div>
       <div className={styles.scroll}>

@@ -1,7 +1,8 @@
 /** The three forms of the time range picker. Each starts from the range at hand. */
 
-import { Button, Checkbox, NativeSelect, NumberInput, TextInput } from '@mantine/core';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { ActionIcon, Button, Checkbox, NativeSelect, NumberInput, TextInput } from '@mantine/core';
+import { IconCalendar } from '@tabler/icons-react';
+import { type FormEvent, type ReactNode, useRef, useState } from 'react';
 import styles from './TimeRangePicker.module.css';
 import {
   absoluteParts,
@@ -13,7 +14,7 @@ import {
   UNITS,
   type Unit,
 } from './timeRange';
-import { epochToWall, inputToWall, wallToEpoch, wallToInput } from './zone';
+import { formatMoment, parseMoment } from './zone';
 
 interface FormProps {
   range: TimeRange;
@@ -84,39 +85,69 @@ export function RelativeForm({ range, onApply }: FormProps) {
 export function AbsoluteForm({ range, zone, onApply }: FormProps & { zone: string }) {
   const nowSeconds = Math.floor(Date.now() / 1000);
   const parts = absoluteParts(range) ?? { start: nowSeconds - 3600, end: nowSeconds };
-  const [start, setStart] = useState(() => wallToInput(epochToWall(parts.start, zone)));
-  const [end, setEnd] = useState(() => wallToInput(epochToWall(parts.end, zone)));
-  const startWall = inputToWall(start);
-  const endWall = inputToWall(end);
-  const bounds = startWall &&
-    endWall && { start: wallToEpoch(startWall, zone), end: wallToEpoch(endWall, zone) };
-  const problem = absoluteProblem(bounds);
-  const apply = () => bounds && onApply(absoluteRange(bounds.start, bounds.end));
+  const [start, setStart] = useState(() => formatMoment(parts.start, zone));
+  const [end, setEnd] = useState(() => formatMoment(parts.end, zone));
+  const from = parseMoment(start, zone);
+  const until = parseMoment(end, zone);
+  const apply = () => {
+    if (from !== null && until !== null) onApply(absoluteRange(from, until));
+  };
   return (
-    <RangeForm problem={problem} onSubmit={apply}>
-      <TextInput
-        size="xs"
-        type="datetime-local"
-        step={1}
-        label="From"
-        value={start}
-        onChange={(event) => setStart(event.currentTarget.value)}
-      />
-      <TextInput
-        size="xs"
-        type="datetime-local"
-        step={1}
-        label="Until (not included)"
-        value={end}
-        onChange={(event) => setEnd(event.currentTarget.value)}
-      />
+    <RangeForm problem={absoluteProblem(from, until)} onSubmit={apply}>
+      <MomentInput label="From" value={start} onChange={setStart} />
+      <MomentInput label="Until (not included)" value={end} onChange={setEnd} />
     </RangeForm>
   );
 }
 
-function absoluteProblem(bounds: { start: number; end: number } | null): string | null {
-  if (!bounds) return 'Both need a date and a time';
-  return bounds.start < bounds.end ? null : 'The end must be after the start';
+function absoluteProblem(from: number | null, until: number | null): string | null {
+  if (from === null || until === null) return 'Write times as 2026-11-20 21:00:00';
+  return from < until ? null : 'The end must be after the start';
+}
+
+interface MomentInputProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+/** A moment to type or paste, with the browser's calendar behind a button. */
+function MomentInput({ label, value, onChange }: MomentInputProps) {
+  const picker = useRef<HTMLInputElement>(null);
+  return (
+    <TextInput
+      size="xs"
+      label={label}
+      value={value}
+      spellCheck={false}
+      classNames={{ input: styles.moment }}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      rightSection={
+        <>
+          <input
+            ref={picker}
+            className={styles.picker}
+            type="datetime-local"
+            step={1}
+            tabIndex={-1}
+            aria-hidden="true"
+            value={value.trim().slice(0, 19).replace(' ', 'T')}
+            onChange={(event) => {
+              const picked = event.currentTarget.value.replace('T', ' ');
+              if (picked !== '') onChange(picked.length === 16 ? `${picked}:00` : picked);
+            }}
+          />
+          <ActionIcon
+            size="sm"
+            aria-label={`Choose: ${label}`}
+            onClick={() => picker.current?.showPicker()}
+          >
+            <IconCalendar size={14} />
+          </ActionIcon>
+        </>
+      }
+    />
+  );
 }
 
 export function ModifierForm({ range, onApply }: FormProps) {
@@ -143,7 +174,7 @@ export function ModifierForm({ range, onApply }: FormProps) {
       />
       <p className={styles.help}>
         <code>-15m</code> <code>-1d@d</code> <code>@w1</code> <code>now</code> or epoch seconds.
-        Units: s m h d w mon q y; <code>@</code> snaps down, in the server's zone.
+        Units: s m h d w mon q y; <code>@</code> snaps down, in the zone below.
       </p>
     </RangeForm>
   );

@@ -1,8 +1,8 @@
 /**
  * The time range of a search, exactly as the server takes it: two time modifiers
  * (`-15m`, `@d`, `-1d@d`, `now`, epoch seconds, or nothing for "unbounded").
- * Guarantees that what the picker shows is what is sent. Leaves the meaning of modifiers
- * (and the zone they snap in) to the server.
+ * Guarantees that what the picker shows is what is sent. Leaves the meaning of modifiers to the
+ * server.
  */
 
 import { formatEpoch } from './zone';

@@ -4,6 +4,7 @@ import {
   formatEventTime,
   inputToWall,
   isKnownZone,
+  parseMoment,
   parseTime,
   wallToEpoch,
   wallToInput,
@@ -38,6 +39,17 @@ it('shows event times in the zone and keeps their fraction', () => {
     '2026-11-21 06:00:00.000123',
   );
 });
+
+it.each([
+  ['2025-11-20 21:00:00', 1763668800],
+  ['2025-11-20T21:00:00.5', 1763668800.5],
+  ['2025-11-20', 1763593200],
+  ['2025-11-20T21:00:00.500Z', 1763672400.5],
+  ['2025-11-20 21:00:00+02:00', 1763665200],
+  ['1763672400.25', 1763672400.25],
+  ['yesterday', null],
+  ['2025-13-01 00:00', null],
+])('reads the moment %j', (text, epoch) => expect(parseMoment(text, 'Europe/Berlin')).toBe(epoch));
 
 it('leaves text that is no time as it is', () =>
   expect(formatEventTime('a while ago', 'UTC')).toBe('a while ago'));

@@ -72,6 +72,21 @@ export function wallToEpoch(wall: WallTime, zone: string): number {
   return [Math.min(before, after), Math.max(before, after)].find(isRight) ?? before;
 }
 
+/**
+ * A moment as people write or paste it: `2026-11-20 21:00:00.5` in the zone, the same with its own
+ * offset, or epoch seconds. Null for anything else.
+ */
+export function parseMoment(text: string, zone: string): number | null {
+  const trimmed = text.trim();
+  if (/^\d{9,}(\.\d+)?$/.test(trimmed)) return Number(trimmed);
+  if (/^\d{4}-\d{2}-\d{2}[T ].*(Z|[+-]\d{2}:?\d{2})$/i.test(trimmed)) {
+    return parseTime(trimmed.replace(' ', 'T'));
+  }
+  const wall = inputToWall(/^\d{4}-\d{2}-\d{2}$/.test(trimmed) ? `${trimmed}T00:00` : trimmed);
+  if (!wall) return null;
+  return wallToEpoch(wall, zone) + Number(`0.${/\.(\d+)$/.exec(trimmed)?.[1] ?? '0'}`);
+}
+
 const pad = (value: number, width = 2) => String(value).padStart(width, '0');
 
 /** `2026-11-20T21:00:00`, the value of a `datetime-local` input. */
@@ -95,6 +110,14 @@ export function inputToWall(text: string): WallTime | null {
 /** `2026-11-20 21:00:00`. */
 export function formatEpoch(epochSeconds: number, zone: string): string {
   return wallToInput(epochToWall(epochSeconds, zone)).replace('T', ' ');
+}
+
+/** As `formatEpoch`, with milliseconds where there are any; `parseMoment` reads it. */
+export function formatMoment(epochSeconds: number, zone: string): string {
+  const milliseconds = Math.round(epochSeconds * 1000);
+  const fraction = milliseconds % 1000;
+  const whole = formatEpoch(Math.floor(milliseconds / 1000), zone);
+  return fraction === 0 ? whole : `${whole}.${pad(fraction, 3)}`;
 }
 
 /**

@@ -68,6 +68,11 @@ function tooltipStyle(look: Look) {
   };
 }
 
+/** Room for the longest name, within reason. */
+function legendWidth(names: string[]): number {
+  return Math.min(200, 40 + 7 * Math.max(...names.map((name) => name.length)));
+}
+
 function legend(look: Look, names: string[]) {
   return {
     show: names.length > 1,
@@ -76,11 +81,15 @@ function legend(look: Look, names: string[]) {
     right: 8,
     top: 12,
     bottom: 12,
-    width: 180,
     icon: 'roundRect',
     itemWidth: 12,
     itemHeight: 8,
-    textStyle: { color: look.text, fontSize: 11.5, width: 150, overflow: 'truncate' },
+    textStyle: {
+      color: look.text,
+      fontSize: 11.5,
+      width: legendWidth(names) - 30,
+      overflow: 'truncate',
+    },
     pageTextStyle: { color: look.muted },
     data: names,
   };
@@ -119,7 +128,13 @@ function axisOptions(
     minInterval: everyWhole(model) ? 1 : 0,
   };
   return {
-    grid: { left: 12, right: names.length > 1 ? 210 : 20, top: 16, bottom: 12, containLabel: true },
+    grid: {
+      left: 12,
+      right: names.length > 1 ? legendWidth(names) + 30 : 20,
+      top: 16,
+      bottom: 12,
+      containLabel: true,
+    },
     legend: legend(look, names),
     tooltip: {
       trigger: 'axis',

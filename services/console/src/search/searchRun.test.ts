@@ -1,0 +1,90 @@
+import { expect, it, vi } from 'vitest';
+import { ApiError } from '../api/client';
+import { decodeJob } from '../api/decode';
+import type { JobStatus } from '../api/types';
+import { IDLE, type JobClient, reduce, type SearchEvent, SearchRun } from './searchRun';
+
+const REQUEST = { query: 'error', range: { earliest: '-1h', latest: 'now' }, timezone: 'UTC' };
+const AWAY = new ApiError('unreachable', 0, [{ type: 'ERROR', text: 'away' }]);
+const GONE = new ApiError('notFound', 404, [{ type: 'FATAL', text: 'Unknown sid.' }]);
+
+const status = (content: object) => decodeJob({ entry: [{ content }] });
+const RUNNING = status({ dispatchState: 'RUNNING', doneProgress: 0.5 });
+const DONE = status({ dispatchState: 'DONE', isDone: true });
+
+/** A server that gives these answers to polls, one after the other, the last one for ever. */
+function scripted(...answers: (JobStatus | ApiError)[]) {
+  let next = 0;
+  const client = {
+    createJob: vi.fn(async () => 'S1'),
+    job: vi.fn(async () => {
+      const answer = answers[Math.min(next, answers.length - 1)] as JobStatus | ApiError;
+      next += 1;
+      if (answer instanceof ApiError) throw answer;
+      return answer;
+    }),
+    control: vi.fn(async () => {}),
+  } satisfies JobClient;
+  const events: SearchEvent[] = [];
+  const run = new SearchRun(client, (event) => events.push(event));
+  return { client, run, events, kinds: () => events.map((event) => event.type) };
+}
+
+it('reports from the start to the end', async () => {
+  const { run, client, kinds } = scripted(RUNNING, DONE);
+  await run.follow(REQUEST);
+  expect(kinds()).toEqual(['started', 'created', 'progress', 'progress']);
+  expect(client.createJob).toHaveBeenCalledWith({
+    search: 'error',
+    earliest: '-1h',
+    latest: 'now',
+    timezone: 'UTC',
+  });
+});
+
+it('asks again when the server is away for a moment', async () => {
+  const { run, kinds } = scripted(AWAY, DONE);
+  await run.follow(REQUEST);
+  expect(kinds()).toEqual(['started', 'created', 'interrupted', 'progress']);
+});
+
+it('fails when the job is gone', async () => {
+  const { run, events } = scripted(GONE);
+  await run.follow(REQUEST);
+  expect(events.at(-1)).toEqual({ type: 'failed', error: GONE });
+});
+
+it('when abandoned cancels the job and says no more', async () => {
+  const { run, client, kinds } = scripted(RUNNING);
+  const followed = run.follow(REQUEST);
+  await vi.waitFor(() => expect(kinds()).toContain('progress'));
+  run.abandon();
+  const before = kinds().length;
+  await followed;
+  expect(client.control).toHaveBeenCalledWith('S1', 'cancel');
+  expect(kinds()).toHaveLength(before);
+});
+
+it('when abandoned before the job exists cancels it as soon as it does', async () => {
+  const { run, client } = scripted(RUNNING);
+  const followed = run.follow(REQUEST);
+  run.abandon();
+  await followed;
+  expect(client.control).toHaveBeenCalledWith('S1', 'cancel');
+  expect(client.job).not.toHaveBeenCalled();
+});
+
+it('a finished job is left alone', async () => {
+  const { run, client } = scripted(DONE);
+  await run.follow(REQUEST);
+  run.abandon();
+  await run.control('finalize');
+  expect(client.control).not.toHaveBeenCalled();
+});
+
+it('the phase follows the job', () => {
+  const phases = [RUNNING, DONE, status({ dispatchState: 'FAILED', isDone: true })].map(
+    (job) => reduce(IDLE, { type: 'progress', job }).phase,
+  );
+  expect(phases).toEqual(['running', 'done', 'failed']);
+});
