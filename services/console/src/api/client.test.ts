@@ -218,6 +218,15 @@ describe('completion', () => {
   });
 });
 
+it('completions in the shape of the parser are understood', async () => {
+  const body =
+    '{"suggestions":[{"text":"stats","kind":"command","summary":"counts","span":{"start":2,"end":4}}]}';
+  override = { status: 200, body };
+  expect(await client().complete('| st', 4)).toEqual([
+    { label: 'stats', detail: 'counts', insert: 'stats', from: 2, to: 4 },
+  ]);
+});
+
 it('offsets are bytes on the server and code units here', () => {
   const text = 'ä🪨|x';
   expect([0, 1, 3, 4, 5].map((offset) => toByteOffset(text, offset))).toEqual([0, 2, 6, 7, 8]);

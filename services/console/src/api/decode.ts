@@ -152,15 +152,20 @@ export function decodeSummary(body: unknown): Summary {
   return { eventCount: asNumber(root.event_count) || most, fields };
 }
 
+/** Takes `{label, detail, insert, from, to}` and the parser's own `{text, summary, span}`. */
 export function decodeSuggestions(body: unknown): Suggestion[] {
-  return asList(asObject(body).suggestions).map((item) => {
-    const suggestion = asObject(item);
-    return {
-      label: asText(suggestion.label),
-      detail: asText(suggestion.detail),
-      insert: asText(suggestion.insert) || asText(suggestion.label),
-      from: asNumber(suggestion.from),
-      to: asNumber(suggestion.to),
-    };
-  });
+  return asList(asObject(body).suggestions)
+    .map((item) => {
+      const suggestion = asObject(item);
+      const span = asObject(suggestion.span);
+      const label = asText(suggestion.label ?? suggestion.text);
+      return {
+        label,
+        detail: asText(suggestion.detail ?? suggestion.summary),
+        insert: asText(suggestion.insert) || label,
+        from: asNumber(suggestion.from ?? span.start),
+        to: asNumber(suggestion.to ?? span.end),
+      };
+    })
+    .filter((suggestion) => suggestion.label !== '');
 }

@@ -102,7 +102,7 @@ function Columns({ data, job, onRange }: ColumnsProps) {
           color="gray"
           leftSection={<IconZoomOut size={13} />}
           data-testid="zoom-out"
-          onClick={() => onRange(zoomedOut(span.start, span.end))}
+          onClick={() => onRange(zoomedOut(span.start, span.end, Date.now() / 1000))}
         >
           Zoom out
         </Button>

@@ -59,8 +59,12 @@ describe('absolute ranges', () => {
   it('are read back', () =>
     expect(absoluteParts(absoluteRange(10, 20))).toEqual({ start: 10, end: 20 }));
   it('double around their middle when zooming out', () =>
-    expect(zoomedOut(100, 200)).toEqual({ earliest: '50', latest: '250' }));
-  it('do not zoom out before the epoch', () => expect(zoomedOut(1, 21).earliest).toBe('0'));
+    expect(zoomedOut(100, 200, 1000)).toEqual({ earliest: '50', latest: '250' }));
+  it('zoom out to now, and beyond it only when they were there', () => {
+    expect(zoomedOut(100, 200, 210).latest).toBe('210');
+    expect(zoomedOut(100, 200, 150).latest).toBe('250');
+  });
+  it('do not zoom out before the epoch', () => expect(zoomedOut(1, 21, 1000).earliest).toBe('0'));
 });
 
 describe('labels', () => {

@@ -100,10 +100,11 @@ export function absoluteParts(range: TimeRange): { start: number; end: number } 
   return { start: Number(range.earliest), end: Number(range.latest) };
 }
 
-/** A range twice as long around the same middle. */
-export function zoomedOut(start: number, end: number): TimeRange {
+/** A range twice as long around the same middle; one that ends by now does not pass it. */
+export function zoomedOut(start: number, end: number, now: number): TimeRange {
   const half = Math.max((end - start) / 2, 0.5);
-  return absoluteRange(Math.max(0, start - half), end + half);
+  const latest = end <= now ? Math.min(end + half, Math.ceil(now)) : end + half;
+  return absoluteRange(Math.max(0, start - half), latest);
 }
 
 function boundLabel(bound: string, zone: string): string {

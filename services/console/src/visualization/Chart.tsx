@@ -26,7 +26,8 @@ use([
 
 interface ChartProps {
   options: EChartsCoreOption;
-  height: number;
+  /** A CSS length. */
+  height: string;
 }
 
 export default function Chart({ options, height }: ChartProps) {

@@ -91,6 +91,8 @@ export function ChartView({ table }: ChartViewProps) {
   );
 }
 
-function chartHeight(kind: ChartKind, categories: number): number {
-  return kind === 'bar' ? Math.min(8000, Math.max(420, 22 * categories + 40)) : 460;
+/** As high as the window has room for; bars take what they need to be read. */
+function chartHeight(kind: ChartKind, categories: number): string {
+  const needed = kind === 'bar' ? Math.min(8000, 22 * categories + 40) : 0;
+  return `max(${needed}px, 340px, min(720px, 100vh - 300px))`;
 }

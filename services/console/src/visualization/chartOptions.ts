@@ -53,7 +53,7 @@ export function chartOptions(
     aria: { enabled: true },
   };
   return kind === 'pie'
-    ? { ...common, ...pieOptions(model, look) }
+    ? { ...common, ...pieOptions(model, zone, look) }
     : { ...common, ...axisOptions(model, kind, stacked, zone, look) };
 }
 
@@ -107,9 +107,7 @@ function axisOptions(
   const names = model.series.map((series) => series.name);
   const category = {
     type: 'category',
-    data: model.categories.map((value) =>
-      model.isTime && typeof value === 'number' ? timeLabel(value, zone) : String(value),
-    ),
+    data: categoryLabels(model, zone),
     boundaryGap: !isLine,
     inverse: isFlat,
     axisLine: { lineStyle: { color: look.line } },
@@ -160,9 +158,9 @@ function axisOptions(
   };
 }
 
-function pieOptions(model: ChartModel, look: Look) {
+function pieOptions(model: ChartModel, zone: string, look: Look) {
   const values = model.series[0]?.values ?? [];
-  const names = model.categories.map(String);
+  const names = categoryLabels(model, zone);
   return {
     legend: legend(look, names),
     tooltip: { trigger: 'item', ...tooltipStyle(look) },
@@ -180,10 +178,18 @@ function pieOptions(model: ChartModel, look: Look) {
   };
 }
 
-function timeLabel(milliseconds: number, zone: string): string {
-  return formatEpoch(milliseconds / 1000, zone)
-    .slice(5)
-    .replace(/:00$/, '');
+/** Labels as short as tells them apart: no date within a day, no seconds on whole minutes. */
+function timeLabels(moments: number[], zone: string): string[] {
+  const walls = moments.map((milliseconds) => formatEpoch(milliseconds / 1000, zone));
+  const isOneDay = new Set(walls.map((wall) => wall.slice(0, 10))).size === 1;
+  const areWholeMinutes = walls.every((wall) => wall.endsWith(':00'));
+  return walls.map((wall) => wall.slice(isOneDay ? 11 : 5, areWholeMinutes ? -3 : undefined));
+}
+
+function categoryLabels(model: ChartModel, zone: string): string[] {
+  return model.isTime
+    ? timeLabels(model.categories.map(Number), zone)
+    : model.categories.map(String);
 }
 
 function everyWhole(model: ChartModel): boolean {
