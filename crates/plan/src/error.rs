@@ -10,7 +10,7 @@ use model::ErrorKind;
 pub enum Error {
     /// The text is not SPL.
     #[error("{0}")]
-    Syntax(#[from] spl::Diagnostic),
+    Syntax(#[from] spl::Diagnostics),
     /// The search is well-formed but asks for something that does not exist or make sense.
     #[error("{message}")]
     Invalid {
@@ -50,6 +50,11 @@ impl Error {
         Self::Invalid { message: message.into(), span: Some(span) }
     }
 
+    /// A mistake in the search, at a node of the syntax tree.
+    pub fn at(message: impl Into<String>, span: spl::ast::Span) -> Self {
+        Self::invalid(message, span.start..span.end)
+    }
+
     /// A mistake in the search that no place can be told of.
     pub fn invalid_anywhere(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), span: None }
@@ -76,7 +81,9 @@ impl Error {
     #[must_use]
     pub fn span(&self) -> Option<Range<usize>> {
         match self {
-            Self::Syntax(diagnostic) => Some(diagnostic.span.into()),
+            Self::Syntax(diagnostics) => {
+                diagnostics.0.first().map(|found| found.span.start..found.span.end)
+            }
             Self::Invalid { span, .. } => span.clone(),
             _ => None,
         }
@@ -86,30 +93,14 @@ impl Error {
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         match (self, self.span()) {
-            (Self::Syntax(diagnostic), _) => diagnostic.render(text),
-            (_, Some(span)) => render_at(&self.to_string(), text, &span),
+            (Self::Syntax(diagnostics), _) => diagnostics.render(text),
+            (_, Some(span)) => {
+                let span = spl::ast::Span::new(span.start, span.end);
+                spl::Diagnostic::new(self.to_string(), span).render(text)
+            }
             (_, None) => self.to_string(),
         }
     }
-}
-
-fn render_at(message: &str, text: &str, span: &Range<usize>) -> String {
-    let start = floor_boundary(text, span.start);
-    let end = floor_boundary(text, span.end).max(start);
-    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-    let before = text[line_start..start].chars().count();
-    let marked = text[start..end.min(line_end)].chars().count().max(1);
-    let line = &text[line_start..line_end];
-    format!("error: {message}\n  {line}\n  {}{}", " ".repeat(before), "^".repeat(marked))
-}
-
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {

@@ -34,17 +34,12 @@ pub async fn execute(
     session: &SessionContext,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<Completed, Error> {
-    let mut stage = StagePlan {
-        plan: planned.plan.clone(),
-        columns: planned.columns.clone(),
-        kind: planned.kind,
-        rest: planned.rest.clone(),
-    };
+    let mut stage = planned.stage();
     while let Some(rest) = stage.rest.take() {
-        let env = Env::new(&rest.context, &planned.log, session);
+        let env = Env::new(&rest.context, &planned.log, Some(session));
         let rows = collect(&stage.plan, &stage.columns, &env).await?;
-        let rows = rest.finish.apply(rows, &env).await?;
-        stage = plan_stage(rows.into_frame()?, &rest.commands, &env).await?;
+        let frame = rest.finish.apply(rows, &env).await?;
+        stage = plan_stage(frame, &rest.commands, &env)?;
     }
     stream(&stage, session, on_batch).await?;
     let mut messages = planned.messages.clone();
@@ -54,6 +49,19 @@ pub async fn execute(
         }
     }
     Ok(Completed { kind: stage.kind, columns: stage.columns, messages })
+}
+
+/// Runs all stages of a search within another and collects its rows.
+pub(crate) async fn run_to_rows(mut stage: StagePlan, env: &Env<'_>) -> Result<Rows, Error> {
+    loop {
+        let rows = collect(&stage.plan, &stage.columns, env).await?;
+        let Some(rest) = stage.rest.take() else {
+            return Ok(rows);
+        };
+        let inner = Env::new(&rest.context, env.log, Some(env.session()?));
+        let frame = Box::pin(rest.finish.apply(rows, &inner)).await?;
+        stage = plan_stage(frame, &rest.commands, &inner)?;
+    }
 }
 
 async fn stream(
@@ -79,7 +87,7 @@ pub(crate) async fn collect(
     env: &Env<'_>,
 ) -> Result<Rows, Error> {
     let limit = env.context.limits.stage_rows;
-    let frame = env.session.execute_logical_plan(plan.clone()).await?;
+    let frame = env.session()?.execute_logical_plan(plan.clone()).await?;
     let mut stream = frame.execute_stream().await?;
     let mut batches = Vec::new();
     let mut rows = 0;

@@ -17,13 +17,15 @@
 //! plan's own and never shown.
 
 pub mod aggregates;
+mod bins;
 mod commands;
 mod error;
-pub mod expr;
 mod execute;
+pub mod expr;
 mod frame;
 pub mod functions;
 mod indexes;
+mod json;
 mod names;
 mod order;
 mod pipeline;

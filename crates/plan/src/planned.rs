@@ -6,7 +6,9 @@ use datafusion::logical_expr::LogicalPlan;
 use model::{EventTime, IndexName, TimeRange};
 
 use crate::types::ValueType;
-use crate::{EventSource, stage::Continuation};
+use crate::pipeline::StagePlan;
+use crate::stage::Continuation;
+use crate::{EventSource, names};
 
 /// Everything a search is planned against.
 #[derive(Debug, Clone)]
@@ -141,7 +143,7 @@ impl FieldFilter {
     #[must_use]
     pub fn admits(&self, name: &str) -> bool {
         let any = |patterns: &[String]| {
-            patterns.iter().any(|pattern| spl::wildcard_matches(pattern, name))
+            patterns.iter().any(|pattern| names::wildcard(pattern, name))
         };
         self.keep.as_deref().is_none_or(any) && !any(&self.drop)
     }
@@ -172,4 +174,17 @@ pub struct PlannedSearch {
     pub rest: Option<Continuation>,
     /// Where operators of `plan` leave their messages.
     pub(crate) log: MessageLog,
+}
+
+impl PlannedSearch {
+    /// The first stage.
+    pub(crate) fn stage(&self) -> StagePlan {
+        StagePlan {
+            plan: self.plan.clone(),
+            columns: self.columns.clone(),
+            kind: self.kind,
+            filter: self.hidden_fields.clone(),
+            rest: self.rest.clone(),
+        }
+    }
 }

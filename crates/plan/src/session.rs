@@ -54,8 +54,8 @@ pub fn session(settings: &SessionSettings) -> Result<SessionContext, Error> {
         .with_query_planner(Arc::new(QueryPlanner))
         .build();
     let context = SessionContext::new_with_state(state);
-    for function in crate::functions::all() {
-        context.register_udf(function.as_ref().clone());
+    for function in crate::predicate::sql_functions() {
+        context.register_udf(function);
     }
     Ok(context)
 }

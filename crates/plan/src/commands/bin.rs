@@ -1,0 +1,200 @@
+//! `bin`: cuts times and numbers into bins.
+//!
+//! Split: runs where the rows are; where the bins depend on the extent of the data, that is looked
+//! up first as `stats min(x) max(x)`.
+
+use datafusion::functions_aggregate::expr_fn::{max, min};
+use spl::ast::{BinCommand, BinOptions, BinSpan};
+use std::sync::Arc;
+
+use super::Step;
+use super::eval::convert;
+use crate::Error;
+use crate::bins::{NumberBins, TimeBins, default_span};
+use crate::expr::Typed;
+use crate::expr::kernel::{EvalFunction, Kernel, integer};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::Finish;
+use crate::types::ValueType;
+use crate::value::NumberText;
+
+/// Bins at most where the command gives none.
+const DEFAULT_BINS: u64 = 100;
+
+pub(super) fn plan(command: &BinCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+    let name = &command.field.node;
+    if frame.kind(name).is_none() {
+        return Ok(Step::Next(frame));
+    }
+    if let Some(step) = extent_needed(name, &command.bins, &frame, env)? {
+        return Ok(step);
+    }
+    let value = binned(name, &command.bins, &frame, env)?;
+    let target = command.alias.as_ref().map_or(name, |alias| &alias.node);
+    let value = match (value.kind, super::eval::is_time(target)) {
+        (ValueType::Time, false) => convert(value, ValueType::Float),
+        _ => value,
+    };
+    Ok(Step::Next(frame.with_columns(vec![(target.clone(), value)])?))
+}
+
+/// Looks up the extent of a field, after which the command is planned again.
+pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {
+    let value = frame.field(name);
+    let value = if value.kind == ValueType::Time { value } else { convert(value, ValueType::Float) };
+    let (low, high) = (min(value.expr.clone()), max(value.expr));
+    let values = vec![
+        ("low".to_owned(), Typed::new(low, value.kind)),
+        ("high".to_owned(), Typed::new(high, value.kind)),
+    ];
+    let extent = frame.clone().aggregate(Vec::new(), values)?;
+    Ok(Step::Finish(extent, Finish::Extent(Box::new(frame))))
+}
+
+/// The step that looks up the extent, if the bins depend on it and it is not known yet.
+pub(super) fn extent_needed(
+    name: &str,
+    options: &BinOptions,
+    frame: &Frame,
+    _: &Env<'_>,
+) -> Result<Option<Step>, Error> {
+    let bounded = options.start.is_some() && options.end.is_some();
+    let known = options.span.is_some() || bounded || frame.extent.is_some();
+    Ok(if known { None } else { Some(extent(frame.clone(), name)?) })
+}
+
+/// The bin of a field's value.
+pub(super) fn binned(
+    name: &str,
+    options: &BinOptions,
+    frame: &Frame,
+    env: &Env<'_>,
+) -> Result<Typed, Error> {
+    let value = frame.field(name);
+    let extent = frame.extent.flatten();
+    match (&options.span, value.kind) {
+        (Some(BinSpan::Time(span)), kind) => {
+            let align = alignment(options.aligntime.as_deref(), env)?;
+            let bins = TimeBins::new(span.clone(), env.context.timezone.clone(), align);
+            Ok(if kind == ValueType::Time { time_bin(value, &bins) } else { seconds_bin(value, &bins) })
+        }
+        (None, ValueType::Time) => {
+            #[allow(clippy::cast_possible_truncation)]
+            let length = extent.map_or(0, |(low, high)| (high - low) as i64 + 1);
+            let least = match &options.minspan {
+                Some(BinSpan::Time(span)) => Some(span),
+                _ => None,
+            };
+            let span = default_span(length, options.bins.unwrap_or(DEFAULT_BINS), least);
+            let bins = TimeBins::new(span, env.context.timezone.clone(), None);
+            Ok(time_bin(value, &bins))
+        }
+        (Some(span), kind) => match NumberBins::of_span(span)? {
+            Some(bins) if kind == ValueType::Time => Ok(time_number_bin(value, bins)),
+            Some(bins) => Ok(range_bin(value, bins)),
+            None => Err(Error::internal("a span of time was not handled")),
+        },
+        (None, _) => {
+            let (low, high) = extent.unwrap_or((0.0, 0.0));
+            let low = number(options.start.as_deref())?.unwrap_or(low);
+            let high = number(options.end.as_deref())?.unwrap_or(high);
+            let bins = options.bins.unwrap_or(DEFAULT_BINS);
+            Ok(range_bin(value, NumberBins::of_range(low, high, bins)))
+        }
+    }
+}
+
+fn number(text: Option<&str>) -> Result<Option<f64>, Error> {
+    let parse = |text: &str| {
+        text.parse().map_err(|_| Error::invalid_anywhere(format!("\"{text}\" is not a number")))
+    };
+    text.map(parse).transpose()
+}
+
+/// Where bins of clock units are counted from.
+pub(super) fn alignment(aligntime: Option<&str>, env: &Env<'_>) -> Result<Option<i64>, Error> {
+    let range = env.context.range;
+    Ok(match aligntime {
+        None => None,
+        Some("earliest") => {
+            (range.earliest != model::TimeRange::ALL.earliest).then_some(range.earliest.0)
+        }
+        Some("latest") => {
+            (range.latest != model::TimeRange::ALL.latest).then_some(range.latest.0)
+        }
+        Some(text) => {
+            let zone = &env.context.timezone;
+            let time = knowledge::time::TimeModifier::parse(text)
+                .and_then(|time| time.resolve(env.context.now, zone));
+            let time = time.map_err(|error| {
+                Error::invalid_anywhere(format!("aligntime: {error}"))
+            })?;
+            Some(time.0)
+        }
+    })
+}
+
+/// The start of the bin of a time.
+pub(super) fn time_bin(value: Typed, bins: &TimeBins) -> Typed {
+    let parameters = format!("{bins:?}");
+    let bins = bins.clone();
+    let kernel = move |arguments: &[crate::expr::column::Argument], rows: usize| {
+        let mut starts = arrow::array::TimestampMicrosecondBuilder::with_capacity(rows);
+        // Events come in order of time, so the bin of the one before is mostly the right one.
+        let mut bin = (0, 0);
+        for row in 0..rows {
+            match arguments[0].get(row) {
+                crate::expr::column::Value::Time(time) => {
+                    if !(bin.0 <= time && time < bin.1) {
+                        bin = bins.around(time);
+                    }
+                    starts.append_value(bin.0);
+                }
+                _ => starts.append_null(),
+            }
+        }
+        Ok(Arc::new(starts.finish().with_timezone("UTC")) as arrow::array::ArrayRef)
+    };
+    let kernel = Kernel::Columns(ValueType::Time, Arc::new(kernel));
+    EvalFunction::new("time_bin", parameters, kernel).call(vec![value])
+}
+
+/// The start of the bin of a time in epoch seconds.
+fn seconds_bin(value: Typed, bins: &TimeBins) -> Typed {
+    let parameters = format!("{bins:?}");
+    let bins = bins.clone();
+    let function = crate::expr::kernel::number("seconds_bin", move |row| {
+        let time = model::EventTime::from_seconds(row.number(0)?);
+        Some(model::EventTime(bins.floor(time.0)).seconds())
+    });
+    function.with(parameters).call(vec![value])
+}
+
+/// The start of the bin of a time, where the span is a plain number of seconds.
+fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
+    let function = integer("time_number_bin", move |row| {
+        let (start, _) = bins.around(row.number(0)?)?;
+        Some(model::EventTime::from_seconds(start).0)
+    });
+    let micros = function.with(format!("{bins:?}")).call(vec![value]);
+    let expr = datafusion::logical_expr::cast(micros.expr, ValueType::Time.data_type());
+    Typed::new(expr, ValueType::Time)
+}
+
+/// The bin of a number as `start-end`; other values stay as they are.
+fn range_bin(value: Typed, bins: NumberBins) -> Typed {
+    let function = crate::expr::kernel::text("range_bin", move |row, out| {
+        match row.number(0) {
+            Some(number) => {
+                let (start, end) = bins.around(number)?;
+                out.push_str(&NumberText::float(start));
+                out.push('-');
+                out.push_str(&NumberText::float(end));
+            }
+            None => out.push_str(&row.text(0)?),
+        }
+        Some(())
+    });
+    function.with(format!("{bins:?}")).call(vec![value])
+}

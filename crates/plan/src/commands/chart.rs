@@ -1,0 +1,54 @@
+//! `chart`: rows by one field, series by another.
+//!
+//! Split: as `stats` by both fields; the search head chooses the series and pivots.
+
+use spl::ast::{BinOptions, ChartCommand};
+
+use super::split::{Series, pivot};
+use super::stats::split_values;
+use super::{Step, bin, stats};
+use crate::Error;
+use crate::expr::Typed;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::pivot::PivotAxis;
+use crate::types::ValueType;
+
+pub(super) fn plan(
+    command: &ChartCommand,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let Some(row) = &command.row else {
+        let values = stats::aggregates(&command.calls, &[], &frame, env)?;
+        return Ok(Step::Next(stats::grouped(frame, Vec::new(), values)?));
+    };
+    let name = row.field.node.clone();
+    let mut frame = frame;
+    if row.bins != BinOptions::default() {
+        if let Some(step) = bin::extent_needed(&name, &row.bins, &frame, env)? {
+            return Ok(step);
+        }
+        let value = bin::binned(&name, &row.bins, &frame, env)?;
+        frame = frame.with_columns(vec![(name.clone(), value)])?;
+    }
+    if let Some(split) = &command.column
+        && split.bins != BinOptions::default()
+        && let Some(step) = bin::extent_needed(&split.field.node, &split.bins, &frame, env)?
+    {
+        return Ok(step);
+    }
+    let (mut frame, _) = split_values(frame, vec![name.clone()], false)?;
+    if frame.kind(&name).is_none() {
+        let missing = Typed::null(ValueType::Text);
+        frame = frame.with_columns(vec![(name.clone(), missing)])?;
+    }
+    let series = Series {
+        calls: &command.calls,
+        span: None,
+        column: command.column.as_ref(),
+        options: &command.series,
+        filter: command.filter.as_ref(),
+    };
+    pivot(frame, name, PivotAxis::Values, &series, env)
+}

@@ -1,0 +1,167 @@
+//! `convert`: times and numbers to and from text.
+//!
+//! Split: runs where the rows are.
+
+use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
+
+use knowledge::time::{LocalClock, TimeFormat};
+
+use super::fields::expand;
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::column::Row;
+use crate::expr::kernel::{number, text};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::value::parse_number;
+
+/// How `ctime` writes times unless told otherwise.
+const TIME_FORMAT: &str = "%m/%d/%Y %H:%M:%S";
+
+pub(super) fn plan(
+    command: &ConvertCommand,
+    mut frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let format = command.timeformat.as_deref().unwrap_or(TIME_FORMAT);
+    for conversion in &command.conversions {
+        let names = expand(std::slice::from_ref(&conversion.field), &frame, false);
+        for name in names {
+            let target = target(&name, &conversion.field, conversion.alias.as_ref());
+            let value = frame.field(&name);
+            let value = converted(conversion.function, value, format, env)?;
+            if let Some(value) = value {
+                let value = if super::eval::is_time(&target) && conversion.alias.is_none() {
+                    // `_time` stays a time; its text form is for display.
+                    frame.field(&name)
+                } else {
+                    value
+                };
+                frame = frame.with_columns(vec![(target, value)])?;
+            }
+        }
+    }
+    Ok(frame)
+}
+
+fn target(name: &str, field: &FieldPattern, alias: Option<&FieldPattern>) -> String {
+    let Some(alias) = alias else {
+        return name.to_owned();
+    };
+    let captured = field.captures(name).unwrap_or_default();
+    let mut captures = captured.into_iter();
+    let mut text = String::new();
+    for (at, piece) in alias.text.split('*').enumerate() {
+        if at > 0 {
+            text.push_str(captures.next().unwrap_or(""));
+        }
+        text.push_str(piece);
+    }
+    text
+}
+
+fn converted(
+    function: ConvertFunction,
+    value: Typed,
+    format: &str,
+    env: &Env<'_>,
+) -> Result<Option<Typed>, Error> {
+    let one = vec![value];
+    Ok(Some(match function {
+        ConvertFunction::None => return Ok(None),
+        ConvertFunction::Ctime => {
+            let zone = env.context.timezone.clone();
+            let parameters = format!("{format} {zone:?}");
+            let (format, clock) = (TimeFormat::parse(format), LocalClock::new(zone));
+            text("ctime", move |row, out| {
+                let time = model::EventTime::from_seconds(row.number(0)?);
+                format.strftime(time, &clock, out);
+                Some(())
+            })
+            .with(parameters)
+            .call(one)
+        }
+        ConvertFunction::Mktime => {
+            let zone = env.context.timezone.clone();
+            let now = env.context.now;
+            let parameters = format!("{format} {zone:?}");
+            let format = TimeFormat::for_input(format)
+                .map_err(|error| Error::invalid_anywhere(format!("timeformat: {error}")))?;
+            let clock = LocalClock::new(zone);
+            number("mktime", move |row| {
+                let text = row.text(0)?;
+                parse_number(&text).or_else(|| {
+                    let time = format.strptime(&text, &mut clock.clone(), now)?;
+                    Some(time.seconds())
+                })
+            })
+            .with(parameters)
+            .call(one)
+        }
+        ConvertFunction::Auto => text("convert_auto", auto).call(one),
+        ConvertFunction::Num => number("convert_num", |row| plain(&row.text(0)?)).call(one),
+        ConvertFunction::Rmcomma => {
+            text("rmcomma", |row, out| {
+                out.extend(row.text(0)?.chars().filter(|character| *character != ','));
+                Some(())
+            })
+            .call(one)
+        }
+        ConvertFunction::Rmunit => number("rmunit", |row| leading(&row.text(0)?)).call(one),
+        ConvertFunction::Memk => number("memk", |row| memk(&row.text(0)?)).call(one),
+        ConvertFunction::Dur2sec => number("dur2sec", |row| duration(&row.text(0)?)).call(one),
+        ConvertFunction::Mstime => number("mstime", |row| minutes(&row.text(0)?)).call(one),
+    }))
+}
+
+/// A number if there is any way to read one, else the text as it is.
+fn auto(row: Row<'_>, out: &mut String) -> Option<()> {
+    let text = row.text(0)?;
+    match plain(&text) {
+        Some(number) => out.push_str(&crate::value::NumberText::float(number)),
+        None => out.push_str(&text),
+    }
+    Some(())
+}
+
+fn plain(text: &str) -> Option<f64> {
+    parse_number(text).or_else(|| parse_number(&text.replace(',', "")))
+}
+
+/// The number a text begins with.
+fn leading(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | ',')));
+    plain(&text[..end.unwrap_or(text.len())])
+}
+
+/// Kilobytes of `12m`, `3g`, `700k`.
+fn memk(text: &str) -> Option<f64> {
+    let factor = match text.trim().chars().last()?.to_ascii_lowercase() {
+        'm' => 1024.0,
+        'g' => 1024.0 * 1024.0,
+        _ => 1.0,
+    };
+    Some(leading(text)? * factor)
+}
+
+/// Seconds of `[D+]HH:MM:SS`.
+fn duration(text: &str) -> Option<f64> {
+    let (days, clock) = match text.trim().split_once('+') {
+        Some((days, clock)) => (parse_number(days)?, clock),
+        None => (0.0, text.trim()),
+    };
+    let mut seconds = 0.0;
+    for part in clock.split(':') {
+        seconds = seconds * 60.0 + parse_number(part)?;
+    }
+    Some(days * 86_400.0 + seconds)
+}
+
+/// Seconds of `[MM:]SS.SSS`.
+fn minutes(text: &str) -> Option<f64> {
+    match text.trim().split_once(':') {
+        Some((minutes, seconds)) => Some(parse_number(minutes)? * 60.0 + parse_number(seconds)?),
+        None => parse_number(text),
+    }
+}

@@ -1,0 +1,113 @@
+//! `eval` and `where`: computes fields, keeps rows.
+//!
+//! Split: both run where the rows are; nothing is left to the search head.
+
+use datafusion::logical_expr::cast;
+use spl::ast::{EvalCommand, WhereCommand};
+
+use crate::Error;
+use crate::expr::kernel::{multi, number, text, truth};
+use crate::expr::{Typed, compile};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::types::ValueType;
+
+pub(super) fn plan(
+    command: &EvalCommand,
+    mut frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    for assignment in &command.assignments {
+        let name = &assignment.field.node;
+        if name.starts_with("__") {
+            let message = "field names that start with two underscores are reserved";
+            return Err(Error::at(message, assignment.field.span));
+        }
+        if name.contains('{') && name.contains('}') && !name.contains("{}") {
+            let message = "a field named after the value of another ({x}) is not supported yet";
+            return Err(Error::at(message, assignment.field.span));
+        }
+        let value = compile(&assignment.expr, &env.scope(&frame))?;
+        let value = storable(value, assignment.expr.span)?;
+        let value = if is_time(name) { convert(value, ValueType::Time) } else { value };
+        frame = frame.with_columns(vec![(name.clone(), value)])?;
+    }
+    Ok(frame)
+}
+
+pub(super) fn filter(
+    command: &WhereCommand,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let condition = condition(&command.expr, &frame, env)?;
+    frame.filter(condition)
+}
+
+/// An expression as a condition.
+pub(super) fn condition(
+    expr: &spl::ast::Expr,
+    frame: &Frame,
+    env: &Env<'_>,
+) -> Result<datafusion::logical_expr::Expr, Error> {
+    let value = compile(expr, &env.scope(frame))?;
+    Ok(match value.kind {
+        ValueType::Boolean => value.expr,
+        _ => convert(value, ValueType::Boolean).expr,
+    })
+}
+
+/// Whether a column of the name is always a time.
+pub(super) fn is_time(name: &str) -> bool {
+    matches!(name, "_time" | "_indextime")
+}
+
+/// A value that a field can hold: truth cannot be stored, times are numbers under other names.
+fn storable(value: Typed, span: spl::ast::Span) -> Result<Typed, Error> {
+    match value.kind {
+        ValueType::Boolean => Err(Error::at(
+            "a field cannot hold the result of a comparison; use if(..., \"true\", \"false\") \
+             or tostring(...)",
+            span,
+        )),
+        ValueType::Time => Ok(convert(value, ValueType::Float)),
+        _ => Ok(value),
+    }
+}
+
+/// A value as another type.
+pub(super) fn convert(value: Typed, kind: ValueType) -> Typed {
+    if value.kind == kind {
+        return value;
+    }
+    match (value.kind, kind) {
+        (ValueType::Null, _) => Typed::null(kind),
+        (ValueType::Integer, ValueType::Float) => {
+            Typed::new(cast(value.expr, kind.data_type()), kind)
+        }
+        (_, ValueType::Multi) => multi("to_multi", |row, out| {
+            row.value(0).each_text(|text| out.append_value(text));
+            Some(())
+        })
+        .call(vec![value]),
+        (_, ValueType::Float) => number("to_number", |row| row.number(0)).call(vec![value]),
+        (_, ValueType::Integer) => {
+            crate::expr::kernel::integer("to_integer", |row| row.value(0).whole()).call(vec![value])
+        }
+        (_, ValueType::Boolean) => {
+            truth("to_truth", |row| row.value(0).truth()).call(vec![value])
+        }
+        (_, ValueType::Time) => {
+            let micros = crate::expr::kernel::integer("to_micros", |row| {
+                row.number(0).map(|seconds| model::EventTime::from_seconds(seconds).0)
+            });
+            let micros = micros.call(vec![value]);
+            Typed::new(cast(micros.expr, kind.data_type()), kind)
+        }
+        _ => text("to_text", |row, out| {
+            out.push_str(&row.text(0)?);
+            Some(())
+        })
+        .call(vec![value]),
+    }
+}

@@ -1,0 +1,86 @@
+//! `fields` and `table`: choose and order columns.
+//!
+//! Split: both run where the rows are, so that other columns are never read.
+
+use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
+
+use crate::frame::Frame;
+use crate::{Error, FieldFilter};
+
+pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame, Error> {
+    let meant = |name: &str| command.fields.iter().any(|pattern| pattern.matches(name));
+    let internal = |name: &str| name.starts_with('_');
+    if command.remove {
+        // A wildcard does not reach internal fields.
+        let removed = |name: &str| {
+            command.fields.iter().any(|pattern| {
+                pattern.matches(name)
+                    && !(internal(name) && pattern.has_wildcard() && !pattern.text.starts_with('_'))
+            })
+        };
+        let kept: Vec<String> = frame.names().into_iter().filter(|name| !removed(name)).collect();
+        frame.filter.drop.extend(command.fields.iter().map(|pattern| pattern.text.clone()));
+        return frame.select(&kept);
+    }
+    let mut kept = expand(&command.fields, &frame, frame.open);
+    let internals: Vec<String> = frame
+        .names()
+        .into_iter()
+        .filter(|name| internal(name) && !kept.contains(name) && !meant(name))
+        .collect();
+    kept.splice(0..0, internals);
+    let patterns = command.fields.iter().map(|pattern| pattern.text.clone()).collect();
+    frame.filter = narrowed(&frame.filter, patterns);
+    frame.select(&kept)
+}
+
+/// The filter that also keeps only these patterns.
+fn narrowed(filter: &FieldFilter, patterns: Vec<String>) -> FieldFilter {
+    let keep = match &filter.keep {
+        Some(before) => {
+            let both = |pattern: &String| filter.admits(pattern) || before.contains(pattern);
+            patterns.into_iter().filter(both).collect()
+        }
+        None => patterns,
+    };
+    FieldFilter { keep: Some(keep), drop: filter.drop.clone() }
+}
+
+pub(super) fn table(command: &TableCommand, mut frame: Frame) -> Result<Frame, Error> {
+    let kept = expand(&command.fields, &frame, true);
+    frame.open = false;
+    frame.select(&kept)
+}
+
+/// The columns that patterns mean, in the order of the patterns; exact names that are not there
+/// are kept if `unknown`, as columns without values.
+pub(super) fn expand(patterns: &[FieldPattern], frame: &Frame, unknown: bool) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    for pattern in patterns {
+        if pattern.has_wildcard() {
+            let reaches_internal = pattern.text.starts_with('_');
+            for column in frame.columns() {
+                let hidden = column.name.starts_with('_') && !reaches_internal;
+                if !hidden && pattern.matches(&column.name) {
+                    add(&column.name);
+                }
+            }
+        } else if unknown || frame.kind(&pattern.text).is_some() {
+            add(&pattern.text);
+        }
+    }
+    names
+}
+
+/// As [`expand`], or all fields that are not internal if there are no patterns.
+pub(super) fn expand_or_all(patterns: &[FieldPattern], frame: &Frame) -> Vec<String> {
+    if patterns.is_empty() {
+        return frame.names().into_iter().filter(|name| !name.starts_with('_')).collect();
+    }
+    expand(patterns, frame, true)
+}

@@ -1,0 +1,34 @@
+//! `filldown`: repeats the last value where there is none.
+//!
+//! Split: runs at the search head, which sees rows in order.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Field;
+use spl::ast::FilldownCommand;
+
+use super::fields::expand_or_all;
+use crate::Error;
+use crate::expr::Typed;
+use crate::frame::{Frame, column};
+use crate::stream::{FillDown, StreamNode};
+
+pub(super) fn plan(command: &FilldownCommand, mut frame: Frame) -> Result<Frame, Error> {
+    let mut added = Vec::new();
+    let mut arguments = Vec::new();
+    let mut outputs = Vec::new();
+    for name in expand_or_all(&command.fields, &frame) {
+        let Some(kind) = frame.kind(&name) else { continue };
+        let filled = frame.fresh("filled");
+        added.push(Field::new(&filled, kind.data_type(), true));
+        arguments.push(column(&name));
+        outputs.push((name, Typed::column(&filled, kind)));
+    }
+    if outputs.is_empty() {
+        return Ok(frame);
+    }
+    let order = frame.sort_exprs();
+    let plan = frame.plan().clone();
+    let node = StreamNode::try_new(plan, Arc::new(FillDown), arguments, order, added)?;
+    frame.stream(node).with_columns(outputs)
+}

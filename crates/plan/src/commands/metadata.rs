@@ -1,0 +1,57 @@
+//! `metadata`: hosts, sources or source types with their counts and times.
+//!
+//! Split: answered from bucket summaries; no event is read.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringViewArray};
+use spl::ast::MetadataCommand;
+
+use crate::indexes::covers;
+use crate::pipeline::{Env, Start};
+use crate::stage::Rows;
+use crate::types::ValueType;
+use crate::{Error, Message, MessageKind, MetadataKind};
+
+pub(super) async fn start(command: &MetadataCommand, env: &Env<'_>) -> Result<Start, Error> {
+    let mut indexes = env.context.source.indexes();
+    indexes.sort();
+    let mut messages = Vec::new();
+    if command.indexes.is_empty() {
+        indexes.retain(|index| env.context.default_indexes.contains(index));
+    } else {
+        for value in &command.indexes {
+            let meant = indexes.iter().any(|index| covers(&value.pattern, index));
+            if !meant && !value.pattern.has_wildcard() {
+                let text = format!("there is no index \"{}\"", value.pattern.text());
+                messages.push(Message { kind: MessageKind::Warning, text });
+            }
+        }
+        indexes.retain(|index| command.indexes.iter().any(|v| covers(&v.pattern, index)));
+    }
+    let (kind, name, type_name) = match command.kind {
+        spl::ast::MetadataKind::Hosts => (MetadataKind::Hosts, "host", "hosts"),
+        spl::ast::MetadataKind::Sources => (MetadataKind::Sources, "source", "sources"),
+        spl::ast::MetadataKind::Sourcetypes => {
+            (MetadataKind::Sourcetypes, "sourcetype", "sourcetypes")
+        }
+    };
+    let range = env.context.range;
+    let mut found = env.context.source.metadata(kind, &indexes, &range).await?;
+    found.sort_by(|a, b| a.value.cmp(&b.value));
+    let number = |pick: fn(&model::ValueCount) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(found.iter().map(pick)))
+    };
+    let mut rows = Rows { columns: Vec::new(), count: found.len() };
+    let first = number(|value| value.first_time.0.div_euclid(1_000_000));
+    rows.push("firstTime", ValueType::Integer, first);
+    rows.push("lastTime", ValueType::Integer, number(|v| v.last_time.0.div_euclid(1_000_000)));
+    rows.push("recentTime", ValueType::Integer, number(|v| v.recent_time.0.div_euclid(1_000_000)));
+    let count = number(|value| i64::try_from(value.count).unwrap_or(i64::MAX));
+    rows.push("totalCount", ValueType::Integer, count);
+    let types = StringViewArray::from(vec![type_name; found.len()]);
+    rows.push("type", ValueType::Text, Arc::new(types));
+    let names: StringViewArray = found.iter().map(|value| Some(value.value.as_str())).collect();
+    rows.push(name, ValueType::Text, Arc::new(names));
+    Ok(Start { frame: rows.into_frame()?, range, indexes, messages })
+}

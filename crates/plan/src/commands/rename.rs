@@ -1,0 +1,72 @@
+//! `rename`: gives columns new names, wildcards included.
+//!
+//! Split: runs where the rows are.
+
+use spl::ast::{FieldPattern, RenameCommand};
+
+use crate::Error;
+use crate::expr::Typed;
+use crate::frame::Frame;
+
+pub(super) fn plan(command: &RenameCommand, mut frame: Frame) -> Result<Frame, Error> {
+    for rename in &command.renames {
+        if rename.from.has_wildcard() != rename.to.has_wildcard() && rename.from.has_wildcard() {
+            let message = "both names need the same number of wildcards";
+            return Err(Error::at(message, rename.to.span));
+        }
+        frame = one(&rename.from, &rename.to, frame)?;
+    }
+    Ok(frame)
+}
+
+fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame, Error> {
+    let mut outputs: Vec<(String, Typed)> = Vec::new();
+    let mut renamed = Vec::new();
+    for name in frame.names() {
+        let internal = name.starts_with('_') && from.has_wildcard() && !from.text.starts_with('_');
+        match from.captures(&name).filter(|_| !internal) {
+            Some(captures) => {
+                let new = fill(&to.text, &captures);
+                renamed.push(new.clone());
+                outputs.push((new, retyped(&frame, &name, &to.text)));
+                frame.filter.drop.push(name);
+            }
+            None => outputs.push((name.clone(), frame.field(&name))),
+        }
+    }
+    // The new name replaces a column that had it; of several renamed ones the last counts.
+    let mut seen: Vec<String> = Vec::new();
+    let mut kept: Vec<(String, Typed)> = Vec::new();
+    let old = frame.names();
+    for (at, (name, value)) in outputs.into_iter().enumerate().rev() {
+        let shadowed = renamed.contains(&name) && old.get(at) == Some(&name) && !from.matches(&name);
+        if !shadowed && !seen.contains(&name) {
+            seen.push(name.clone());
+            kept.push((name, value));
+        }
+    }
+    kept.reverse();
+    frame.project(kept)
+}
+
+/// A time is epoch seconds under any other name than `_time`.
+fn retyped(frame: &Frame, name: &str, new: &str) -> Typed {
+    let value = frame.field(name);
+    match (super::eval::is_time(name), super::eval::is_time(new)) {
+        (true, false) => super::eval::convert(value, crate::ValueType::Float),
+        (false, true) => super::eval::convert(value, crate::ValueType::Time),
+        _ => value,
+    }
+}
+
+fn fill(pattern: &str, captures: &[&str]) -> String {
+    let mut captures = captures.iter();
+    let mut name = String::new();
+    for (at, piece) in pattern.split('*').enumerate() {
+        if at > 0 {
+            name.push_str(captures.next().unwrap_or(&""));
+        }
+        name.push_str(piece);
+    }
+    name
+}

@@ -1,0 +1,50 @@
+//! `replace`: gives values that match a wildcard pattern another value.
+//!
+//! Split: runs where the rows are.
+
+use spl::ast::{PatternPart, ReplaceCommand, SearchPattern};
+
+use super::fields::expand_or_all;
+use crate::Error;
+use crate::expr::kernel::text_of_each;
+use crate::frame::Frame;
+
+pub(super) fn plan(command: &ReplaceCommand, frame: Frame) -> Result<Frame, Error> {
+    let mut values = Vec::new();
+    for name in expand_or_all(&command.fields, &frame) {
+        if frame.kind(&name).is_none() || super::eval::is_time(&name) {
+            continue;
+        }
+        let pairs: Vec<(String, SearchPattern)> = command
+            .replacements
+            .iter()
+            .map(|replacement| (replacement.old.text(), replacement.new.clone()))
+            .collect();
+        let parameters = format!("{pairs:?}");
+        let function = text_of_each("replace_values", move |row, out| {
+            let value = row.text(0)?;
+            replaced(&value, &pairs, out);
+            Some(())
+        });
+        values.push((name.clone(), function.with(parameters).call(vec![frame.field(&name)])));
+    }
+    frame.with_columns(values)
+}
+
+/// The first pattern that matches the whole value decides.
+fn replaced(value: &str, pairs: &[(String, SearchPattern)], out: &mut String) {
+    for (old, new) in pairs {
+        let pattern = spl::ast::FieldPattern::new(old.as_str(), spl::Span::default());
+        if let Some(captures) = pattern.captures(value) {
+            let mut captures = captures.into_iter();
+            for part in &new.parts {
+                match part {
+                    PatternPart::Literal(text) => out.push_str(text),
+                    PatternPart::Any => out.push_str(captures.next().unwrap_or("")),
+                }
+            }
+            return;
+        }
+    }
+    out.push_str(value);
+}

@@ -1,0 +1,39 @@
+//! `transpose`, `untable`, `xyseries`: rows and columns change places.
+//!
+//! Split: all run at the search head, over all rows.
+
+use spl::ast::{TransposeCommand, UntableCommand, XyseriesCommand};
+
+use super::Step;
+use crate::frame::Frame;
+use crate::stage::{Finish, Transpose, Untable, Xyseries};
+
+pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
+    let transpose = Transpose {
+        limit: command.limit,
+        column_name: command.column_name.clone(),
+        header_field: command.header_field.as_ref().map(|field| field.node.clone()),
+        include_empty: command.include_empty,
+    };
+    Step::Finish(frame, Finish::Transpose(transpose))
+}
+
+pub(super) fn untable(command: &UntableCommand, frame: Frame) -> Step {
+    let untable = Untable {
+        row: command.row.node.clone(),
+        name: command.name.node.clone(),
+        value: command.value.node.clone(),
+    };
+    Step::Finish(frame, Finish::Untable(untable))
+}
+
+pub(super) fn xyseries(command: &XyseriesCommand, frame: Frame) -> Step {
+    let xyseries = Xyseries {
+        x: command.x.node.clone(),
+        series: command.series.node.clone(),
+        values: command.values.iter().map(|field| field.node.clone()).collect(),
+        separator: command.sep.clone().unwrap_or_else(|| ": ".to_owned()),
+        template: command.format.clone(),
+    };
+    Step::Finish(frame, Finish::Xyseries(xyseries))
+}

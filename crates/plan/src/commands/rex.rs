@@ -1,0 +1,264 @@
+//! `rex`: named groups of a regular expression become fields; or a field is edited like with sed.
+//!
+//! Split: runs where the rows are.
+
+use std::sync::Arc;
+
+use arrow::array::StringViewBuilder;
+use datafusion::functions::core::expr_fn::coalesce;
+use spl::Spanned;
+use spl::ast::{RexCommand, RexMode};
+
+use super::eval::convert;
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::kernel::{multi, text};
+use crate::frame::Frame;
+use crate::functions::pattern::Pattern;
+use crate::types::ValueType;
+
+pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
+    let name = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
+    match &command.mode {
+        RexMode::Extract { pattern, max_match, offset_field } => {
+            if let Some(field) = offset_field {
+                return Err(Error::at("offset_field= is not supported yet", field.span));
+            }
+            extract(frame, name, pattern, *max_match)
+        }
+        RexMode::Sed { expression } => {
+            let edit = Arc::new(sed(expression)?);
+            let source = expression.node.clone();
+            let function = crate::expr::kernel::text_of_each("sed", move |row, out| {
+                edit.apply(&row.text(0)?, out);
+                Some(())
+            });
+            let edited = function.with(source).call(vec![frame.field(name)]);
+            frame.with_columns(vec![(name.to_owned(), edited)])
+        }
+    }
+}
+
+fn compile(pattern: &Spanned<String>) -> Result<Arc<Pattern>, Error> {
+    Pattern::new(&pattern.node).map(Arc::new).map_err(|reason| {
+        let message = format!("the regular expression is not valid: {reason}");
+        Error::at(message, pattern.span)
+    })
+}
+
+fn group_names(pattern: &Pattern) -> Vec<(usize, String)> {
+    let names: Vec<Option<String>> = match pattern {
+        Pattern::Linear(regex) => {
+            regex.capture_names().map(|name| name.map(str::to_owned)).collect()
+        }
+        Pattern::Backtracking(regex) => {
+            regex.capture_names().map(|name| name.map(str::to_owned)).collect()
+        }
+    };
+    names.into_iter().enumerate().filter_map(|(at, name)| Some((at, name?))).collect()
+}
+
+/// Calls `found` with the text of a group in each match, `limit` matches at most (0 is all).
+fn each_match(
+    pattern: &Pattern,
+    text: &str,
+    group: usize,
+    limit: usize,
+    found: &mut dyn FnMut(&str),
+) {
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    match pattern {
+        Pattern::Linear(regex) => {
+            for captures in regex.captures_iter(text).take(limit) {
+                captures.get(group).into_iter().for_each(|group| found(group.as_str()));
+            }
+        }
+        Pattern::Backtracking(regex) => {
+            for captures in regex.captures_iter(text).take(limit).map_while(Result::ok) {
+                captures.get(group).into_iter().for_each(|group| found(group.as_str()));
+            }
+        }
+    }
+}
+
+fn extract(
+    frame: Frame,
+    name: &str,
+    source: &Spanned<String>,
+    max_match: u64,
+) -> Result<Frame, Error> {
+    let pattern = compile(source)?;
+    let groups = group_names(&pattern);
+    if groups.is_empty() {
+        let message = "the regular expression has no named group, such as (?<user>\\w+)";
+        return Err(Error::at(message, source.span));
+    }
+    let limit = usize::try_from(max_match).unwrap_or(usize::MAX);
+    let mut values = Vec::with_capacity(groups.len());
+    for (group, field) in groups {
+        if field.starts_with("__") {
+            let message = "field names that start with two underscores are reserved";
+            return Err(Error::at(message, source.span));
+        }
+        let parameters = format!("{group} {limit} {}", source.node);
+        let found = captured(&pattern, group, limit).with(parameters);
+        let found = found.call(vec![frame.field(name)]);
+        values.push((field.clone(), or_before(found, &field, &frame)));
+    }
+    frame.with_columns(values)
+}
+
+/// A new value where there is one, else the one the field had.
+fn or_before(found: Typed, field: &str, frame: &Frame) -> Typed {
+    let Some(_) = frame.kind(field) else {
+        return found;
+    };
+    let old = frame.field(field);
+    let kind = match (found.kind, super::eval::is_time(field)) {
+        (_, true) => ValueType::Time,
+        (ValueType::Multi, _) => ValueType::Multi,
+        (found, _) => found.union(old.kind),
+    };
+    let (found, old) = (convert(found, kind), convert(old, kind));
+    Typed::new(coalesce(vec![found.expr, old.expr]), kind)
+}
+
+fn captured(
+    pattern: &Arc<Pattern>,
+    group: usize,
+    limit: usize,
+) -> crate::expr::kernel::EvalFunction {
+    let pattern = Arc::clone(pattern);
+    if limit == 1 {
+        return text("rex", move |row, out| {
+            let mut some = false;
+            row.value(0).each_text(|text| {
+                if !some {
+                    each_match(&pattern, text, group, 1, &mut |found| {
+                        out.push_str(found);
+                        some = true;
+                    });
+                }
+            });
+            some.then_some(())
+        });
+    }
+    multi("rex_all", move |row, out: &mut StringViewBuilder| {
+        row.value(0).each_text(|text| {
+            each_match(&pattern, text, group, limit, &mut |found| out.append_value(found));
+        });
+        Some(())
+    })
+}
+
+/// A sed expression: a substitution, or characters for characters.
+#[derive(Debug)]
+enum Sed {
+    Substitute { pattern: regex::Regex, replacement: String, global: bool, nth: usize },
+    Translate(Vec<(char, char)>),
+}
+
+impl Sed {
+    fn apply(&self, text: &str, out: &mut String) {
+        match self {
+            Self::Translate(pairs) => out.extend(text.chars().map(|character| {
+                pairs.iter().find(|(from, _)| *from == character).map_or(character, |(_, to)| *to)
+            })),
+            Self::Substitute { pattern, replacement, global, nth } => {
+                let mut done = 0;
+                for (at, captures) in pattern.captures_iter(text).enumerate() {
+                    if at + 1 < *nth {
+                        continue;
+                    }
+                    let Some(whole) = captures.get(0) else { continue };
+                    out.push_str(&text[done..whole.start()]);
+                    captures.expand(replacement, out);
+                    done = whole.end();
+                    if !global {
+                        break;
+                    }
+                }
+                out.push_str(&text[done..]);
+            }
+        }
+    }
+}
+
+fn sed(expression: &Spanned<String>) -> Result<Sed, Error> {
+    let fail = |message: &str| Error::at(message.to_owned(), expression.span);
+    let text = expression.node.trim();
+    let mut characters = text.chars();
+    let (Some(kind @ ('s' | 'y')), Some(delimiter)) = (characters.next(), characters.next()) else {
+        return Err(fail("a sed expression is s/regex/replacement/flags or y/abc/xyz/"));
+    };
+    let parts = split_unescaped(characters.as_str(), delimiter);
+    let [from, to, flags] = parts.as_slice() else {
+        return Err(fail("a sed expression has three delimiters, such as s/a/b/g"));
+    };
+    if kind == 'y' {
+        if from.chars().count() != to.chars().count() {
+            return Err(fail("y/// needs as many characters on both sides"));
+        }
+        return Ok(Sed::Translate(from.chars().zip(to.chars()).collect()));
+    }
+    let (mut global, mut nth, mut insensitive) = (false, 1, "");
+    for flag in flags.chars() {
+        match flag {
+            'g' => global = true,
+            'i' | 'I' => insensitive = "(?i)",
+            digit if digit.is_ascii_digit() && digit != '0' => {
+                nth = digit.to_digit(10).map_or(1, |digit| digit as usize);
+            }
+            _ => return Err(fail("the flags of s/// are g, i and a number")),
+        }
+    }
+    let pattern = regex::Regex::new(&format!("{insensitive}{from}")).map_err(|error| {
+        Error::at(format!("the regular expression is not valid: {error}"), expression.span)
+    })?;
+    Ok(Sed::Substitute { pattern, replacement: replacement(to), global, nth })
+}
+
+/// `\1` and `&` as the regex crate writes groups; a `$` is itself.
+fn replacement(text: &str) -> String {
+    let mut out = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '$' => out.push_str("$$"),
+            '\\' => match characters.next() {
+                Some(digit) if digit.is_ascii_digit() => {
+                    out.push_str("${");
+                    out.push(digit);
+                    out.push('}');
+                }
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn split_unescaped(text: &str, delimiter: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut escaped = false;
+    for character in text.chars() {
+        let last = parts.len() - 1;
+        match character {
+            _ if escaped => {
+                if character != delimiter {
+                    parts[last].push('\\');
+                }
+                parts[last].push(character);
+                escaped = false;
+            }
+            '\\' => escaped = true,
+            found if found == delimiter => parts.push(String::new()),
+            other => parts[last].push(other),
+        }
+    }
+    parts
+}

@@ -1,0 +1,250 @@
+//! `search`: reads events as the first command, filters rows later in a pipeline.
+//!
+//! Split: the filter runs where events are, pruned by the term index; nothing is left to the
+//! search head.
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, ScalarValue, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, lit, when};
+use knowledge::CalculatedField;
+use model::{IndexName, TimeRange, columns};
+use spl::ast::{Command, SearchCommand, Spanned};
+use std::sync::Arc;
+
+use super::eval::convert;
+use crate::expr::Typed;
+use crate::expr::kernel::truth;
+use crate::frame::{Frame, FrameColumn, column};
+use crate::names::{Mentions, wildcard};
+use crate::pipeline::{Env, Start};
+use crate::range::{Bounds, bounds};
+use crate::types::ValueType;
+use crate::{Error, EventsRequest, FieldInfo, SourceField, indexes, predicate};
+
+/// The columns of every event, in the order users see them.
+const FIXED: [(&str, ValueType); 7] = [
+    (columns::TIME, ValueType::Time),
+    (columns::RAW, ValueType::Text),
+    (columns::HOST, ValueType::Text),
+    (columns::SOURCE, ValueType::Text),
+    (columns::SOURCETYPE, ValueType::Text),
+    (columns::INDEX, ValueType::Text),
+    (columns::INDEX_TIME, ValueType::Time),
+];
+
+/// The name events are scanned under.
+const TABLE: &str = "events";
+
+/// The events a search reads.
+pub(super) async fn start(
+    search: &SearchCommand,
+    pipeline: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Start, Error> {
+    let (indexes, messages) = indexes::select(search.expr.as_ref(), env.context);
+    let bounds = bounds(search, env.context)?;
+    let mentions = Mentions::of(pipeline);
+    let frame = events(search, &indexes, bounds, mentions, env).await?;
+    Ok(Start { frame, range: bounds.time, indexes, messages })
+}
+
+/// The events of indexes that satisfy a filter, with the fields mentioned.
+pub(super) async fn events(
+    search: &SearchCommand,
+    indexes: &[IndexName],
+    bounds: Bounds,
+    mut mentions: Mentions,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let calculated = calculated_fields(&mut mentions, env)?;
+    let fields = source_fields(&mentions, indexes, &bounds.time, env).await?;
+    let request = EventsRequest { indexes: indexes.to_vec(), range: bounds.time, fields };
+    let table = env.context.source.events(&request)?;
+    let name = TableReference::bare(TABLE);
+    let mut plan = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?;
+    for condition in time_filters(bounds) {
+        plan = filter_scan(plan, condition)?;
+    }
+    let mut columns: Vec<FrameColumn> = FIXED
+        .iter()
+        .map(|(name, kind)| FrameColumn { name: (*name).to_owned(), kind: *kind })
+        .collect();
+    let at = columns.len() - 1;
+    columns.splice(at..at, request.fields.into_iter().map(|field| FrameColumn {
+        kind: if field.multivalue { ValueType::Multi } else { ValueType::Text },
+        name: field.name,
+    }));
+    let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
+    // Conditions on stored fields stay next to the scan, which prunes by them.
+    if calculated.is_empty()
+        && let Some(expr) = &search.expr
+    {
+        let shape = Frame::new(plan.clone(), columns.clone());
+        let condition = predicate::compile_search(expr, &env.scope(&shape))?;
+        plan = filter_scan(plan, condition)?;
+    }
+    let mut frame = Frame::of_table(plan, TABLE, columns, order)?;
+    frame.open = true;
+    if !calculated.is_empty() {
+        frame = calculate(frame, calculated, env)?;
+        if let Some(expr) = &search.expr {
+            let condition = predicate::compile_search(expr, &env.scope(&frame))?;
+            frame = frame.filter(condition)?;
+        }
+    }
+    Ok(frame)
+}
+
+/// Rows for which the terms hold.
+pub(super) fn filter(
+    search: &SearchCommand,
+    mut frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    if let Some(expr) = &search.expr {
+        let condition = predicate::compile_search(expr, &env.scope(&frame))?;
+        frame = frame.filter(condition)?;
+    }
+    if !search.time.is_empty() && frame.kind(columns::TIME).is_some() {
+        let mut bounds = bounds(search, env.context)?;
+        bounds.time = bounds.time.intersect(&env.context.range);
+        for condition in time_filters(bounds) {
+            frame = frame.filter(condition)?;
+        }
+    }
+    Ok(frame)
+}
+
+fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
+    let table = TableReference::bare(TABLE);
+    let qualified = condition.transform_up(|expr| match expr {
+        Expr::Column(found) if found.relation.is_none() => {
+            let column = Column::new(Some(table.clone()), found.name);
+            Ok(Transformed::yes(Expr::Column(column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(LogicalPlan::Filter(Filter::try_new(qualified.data, Arc::new(plan))?))
+}
+
+/// The bounds that are finite, as conditions.
+pub(super) fn time_filters(bounds: Bounds) -> Vec<Expr> {
+    let mut conditions = Vec::new();
+    for (name, range) in [(columns::TIME, bounds.time), (columns::INDEX_TIME, bounds.index_time)] {
+        let literal = |micros: i64| {
+            lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())))
+        };
+        if range.earliest != TimeRange::ALL.earliest {
+            conditions.push(column(name).gt_eq(literal(range.earliest.0)));
+        }
+        if range.latest != TimeRange::ALL.latest {
+            conditions.push(column(name).lt(literal(range.latest.0)));
+        }
+    }
+    conditions
+}
+
+/// The names mentioned as fields of the source, patterns resolved.
+async fn source_fields(
+    mentions: &Mentions,
+    indexes: &[IndexName],
+    range: &TimeRange,
+    env: &Env<'_>,
+) -> Result<Vec<SourceField>, Error> {
+    let fixed = |name: &str| FIXED.iter().any(|(known, _)| *known == name);
+    let wanted = |name: &&String| !fixed(name) && !name.starts_with("__") && !name.is_empty();
+    let names: Vec<&String> = mentions.names.iter().filter(wanted).collect();
+    if names.is_empty() && mentions.patterns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut known = env.context.source.fields(indexes, range).await?;
+    known.sort_by(|a, b| a.name.cmp(&b.name));
+    let several = |name: &str| {
+        let found = known.iter().find(|field| field.name == name);
+        found.map_or(name.contains("{}"), |field| field.multivalue)
+    };
+    let mut fields: Vec<SourceField> = Vec::new();
+    for name in names {
+        fields.push(SourceField { name: name.clone(), multivalue: several(name) });
+    }
+    let meant = |info: &&FieldInfo| {
+        wanted(&&info.name) && mentions.patterns.iter().any(|p| wildcard(p, &info.name))
+    };
+    for info in known.iter().filter(meant) {
+        if !fields.iter().any(|field| field.name == info.name) {
+            fields.push(SourceField { name: info.name.clone(), multivalue: info.multivalue });
+        }
+    }
+    Ok(fields)
+}
+
+/// A field that the configuration computes for some events.
+struct Calculated {
+    field: CalculatedField,
+    expr: spl::ast::Expr,
+}
+
+/// The calculated fields among those mentioned; what they read is mentioned too.
+fn calculated_fields(mentions: &mut Mentions, env: &Env<'_>) -> Result<Vec<Calculated>, Error> {
+    let mut found = Vec::new();
+    for field in env.context.knowledge.calculated_fields() {
+        let meant = mentions.names.contains(&field.field)
+            || mentions.patterns.iter().any(|pattern| wildcard(pattern, &field.field));
+        if !meant {
+            continue;
+        }
+        let expr = spl::parse_expression(&field.expression).map_err(|error| {
+            Error::invalid_anywhere(format!(
+                "the calculated field EVAL-{} ({}) is not an expression: {error}",
+                field.field, field.place
+            ))
+        })?;
+        found.push(Calculated { field, expr });
+    }
+    for Calculated { field, expr } in &found {
+        mentions.expr(expr);
+        if !mentions.names.contains(&field.field) {
+            mentions.names.push(field.field.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Sets calculated fields. All see the values before any of them, as documented; of several
+/// stanzas that apply to an event the first one counts.
+fn calculate(frame: Frame, fields: Vec<Calculated>, env: &Env<'_>) -> Result<Frame, Error> {
+    let mut values: Vec<(String, Typed)> = Vec::new();
+    for Calculated { field, expr } in fields.into_iter().rev() {
+        let value = crate::expr::compile(&expr, &env.scope(&frame))?;
+        let value = match value.kind {
+            ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
+            _ => value,
+        };
+        let before = values.iter().position(|(name, _)| *name == field.field);
+        let old = before.map_or_else(|| frame.field(&field.field), |at| values[at].1.clone());
+        let kind = value.kind.union(old.kind);
+        let applies = applies(&field, &frame);
+        let (value, old) = (convert(value, kind), convert(old, kind));
+        let expr = when(applies, value.expr).otherwise(old.expr)?;
+        let typed = Typed::new(expr, kind);
+        match before {
+            Some(at) => values[at].1 = typed,
+            None => values.push((field.field, typed)),
+        }
+    }
+    frame.with_columns(values)
+}
+
+/// Whether a calculated field is computed for an event.
+fn applies(field: &CalculatedField, frame: &Frame) -> Expr {
+    let matcher = field.matcher.clone();
+    let parameters = format!("{matcher:?}");
+    let function = truth("stanza_applies", move |row| {
+        let text = |at| row.text(at).map(|text| text.to_string()).unwrap_or_default();
+        Some(matcher.matches(&text(0), &text(1), &text(2)))
+    });
+    let arguments = [columns::SOURCETYPE, columns::SOURCE, columns::HOST];
+    let arguments = arguments.iter().map(|name| frame.field(name)).collect();
+    function.with(parameters).call(arguments).expr
+}

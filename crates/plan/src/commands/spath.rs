@@ -1,0 +1,80 @@
+//! `spath`: takes values out of JSON.
+//!
+//! Split: runs where the rows are; over computed rows without a path the columns depend on the
+//! rows, so the search head looks at all of them first.
+
+use std::sync::Arc;
+
+use datafusion::functions::core::expr_fn::coalesce;
+use spl::ast::{Command, SpathCommand, Spanned};
+
+use super::Step;
+use super::eval::convert;
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::kernel::multi;
+use crate::frame::Frame;
+use crate::functions::json::{JsonPath, json_text};
+use crate::names::Mentions;
+use crate::stage::Finish;
+use crate::types::ValueType;
+
+pub(super) fn plan(
+    command: &SpathCommand,
+    frame: Frame,
+    rest: &[Spanned<Command>],
+) -> Result<Step, Error> {
+    let input = command.input.as_ref().map_or("_raw", |field| field.node.as_str());
+    if let Some(path) = &command.path {
+        let output = command.output.as_ref().map_or(&path.node, |output| &output.node);
+        let value = (output.clone(), at_path(&path.node, input, output, &frame));
+        return Ok(Step::Next(frame.with_columns(vec![value])?));
+    }
+    if let Some(output) = &command.output {
+        return Err(Error::at("spath output= needs path=", output.span));
+    }
+    if !frame.open {
+        return Ok(Step::Finish(frame, Finish::Spath(input.to_owned())));
+    }
+    // Over events only what later commands name is looked for; the rest is found at output.
+    let mut values = Vec::new();
+    for name in Mentions::of(rest).names {
+        if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
+            let value = at_path(&name, input, &name, &frame);
+            values.push((name, value));
+        }
+    }
+    Ok(Step::Next(frame.with_columns(values)?))
+}
+
+fn is_metadata(name: &str) -> bool {
+    matches!(name, "host" | "source" | "sourcetype" | "index")
+}
+
+/// What is at a path; the field's value before where there is nothing.
+fn at_path(path: &str, input: &str, output: &str, frame: &Frame) -> Typed {
+    let parsed = Arc::new(JsonPath::new(path));
+    let several = path.contains("{}");
+    let function = multi("spath_at", move |row, out| {
+        let json: serde_json::Value = serde_json::from_str(&row.text(0)?).ok()?;
+        parsed.visit(&json, &mut |found| {
+            if let Some(text) = json_text(found) {
+                out.append_value(text);
+            }
+        });
+        Some(())
+    });
+    let found = function.with(path).call(vec![frame.field(input)]);
+    let kind = match (several, frame.kind(output)) {
+        (true, _) | (_, Some(ValueType::Multi)) => ValueType::Multi,
+        _ => ValueType::Text,
+    };
+    let found = convert(found, kind);
+    match frame.kind(output) {
+        None => found,
+        Some(_) => {
+            let old = convert(frame.field(output), kind);
+            Typed::new(coalesce(vec![found.expr, old.expr]), kind)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `stats`: one row per group.
+//!
+//! Split: the indexers aggregate their events to partial states, the search head merges those.
+
+use datafusion::functions_nested::expr_fn::array_distinct;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
+
+use super::fields::expand;
+use crate::Error;
+use crate::expr::Typed;
+use crate::frame::Frame;
+use crate::order::group_key;
+use crate::pipeline::Env;
+use crate::types::ValueType;
+
+pub(super) fn plan(
+    command: &StatsCommand,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    if command.by.span.is_some() {
+        return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
+    }
+    let keys = by_fields(&command.by, &frame);
+    let (frame, keys) = split_values(frame, keys, command.dedup_splitvals)?;
+    let mut values = aggregates(&command.calls, &keys, &frame, env)?;
+    if let Some(delimiter) = &command.delim {
+        values = values.into_iter().map(|value| joined(value, delimiter)).collect();
+    }
+    grouped(frame, keys, values)
+}
+
+/// Rows aggregated by keys, ordered by them.
+pub(super) fn grouped(
+    frame: Frame,
+    keys: Vec<String>,
+    values: Vec<(String, Typed)>,
+) -> Result<Frame, Error> {
+    let keys: Vec<(String, Typed)> =
+        keys.into_iter().map(|name| (name.clone(), frame.field(&name))).collect();
+    let names: Vec<String> = keys.iter().map(|(name, _)| name.clone()).collect();
+    // A value named like a key replaces it.
+    let values = values.into_iter().filter(|(name, _)| !names.contains(name)).collect();
+    let frame = frame.aggregate(keys, values)?;
+    order_by_groups(frame, &names)
+}
+
+pub(super) fn order_by_groups(frame: Frame, names: &[String]) -> Result<Frame, Error> {
+    if names.is_empty() {
+        return Ok(frame);
+    }
+    let order = names.iter().map(|name| (group_key(frame.field(name)), false, false)).collect();
+    frame.order_by(order, false)
+}
+
+/// The names of the group keys.
+pub(super) fn by_fields(by: &StatsBy, frame: &Frame) -> Vec<String> {
+    expand(&by.fields, frame, true)
+}
+
+/// Rows that have all keys, one for each value of a multivalue key.
+pub(super) fn split_values(
+    mut frame: Frame,
+    keys: Vec<String>,
+    distinct: bool,
+) -> Result<(Frame, Vec<String>), Error> {
+    for name in &keys {
+        if frame.kind(name) == Some(ValueType::Multi) {
+            frame = explode(frame, name, distinct)?;
+        }
+    }
+    let present: Option<Expr> =
+        keys.iter().map(|name| frame.field(name).expr.is_not_null()).reduce(Expr::and);
+    if let Some(condition) = present {
+        frame = frame.filter(condition)?;
+    }
+    Ok((frame, keys))
+}
+
+/// One row for each value of a multivalue column; rows without a value go.
+pub(super) fn explode(frame: Frame, name: &str, distinct: bool) -> Result<Frame, Error> {
+    let column = datafusion::common::Column::new_unqualified(name);
+    let mut frame = frame;
+    if distinct {
+        let value = frame.field(name);
+        let value = Typed::new(array_distinct(value.expr), ValueType::Multi);
+        frame = frame.with_columns(vec![(name.to_owned(), value)])?;
+    }
+    let options = datafusion::common::UnnestOptions::new().with_preserve_nulls(false);
+    frame = frame.map_plan(|plan| {
+        let builder = LogicalPlanBuilder::from(plan);
+        Ok(builder.unnest_column_with_options(column, options)?.build()?)
+    })?;
+    frame.set_kind(name, ValueType::Text);
+    Ok(frame)
+}
+
+/// The aggregates of calls with their output names, wildcards expanded.
+pub(super) fn aggregates(
+    calls: &[StatsCall],
+    keys: &[String],
+    frame: &Frame,
+    env: &Env<'_>,
+) -> Result<Vec<(String, Typed)>, Error> {
+    let order = frame.sort_exprs();
+    let mut values: Vec<(String, Typed)> = Vec::new();
+    for call in expand_calls(calls, keys, frame) {
+        let name = call.output_name().to_owned();
+        let value = crate::aggregates::aggregate(&call, &env.scope(frame), &order)?;
+        if values.iter().any(|(known, _)| *known == name) {
+            if call.alias.is_some() {
+                let message = format!("two results are named \"{name}\"; rename one with AS");
+                return Err(Error::at(message, call.span));
+            }
+            continue;
+        }
+        values.push((name, value));
+    }
+    Ok(values)
+}
+
+/// Calls with wildcard arguments as one call for each field.
+pub(super) fn expand_calls(
+    calls: &[StatsCall],
+    keys: &[String],
+    frame: &Frame,
+) -> Vec<StatsCall> {
+    let mut expanded = Vec::new();
+    for call in calls {
+        let pattern = match &call.argument {
+            StatsArgument::Field(pattern) if pattern.has_wildcard() => pattern.clone(),
+            StatsArgument::None if call.function.kind != StatsKind::Count => {
+                FieldPattern::new("*", call.span)
+            }
+            _ => {
+                expanded.push(call.clone());
+                continue;
+            }
+        };
+        for column in frame.columns() {
+            let meant = !column.name.starts_with('_') && !keys.contains(&column.name);
+            if let Some(captures) = pattern.captures(&column.name).filter(|_| meant) {
+                expanded.push(specific(call, &column.name, &captures));
+            }
+        }
+    }
+    expanded
+}
+
+fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> StatsCall {
+    let mut specific = call.clone();
+    specific.text = format!("{}({name})", call.function.name.node);
+    specific.argument = StatsArgument::Field(FieldPattern::new(name, call.span));
+    if let Some(alias) = &mut specific.alias {
+        let mut captures = captures.iter();
+        let pieces: Vec<&str> = alias.node.split('*').collect();
+        let mut text = String::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            if at > 0 {
+                text.push_str(captures.next().unwrap_or(&""));
+            }
+            text.push_str(piece);
+        }
+        alias.node = text;
+    }
+    specific
+}
+
+/// Several values as one text.
+fn joined((name, value): (String, Typed), delimiter: &str) -> (String, Typed) {
+    if value.kind != ValueType::Multi {
+        return (name, value);
+    }
+    let delimiter = delimiter.to_owned();
+    let parameter = delimiter.clone();
+    let function = crate::expr::kernel::text("join_values", move |row, out| {
+        let value = row.value(0);
+        if value.is_null() {
+            return None;
+        }
+        let mut first = true;
+        value.each_text(|text| {
+            if !std::mem::take(&mut first) {
+                out.push_str(&delimiter);
+            }
+            out.push_str(text);
+        });
+        Some(())
+    });
+    (name, function.with(parameter).call(vec![value]))
+}

@@ -1,0 +1,31 @@
+//! `strcat`: joins values and texts.
+//!
+//! Split: runs where the rows are.
+
+use spl::ast::{StrcatCommand, StrcatPart};
+
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::kernel::text;
+use crate::frame::Frame;
+
+pub(super) fn plan(command: &StrcatCommand, frame: Frame) -> Result<Frame, Error> {
+    let part = |part: &StrcatPart| match part {
+        StrcatPart::Field(field) => frame.field(&field.node),
+        StrcatPart::Literal(literal) => Typed::text(&literal.node),
+    };
+    let arguments = command.parts.iter().map(part).collect();
+    let required = command.allrequired;
+    let joined = text("strcat", move |row, out| {
+        for value in row.values() {
+            match value.text() {
+                Some(text) => out.push_str(&text),
+                None if required => return None,
+                None => {}
+            }
+        }
+        Some(())
+    });
+    let value = joined.with(required.to_string()).call(arguments);
+    frame.with_columns(vec![(command.destination.node.clone(), value)])
+}

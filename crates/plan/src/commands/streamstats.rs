@@ -1,0 +1,81 @@
+//! `streamstats`: adds aggregates of the rows before each row.
+//!
+//! Split: nothing runs at the indexers beyond what came before; the search head reads rows in order.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Field;
+use datafusion::logical_expr::Expr;
+use spl::ast::StreamstatsCommand;
+
+use super::stats::{aggregates, by_fields};
+use crate::Error;
+use crate::bins::length_of;
+use crate::expr::Typed;
+use crate::frame::{Frame, column};
+use crate::pipeline::Env;
+use crate::stream::{StreamNode, Streamstats, Window};
+use crate::types::ValueType;
+
+pub(super) fn plan(
+    command: &StreamstatsCommand,
+    mut frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let limits = &env.context.limits;
+    let window = match (&command.time_window, usize::try_from(command.window)) {
+        (Some(span), _) => Window::Time(length_of(span)),
+        (None, Ok(0)) => Window::All,
+        (None, Ok(rows)) if rows <= limits.stream_window => Window::Rows(rows),
+        _ => {
+            let limit = limits.stream_window;
+            let message = format!("a window of streamstats holds at most {limit} rows");
+            return Err(Error::invalid_anywhere(message));
+        }
+    };
+    let keys = by_fields(&command.by, &frame);
+    let unknown = keys.iter().any(|name| frame.kind(name).is_none());
+    let values = aggregates(&command.calls, &keys, &frame, env)?;
+    if unknown {
+        let nulls = values.into_iter().map(|(name, value)| (name, Typed::null(value.kind)));
+        return frame.with_columns(nulls.collect());
+    }
+    let mut arguments: Vec<Expr> = keys.iter().map(|name| column(name)).collect();
+    if matches!(window, Window::Time(_)) {
+        if frame.kind("_time") != Some(ValueType::Time) {
+            let message = "time_window needs the field _time";
+            return Err(Error::invalid_anywhere(message));
+        }
+        arguments.push(column("_time"));
+    }
+    for condition in command.reset_before.iter().chain(&command.reset_after) {
+        arguments.push(super::eval::condition(condition, &frame, env)?);
+    }
+    let op = Streamstats {
+        keys: keys.len(),
+        window,
+        current: command.current,
+        global: command.global,
+        reset_on_change: command.reset_on_change,
+        reset_before: command.reset_before.is_some(),
+        reset_after: command.reset_after.is_some(),
+        groups: limits.groups,
+        window_rows: limits.stream_window,
+    };
+    let mut lifted = Vec::new();
+    let mut outputs = Vec::new();
+    for (name, Typed { expr, kind }) in values {
+        let expr = frame.lift_aggregates(expr, &mut lifted)?;
+        outputs.push((name, Typed::new(expr, kind)));
+    }
+    let mut added = Vec::with_capacity(lifted.len());
+    for aggregate in &lifted {
+        use datafusion::logical_expr::ExprSchemable;
+        let (_, field) = aggregate.to_field(frame.schema())?;
+        added.push(Field::new(field.name(), field.data_type().clone(), true));
+    }
+    let order = frame.sort_exprs();
+    let plan = frame.plan().clone();
+    let node = StreamNode::try_new(plan, Arc::new(op), arguments, order, added)?;
+    frame.stream(node.with_aggregates(lifted)).with_columns(outputs)
+}

@@ -1,0 +1,97 @@
+//! `timechart`: rows by bins of `_time`, series by a field.
+//!
+//! Split: as `stats` by bin and field; the search head chooses the series, pivots and fills in the
+//! bins without events.
+
+use model::TimeRange;
+use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
+
+use super::split::{Series, pivot};
+use super::{Step, bin};
+use crate::Error;
+use crate::bins::{TimeBins, default_span, length_of};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::pivot::PivotAxis;
+use crate::types::ValueType;
+
+const TIME: &str = "_time";
+/// Bins at most where neither a span nor a number of bins is given.
+const DEFAULT_BINS: u64 = 100;
+
+pub(super) fn plan(
+    command: &TimechartCommand,
+    span: Span,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    if frame.kind(TIME) != Some(ValueType::Time) {
+        let message = "timechart needs the field _time, which an earlier command has removed";
+        return Err(Error::at(message, span));
+    }
+    let fixed = command.fixedrange != Some(false);
+    let range = if fixed { fill_range(env) } else { (None, None) };
+    let width = match &command.bins.span {
+        Some(BinSpan::Time(span)) => span.clone(),
+        Some(_) => {
+            let message = "timechart needs a span of time, such as span=5m";
+            return Err(Error::at(message, span));
+        }
+        None => match default_width(command, range, &frame)? {
+            Some(width) => width,
+            None => return bin::extent(frame, TIME),
+        },
+    };
+    let align = bin::alignment(command.bins.aligntime.as_deref(), env)?;
+    let bins = TimeBins::new(width.clone(), env.context.timezone.clone(), align);
+    let binned = bin::time_bin(frame.field(TIME), &bins);
+    let frame = frame.filter(crate::frame::column(TIME).is_not_null())?;
+    let frame = frame.with_columns(vec![(TIME.to_owned(), binned)])?;
+    let axis = PivotAxis::Time {
+        bins,
+        range,
+        fill: command.series.cont != Some(false),
+        partial: command.partial != Some(false),
+    };
+    let series = Series {
+        calls: &command.calls,
+        span: Some(length_of(&width)),
+        column: command.column.as_ref(),
+        options: &command.series,
+        filter: command.filter.as_ref(),
+    };
+    pivot(frame, TIME.to_owned(), axis, &series, env)
+}
+
+/// The times between which all bins are shown. A search without latest ends now.
+fn fill_range(env: &Env<'_>) -> (Option<i64>, Option<i64>) {
+    let range = env.context.range;
+    let from = (range.earliest != TimeRange::ALL.earliest).then_some(range.earliest.0);
+    let to = if range.latest != TimeRange::ALL.latest {
+        Some(range.latest.0)
+    } else {
+        from.filter(|from| *from < env.context.now.0).map(|_| env.context.now.0)
+    };
+    (from, to)
+}
+
+/// The span that cuts the range into few enough bins; `None` if the range must be looked up.
+fn default_width(
+    command: &TimechartCommand,
+    range: (Option<i64>, Option<i64>),
+    frame: &Frame,
+) -> Result<Option<TimeSpan>, Error> {
+    #[allow(clippy::cast_possible_truncation)]
+    let length = match (range, frame.extent) {
+        ((Some(from), Some(to)), _) => to.saturating_sub(from),
+        (_, Some(Some((low, high)))) => (high - low) as i64 + 1,
+        (_, Some(None)) => 0,
+        (_, None) => return Ok(None),
+    };
+    let least = match &command.bins.minspan {
+        Some(BinSpan::Time(span)) => Some(span),
+        _ => None,
+    };
+    let bins = command.bins.bins.unwrap_or(DEFAULT_BINS);
+    Ok(Some(default_span(length, bins, least)))
+}

@@ -1,0 +1,145 @@
+//! `top` and `rare`: the most and least frequent values.
+//!
+//! Split: the indexers count, the search head adds up, ranks and computes percentages.
+
+use datafusion::functions_aggregate::expr_fn::{count, min, sum};
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::expr::{Sort as SortExpr, WindowFunction};
+use datafusion::logical_expr::{
+    Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, lit, when,
+};
+use spl::ast::TopCommand;
+use std::sync::Arc;
+
+use super::eval::convert;
+use super::stats::split_values;
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::kernel::text;
+use crate::frame::{Frame, column};
+use crate::order::group_key;
+use crate::types::ValueType;
+
+/// Which end of the ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    MostFrequent,
+    Rarest,
+}
+
+const COUNT: &str = "__count";
+
+pub(super) fn plan(command: &TopCommand, order: Order, frame: Frame) -> Result<Frame, Error> {
+    let by: Vec<String> = command.by.iter().map(|field| field.node.clone()).collect();
+    let fields: Vec<String> = command.fields.iter().map(|field| field.node.clone()).collect();
+    let keys: Vec<String> = by.iter().chain(&fields).cloned().collect();
+    for (at, field) in command.by.iter().chain(&command.fields).enumerate() {
+        if keys[..at].contains(&field.node) {
+            return Err(Error::at(format!("\"{}\" is named twice", field.node), field.span));
+        }
+    }
+    let (frame, keys) = split_values(frame, keys, false)?;
+    let groups = keys.iter().map(|name| (name.clone(), frame.field(name))).collect();
+    let counted = Typed::new(count(lit(1_i64)), ValueType::Integer);
+    let frame = frame.aggregate(groups, vec![(COUNT.to_owned(), counted)])?;
+    let (frame, total, rank) = ranked(frame, &by, &keys, order)?;
+    let frame = limited(frame, command, &by, &fields, (&total, &rank))?;
+    finished(frame, command, &by, &fields)
+}
+
+const TOTAL: &str = "__total";
+const RANK: &str = "__rank";
+
+/// Adds the count of all values and the rank of each, both within the groups of `by`.
+fn ranked(
+    frame: Frame,
+    by: &[String],
+    keys: &[String],
+    order: Order,
+) -> Result<(Frame, String, String), Error> {
+    let partition: Vec<Expr> = by.iter().map(|name| column(name)).collect();
+    let mut ranking = vec![SortExpr::new(column(COUNT), order == Order::Rarest, false)];
+    // Equal counts: the value decides, so that the answer does not depend on the order of events.
+    ranking.extend(keys.iter().map(|name| {
+        SortExpr::new(group_key(frame.field(name)), order == Order::MostFrequent, false)
+    }));
+    let sum = WindowFunctionDefinition::AggregateUDF(sum_udaf());
+    let total = Expr::from(WindowFunction::new(sum, vec![column(COUNT)]))
+        .partition_by(partition.clone())
+        .build()?
+        .alias(TOTAL);
+    let rank = row_number().partition_by(partition).order_by(ranking).build()?.alias(RANK);
+    let frame = frame.map_plan(|plan| {
+        let window = Window::try_new(vec![total], Arc::new(plan))?;
+        let window = Window::try_new(vec![rank], Arc::new(LogicalPlan::Window(window)))?;
+        Ok(LogicalPlan::Window(window))
+    })?;
+    Ok((frame, TOTAL.to_owned(), RANK.to_owned()))
+}
+
+/// Keeps the first ranks; the others become one row if asked for.
+fn limited(
+    frame: Frame,
+    command: &TopCommand,
+    by: &[String],
+    fields: &[String],
+    (total, rank): (&str, &str),
+) -> Result<Frame, Error> {
+    let limit = match command.limit {
+        0 => u64::MAX >> 1,
+        limit => limit,
+    };
+    let inside = column(rank).lt_eq(lit(limit));
+    if !command.useother {
+        let frame = frame.filter(inside)?;
+        return Ok(frame.adopt_hidden(&[total.to_owned(), rank.to_owned()]));
+    }
+    let mut keys: Vec<(String, Typed)> =
+        by.iter().map(|name| (name.clone(), frame.field(name))).collect();
+    for (at, name) in fields.iter().enumerate() {
+        let value = convert(frame.field(name), ValueType::Text);
+        let other = if at == 0 { Typed::text(&command.otherstr) } else { Typed::null(ValueType::Text) };
+        let value = when(inside.clone(), value.expr).otherwise(other.expr)?;
+        keys.push((name.clone(), Typed::new(value, ValueType::Text)));
+    }
+    let capped = when(inside, column(rank)).otherwise(lit(limit.saturating_add(1)))?;
+    keys.push((RANK.to_owned(), Typed::new(capped, ValueType::Integer)));
+    let values = vec![
+        (COUNT.to_owned(), Typed::new(sum(column(COUNT)), ValueType::Integer)),
+        (TOTAL.to_owned(), Typed::new(min(column(total)), ValueType::Integer)),
+    ];
+    frame.aggregate(keys, values)
+}
+
+fn finished(
+    frame: Frame,
+    command: &TopCommand,
+    by: &[String],
+    fields: &[String],
+) -> Result<Frame, Error> {
+    let mut order: Vec<(Expr, bool, bool)> =
+        by.iter().map(|name| (group_key(frame.field(name)), false, false)).collect();
+    order.push((column(RANK), false, false));
+    let percent = Typed::new(column(COUNT), ValueType::Integer);
+    let percent = text("percent", |row, out| {
+        use std::fmt::Write;
+        let (count, total) = (row.number(0)?, row.number(1)?);
+        write!(out, "{:.6}", 100.0 * count / total).ok()
+    })
+    .call(vec![percent, Typed::new(column(TOTAL), ValueType::Integer)]);
+    let frame = frame.order_by(order, false)?;
+    let mut outputs: Vec<(String, Typed)> =
+        by.iter().chain(fields).map(|name| (name.clone(), frame.field(name))).collect();
+    let count = Typed::new(column(COUNT), ValueType::Integer);
+    for (wanted, name, value) in [
+        (command.showcount, &command.countfield, count),
+        (command.showperc, &command.percentfield, percent),
+    ] {
+        if wanted {
+            outputs.retain(|(known, _)| known != name);
+            outputs.push((name.clone(), value));
+        }
+    }
+    frame.project(outputs)
+}

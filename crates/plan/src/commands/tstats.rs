@@ -1,0 +1,75 @@
+//! `tstats`: statistics over fixed and indexed fields.
+//!
+//! Split: as `stats`; the scan answers counts, extremes and distinct values from summaries where
+//! it can.
+
+use spl::ast::{BinOptions, Span, TstatsCommand};
+
+use super::stats::{aggregates, by_fields, grouped, split_values};
+use super::{bin, search};
+use crate::Error;
+use crate::expr::Typed;
+use crate::frame::Frame;
+use crate::names::Mentions;
+use crate::pipeline::{Env, Start};
+use crate::range::bounds;
+use crate::types::ValueType;
+use crate::indexes;
+
+pub(super) async fn start(
+    command: &TstatsCommand,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<Start, Error> {
+    if let Some(model) = &command.datamodel {
+        let message = "data models are not supported yet; tstats reads indexed fields";
+        return Err(Error::at(message, model.span));
+    }
+    if command.prestats || command.append {
+        return Err(Error::at("tstats prestats= and append= are not supported yet", span));
+    }
+    if !command.by.prefixes.is_empty() {
+        return Err(Error::at("PREFIX() is not supported yet", span));
+    }
+    let (indexes, messages) = indexes::select(command.filter.expr.as_ref(), env.context);
+    let bounds = bounds(&command.filter, env.context)?;
+    let node = spl::ast::Command::Tstats(command.clone());
+    let mentions = Mentions::of(&[spl::Spanned::new(node, span)]);
+    let mut frame = search::events(&command.filter, &indexes, bounds, mentions, env).await?;
+    frame.open = false;
+    let mut context = env.context.clone();
+    context.range = bounds.time;
+    let ranged = Env { context: &context, ..*env };
+    let frame = aggregated(command, frame, &ranged)?;
+    Ok(Start { frame, range: bounds.time, indexes, messages })
+}
+
+fn aggregated(
+    command: &TstatsCommand,
+    mut frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    if let Some(width) = &command.by.span {
+        if !command.by.fields.iter().any(|field| field.text == "_time") {
+            return Err(Error::invalid_anywhere("span= of tstats needs _time among the by fields"));
+        }
+        let bins = BinOptions { span: Some(width.clone()), ..BinOptions::default() };
+        let value = bin::binned("_time", &bins, &frame, env)?;
+        frame = frame.with_columns(vec![("_time".to_owned(), value)])?;
+    }
+    let keys = by_fields(&command.by, &frame);
+    if let Some(text) = &command.fillnull_value {
+        let fill = |name: &String| {
+            let value = frame.field(name);
+            let fill = super::eval::convert(Typed::text(text), value.kind);
+            let expr = datafusion::functions::core::expr_fn::coalesce(vec![value.expr, fill.expr]);
+            (name.clone(), Typed::new(expr, value.kind))
+        };
+        let filled = keys.iter().filter(|name| frame.kind(name) == Some(ValueType::Text)).map(fill);
+        let filled = filled.collect();
+        frame = frame.with_columns(filled)?;
+    }
+    let (frame, keys) = split_values(frame, keys, false)?;
+    let values = aggregates(&command.calls, &keys, &frame, env)?;
+    grouped(frame, keys, values)
+}

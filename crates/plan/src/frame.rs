@@ -1,0 +1,412 @@
+//! A frame: rows on their way through a pipeline, as a logical plan with named, typed columns.
+//!
+//! Guarantees: visible columns have distinct names and are the first columns a user sees, in
+//! order; the columns that rows are ordered by are hidden copies, so no command can change the
+//! order by accident. Names are exact: nothing goes through SQL identifier parsing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::expr::Sort as SortExpr;
+use datafusion::logical_expr::{
+    Aggregate, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast, lit,
+};
+
+use crate::expr::Typed;
+use crate::stream::StreamNode;
+use crate::types::ValueType;
+use crate::{Error, FieldFilter, OutputColumn, ResultKind};
+
+/// A visible column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FrameColumn {
+    pub(crate) name: String,
+    pub(crate) kind: ValueType,
+}
+
+/// A hidden column that rows are ordered by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OrderKey {
+    pub(crate) column: String,
+    pub(crate) descending: bool,
+    pub(crate) nulls_first: bool,
+}
+
+impl OrderKey {
+    fn reversed(&self) -> Self {
+        Self {
+            column: self.column.clone(),
+            descending: !self.descending,
+            nulls_first: !self.nulls_first,
+        }
+    }
+
+    fn expr(&self) -> SortExpr {
+        SortExpr::new(column(&self.column), !self.descending, self.nulls_first)
+    }
+}
+
+/// Rows with their columns and order.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    plan: LogicalPlan,
+    columns: Vec<FrameColumn>,
+    order: Vec<OrderKey>,
+    hidden: Vec<String>,
+    /// Whether rows are still events of the source.
+    pub(crate) open: bool,
+    /// Which further fields are shown with events.
+    pub(crate) filter: FieldFilter,
+    /// Least and greatest value of the field that the next command asked for; the inner `None`
+    /// is a field without values.
+    pub(crate) extent: Option<Option<(f64, f64)>>,
+    next: usize,
+}
+
+/// A column by its exact name.
+pub(crate) fn column(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}
+
+/// The null of a type.
+pub(crate) fn null(kind: ValueType) -> Result<Expr, Error> {
+    Ok(lit(datafusion::common::ScalarValue::try_from(&kind.data_type())?))
+}
+
+impl Frame {
+    /// A frame over a plan whose columns are all visible and in no order.
+    pub(crate) fn new(plan: LogicalPlan, columns: Vec<FrameColumn>) -> Self {
+        Self {
+            plan,
+            columns,
+            order: Vec::new(),
+            hidden: Vec::new(),
+            open: false,
+            filter: FieldFilter::default(),
+            extent: None,
+            next: 0,
+        }
+    }
+
+    /// A frame over a scan of the table `table`, whose columns become the frame's, ordered by
+    /// columns of the table (name, descending).
+    pub(crate) fn of_table(
+        scan: LogicalPlan,
+        table: &str,
+        columns: Vec<FrameColumn>,
+        order: Vec<(&str, bool)>,
+    ) -> Result<Self, Error> {
+        let of = |name: &str| Expr::Column(Column::new(Some(table), name));
+        let types = scan.schema().clone();
+        let mut exprs = Vec::with_capacity(columns.len() + order.len());
+        for FrameColumn { name, kind } in &columns {
+            let found = types.field_with_name(Some(&table.into()), name)?;
+            let wanted = kind.data_type();
+            let expr = if *found.data_type() == wanted { of(name) } else { cast(of(name), wanted) };
+            exprs.push(expr.alias(name));
+        }
+        let mut frame = Self::new(scan, columns);
+        for (name, descending) in order {
+            let hidden = frame.fresh("order");
+            exprs.push(of(name).alias(&hidden));
+            frame.hidden.push(hidden.clone());
+            frame.order.push(OrderKey { column: hidden, descending, nulls_first: false });
+        }
+        frame.project_exprs(exprs)?;
+        Ok(frame)
+    }
+
+    pub(crate) fn plan(&self) -> &LogicalPlan {
+        &self.plan
+    }
+
+    pub(crate) fn columns(&self) -> &[FrameColumn] {
+        &self.columns
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// The type of a visible column.
+    pub(crate) fn kind(&self, name: &str) -> Option<ValueType> {
+        self.columns.iter().find(|column| column.name == name).map(|column| column.kind)
+    }
+
+    /// A visible column, or nulls where there is none.
+    pub(crate) fn field(&self, name: &str) -> Typed {
+        match self.kind(name) {
+            Some(kind) => Typed { expr: column(name), kind },
+            None => Typed {
+                expr: lit(datafusion::common::ScalarValue::Null),
+                kind: ValueType::Null,
+            },
+        }
+    }
+
+    pub(crate) fn schema(&self) -> &DFSchema {
+        self.plan.schema()
+    }
+
+    /// The order of the rows, as sort expressions.
+    pub(crate) fn sort_exprs(&self) -> Vec<SortExpr> {
+        self.order.iter().map(OrderKey::expr).collect()
+    }
+
+    /// A name no other column has.
+    pub(crate) fn fresh(&mut self, stem: &str) -> String {
+        self.next += 1;
+        format!("__{stem}{}", self.next)
+    }
+
+    /// Columns beside the visible ones that must be carried on.
+    fn carried(&self) -> Vec<Expr> {
+        self.hidden.iter().map(|name| column(name)).collect()
+    }
+
+    fn project_exprs(&mut self, exprs: Vec<Expr>) -> Result<(), Error> {
+        let input = Arc::new(self.plan.clone());
+        self.plan = LogicalPlan::Projection(Projection::try_new(exprs, input)?);
+        Ok(())
+    }
+
+    /// Makes these the visible columns, computed from the ones there are.
+    pub(crate) fn project(mut self, outputs: Vec<(String, Typed)>) -> Result<Self, Error> {
+        let mut exprs = Vec::with_capacity(outputs.len() + self.hidden.len());
+        let mut columns = Vec::with_capacity(outputs.len());
+        let mut seen = HashSet::new();
+        for (name, Typed { expr, kind }) in outputs {
+            if !seen.insert(name.clone()) {
+                return Err(Error::internal(format!("two columns named \"{name}\"")));
+            }
+            let (expr, kind) = match kind {
+                ValueType::Null => (null(ValueType::Text)?, ValueType::Text),
+                kind => (expr, kind),
+            };
+            exprs.push(rename(expr, &name));
+            columns.push(FrameColumn { name, kind });
+        }
+        exprs.extend(self.carried());
+        self.project_exprs(exprs)?;
+        self.columns = columns;
+        Ok(self)
+    }
+
+    /// Sets columns: those that exist keep their place, new ones come last.
+    pub(crate) fn with_columns(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
+        let mut outputs: Vec<(String, Typed)> =
+            self.names().into_iter().map(|name| (name.clone(), self.field(&name))).collect();
+        for (name, value) in values {
+            match outputs.iter_mut().find(|(existing, _)| *existing == name) {
+                Some((_, slot)) => *slot = value,
+                None => outputs.push((name, value)),
+            }
+        }
+        self.project(outputs)
+    }
+
+    /// Keeps the visible columns named, in this order; unknown names become null columns.
+    pub(crate) fn select(self, names: &[String]) -> Result<Self, Error> {
+        let outputs = names.iter().map(|name| (name.clone(), self.field(name))).collect();
+        self.project(outputs)
+    }
+
+    /// Adds hidden columns and tells their names.
+    pub(crate) fn with_hidden(
+        mut self,
+        values: Vec<(&str, Expr)>,
+    ) -> Result<(Self, Vec<String>), Error> {
+        let mut exprs: Vec<Expr> = self.columns.iter().map(|c| column(&c.name)).collect();
+        exprs.extend(self.carried());
+        let mut names = Vec::with_capacity(values.len());
+        for (stem, expr) in values {
+            let name = self.fresh(stem);
+            exprs.push(expr.alias(&name));
+            names.push(name);
+        }
+        self.project_exprs(exprs)?;
+        self.hidden.extend(names.iter().cloned());
+        Ok((self, names))
+    }
+
+    /// Forgets hidden columns that a command made for itself.
+    pub(crate) fn without_hidden(mut self, names: &[String]) -> Self {
+        self.hidden.retain(|name| !names.contains(name));
+        self
+    }
+
+    /// Keeps the rows for which a condition is true.
+    pub(crate) fn filter(mut self, condition: Expr) -> Result<Self, Error> {
+        let input = Arc::new(self.plan.clone());
+        self.plan = LogicalPlan::Filter(Filter::try_new(condition, input)?);
+        Ok(self)
+    }
+
+    /// Orders the rows by values computed from them; `before` keys of equal rows decide next.
+    pub(crate) fn order_by(
+        self,
+        keys: Vec<(Expr, bool, bool)>,
+        keep_ties: bool,
+    ) -> Result<Self, Error> {
+        let values = keys.iter().map(|(expr, _, _)| ("order", expr.clone())).collect();
+        let (mut frame, names) = self.with_hidden(values)?;
+        let new = names.into_iter().zip(keys).map(|(column, (_, descending, nulls_first))| {
+            OrderKey { column, descending, nulls_first }
+        });
+        let ties = std::mem::take(&mut frame.order);
+        frame.order = new.collect();
+        if keep_ties {
+            frame.order.extend(ties);
+        } else {
+            let ties: Vec<String> = ties.into_iter().map(|key| key.column).collect();
+            frame = frame.without_hidden(&ties);
+        }
+        Ok(frame)
+    }
+
+    /// Lets a hidden column decide between rows that are equal in the order so far.
+    pub(crate) fn order_after(mut self, column: &str) -> Result<Self, Error> {
+        if !self.hidden.iter().any(|hidden| hidden == column) {
+            return Err(Error::internal(format!("no hidden column {column}")));
+        }
+        let column = column.to_owned();
+        self.order.push(OrderKey { column, descending: false, nulls_first: false });
+        Ok(self)
+    }
+
+    /// Turns the order around.
+    pub(crate) fn reverse(mut self) -> Self {
+        self.order = self.order.iter().map(OrderKey::reversed).collect();
+        self
+    }
+
+    /// The first rows in the frame's order.
+    pub(crate) fn limit(mut self, rows: usize) -> Self {
+        if !self.order.is_empty() {
+            self.plan = self.sorted_plan(Some(rows));
+        }
+        self.plan = LogicalPlan::Limit(Limit {
+            skip: None,
+            fetch: Some(Box::new(lit(i64::try_from(rows).unwrap_or(i64::MAX)))),
+            input: Arc::new(self.plan),
+        });
+        self
+    }
+
+    fn sorted_plan(&self, fetch: Option<usize>) -> LogicalPlan {
+        if self.order.is_empty() {
+            return self.plan.clone();
+        }
+        let (expr, input) = (self.sort_exprs(), Arc::new(self.plan.clone()));
+        LogicalPlan::Sort(Sort { expr, input, fetch })
+    }
+
+    /// Puts a stream operator above the rows, which then arrive there in order.
+    pub(crate) fn stream(mut self, node: StreamNode) -> Self {
+        self.plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+        self
+    }
+
+    /// Carries on hidden columns that the plan below has added.
+    pub(crate) fn adopt_hidden(mut self, added: &[String]) -> Self {
+        self.hidden.extend(added.iter().cloned());
+        self
+    }
+
+    /// Groups rows; the columns of the result are the keys and then the values, visible ones
+    /// under their names. Aggregates in `values` may stand anywhere in the expression.
+    pub(crate) fn aggregate(
+        mut self,
+        keys: Vec<(String, Typed)>,
+        values: Vec<(String, Typed)>,
+    ) -> Result<Self, Error> {
+        let mut inner = Vec::new();
+        let mut outputs = Vec::new();
+        let mut group = Vec::new();
+        for (name, Typed { expr, kind }) in keys {
+            let key = self.fresh("key");
+            group.push(expr.alias(&key));
+            outputs.push((name, Typed { expr: column(&key), kind }));
+        }
+        for (name, Typed { expr, kind }) in values {
+            let expr = self.lift_aggregates(expr, &mut inner)?;
+            outputs.push((name, Typed { expr, kind }));
+        }
+        let input = Arc::new(self.plan.clone());
+        if inner.is_empty() && group.is_empty() {
+            return Err(Error::internal("aggregation without aggregates"));
+        }
+        self.plan = LogicalPlan::Aggregate(Aggregate::try_new(input, group, inner)?);
+        self.order.clear();
+        self.hidden.clear();
+        self.open = false;
+        self.filter = FieldFilter::default();
+        self.project(outputs)
+    }
+
+    /// Replaces the aggregate calls in an expression by columns and collects them.
+    pub(crate) fn lift_aggregates(
+        &mut self,
+        expr: Expr,
+        inner: &mut Vec<Expr>,
+    ) -> Result<Expr, Error> {
+        use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+        let lifted = expr.transform_down(|node| {
+            if matches!(node, Expr::AggregateFunction(_)) {
+                let name = self.fresh("agg");
+                inner.push(node.alias(&name));
+                return Ok(Transformed::new(column(&name), true, TreeNodeRecursion::Jump));
+            }
+            Ok(Transformed::no(node))
+        })?;
+        Ok(lifted.data)
+    }
+
+    /// Replaces the plan by one that has the same columns and more; the caller adopts those.
+    pub(crate) fn map_plan(
+        mut self,
+        change: impl FnOnce(LogicalPlan) -> Result<LogicalPlan, Error>,
+    ) -> Result<Self, Error> {
+        self.plan = change(self.plan)?;
+        Ok(self)
+    }
+
+    /// Declares the type of a visible column after the plan below has changed it.
+    pub(crate) fn set_kind(&mut self, name: &str, kind: ValueType) {
+        if let Some(found) = self.columns.iter_mut().find(|column| column.name == name) {
+            found.kind = kind;
+        }
+    }
+
+    /// The finished plan: visible columns only, rows in order.
+    pub(crate) fn finish(&self) -> Result<(LogicalPlan, Vec<OutputColumn>), Error> {
+        let sorted = self.sorted_plan(None);
+        let exprs = self.columns.iter().map(|c| column(&c.name)).collect::<Vec<_>>();
+        let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(sorted))?);
+        let columns = self.columns.iter().map(|column| OutputColumn {
+            name: column.name.clone(),
+            value_type: column.kind,
+            shown: !column.name.starts_with('_') || matches!(&*column.name, "_time" | "_raw"),
+        });
+        Ok((plan, columns.collect()))
+    }
+
+    /// What the rows are.
+    pub(crate) fn result_kind(&self) -> ResultKind {
+        if self.open && self.kind("_raw").is_some() {
+            ResultKind::Events
+        } else {
+            ResultKind::Report
+        }
+    }
+}
+
+fn rename(expr: Expr, name: &str) -> Expr {
+    match expr {
+        Expr::Column(found) if found.relation.is_none() && found.name == name => {
+            Expr::Column(found)
+        }
+        other => other.alias(name),
+    }
+}

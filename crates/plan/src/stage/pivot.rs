@@ -1,0 +1,406 @@
+//! Pivots of `chart` and `timechart`: long rows (row key, series, values) become one row per key
+//! with one column per series.
+//!
+//! Which series get a column is decided here, from all rows. The others are joined as OTHER by
+//! aggregating once more: the long rows where that gives the same answer (counts, sums, extremes),
+//! the input where it does not (averages, distinct counts, percentiles).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArray, UInt32Array};
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::take;
+use arrow::datatypes::TimestampMicrosecondType;
+use datafusion::functions_aggregate::expr_fn;
+use datafusion::logical_expr::{Expr, lit, when};
+use spl::ast::{ComparisonOperator, SeriesLimit, StatsKind};
+
+use super::batch::Rows;
+use crate::bins::TimeBins;
+use crate::execute::collect;
+use crate::expr::Typed;
+use crate::expr::column::Values;
+use crate::frame::{Frame, column};
+use crate::pipeline::Env;
+use crate::types::ValueType;
+use crate::Error;
+
+/// The hidden column of long rows that names the series.
+pub(crate) const SERIES: &str = "__series";
+/// The hidden column of long rows that counts events.
+pub(crate) const EVENTS: &str = "__events";
+
+/// What the rows of the result are.
+#[derive(Debug, Clone)]
+pub(crate) enum PivotAxis {
+    /// Bins of time: all of a range, or from the first to the last that has rows.
+    Time { bins: TimeBins, range: (Option<i64>, Option<i64>), fill: bool, partial: bool },
+    /// The values there are.
+    Values,
+}
+
+/// How a value joins those of other series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Merge {
+    Add,
+    Min,
+    Max,
+    /// Only by aggregating the input again.
+    Again,
+}
+
+/// A value column of the long rows.
+#[derive(Debug, Clone)]
+pub(crate) struct PivotValue {
+    pub(crate) name: String,
+    pub(crate) merge: Merge,
+    /// Whether a cell without rows is 0 rather than null.
+    pub(crate) zero: bool,
+}
+
+/// How series are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Score {
+    /// By the events they have.
+    Events,
+    /// By a statistic over the first value of all rows.
+    Value(StatsKind),
+}
+
+/// A condition on series.
+#[derive(Debug, Clone)]
+pub(crate) enum SeriesFilter {
+    Among { limit: SeriesLimit, negated: bool },
+    Compare(ComparisonOperator, f64),
+}
+
+/// Which series get a column.
+#[derive(Debug, Clone)]
+pub(crate) struct SeriesChoice {
+    pub(crate) score: Score,
+    pub(crate) filter: SeriesFilter,
+    pub(crate) other: Option<String>,
+    pub(crate) null: Option<String>,
+}
+
+/// How columns are named after series and aggregation.
+#[derive(Debug, Clone)]
+pub(crate) struct NameFormat {
+    pub(crate) separator: String,
+    pub(crate) template: Option<String>,
+}
+
+/// A pivot. The stage before delivers the row key, [`SERIES`] and [`EVENTS`] if there are series,
+/// and the values.
+#[derive(Debug, Clone)]
+pub(crate) struct Pivot {
+    pub(crate) row: String,
+    pub(crate) axis: PivotAxis,
+    pub(crate) values: Vec<PivotValue>,
+    pub(crate) series: Option<SeriesChoice>,
+    pub(crate) names: NameFormat,
+    /// The rows before aggregation, with the row key and [`SERIES`], and the aggregates.
+    pub(crate) input: Frame,
+    pub(crate) aggregates: Vec<(String, Typed)>,
+}
+
+struct Layout {
+    /// Distinct series in the order of their columns; `None` is the one without split.
+    series: Vec<Option<String>>,
+}
+
+impl Pivot {
+    pub(crate) async fn apply(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let Some(choice) = &self.series else {
+            return self.spread(rows, &Layout { series: vec![None] }, env);
+        };
+        let kept = self.choose(choice, rows)?;
+        let all: HashSet<String> = rows.texts(SERIES)?.into_iter().flatten().collect();
+        let others = all.iter().any(|series| !kept.contains(series));
+        let joined = match (&choice.other, others) {
+            (Some(other), true) => Some(self.join_others(&kept, other, rows, env).await?),
+            _ => None,
+        };
+        let mut series: Vec<String> = kept.into_iter().collect();
+        series.sort();
+        let has_null = rows.column(SERIES).is_some_and(|column| column.array.null_count() > 0);
+        let mut columns: Vec<Option<String>> = series.into_iter().map(Some).collect();
+        let mut push_last = |name: Option<&String>| {
+            if let Some(name) = name.filter(|name| !columns.contains(&Some((*name).clone()))) {
+                columns.push(Some(name.clone()));
+            }
+        };
+        push_last(choice.null.as_ref().filter(|_| has_null));
+        push_last(choice.other.as_ref().filter(|_| others));
+        self.spread(joined.as_ref().unwrap_or(rows), &Layout { series: columns }, env)
+    }
+
+    /// The series that keep a column of their own.
+    fn choose(&self, choice: &SeriesChoice, rows: &Rows) -> Result<HashSet<String>, Error> {
+        let series = rows.texts(SERIES)?;
+        let scores = self.scores(choice.score, &series, rows)?;
+        let mut ranked: Vec<(&String, f64)> = scores.iter().map(|(name, s)| (name, *s)).collect();
+        // Equal scores: the name decides, so that the answer does not depend on the order of rows.
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        Ok(match &choice.filter {
+            SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => {
+                ranked.into_iter().map(|(name, _)| name.clone()).collect()
+            }
+            SeriesFilter::Among { limit, negated } => {
+                let all = ranked.len();
+                let count = |count: u64| usize::try_from(count).unwrap_or(all).min(all);
+                let inside = match limit {
+                    SeriesLimit::Top(top) => 0..count(*top),
+                    SeriesLimit::Bottom(bottom) => all - count(*bottom)..all,
+                };
+                let of = |(at, _): &(usize, _)| inside.contains(at) != *negated;
+                let chosen = ranked.into_iter().enumerate().filter(of);
+                chosen.map(|(_, (name, _))| name.clone()).collect()
+            }
+            SeriesFilter::Compare(operator, bound) => {
+                let holds = |(_, score): &(&String, f64)| compare(*operator, *score, *bound);
+                ranked.into_iter().filter(holds).map(|(name, _)| name.clone()).collect()
+            }
+        })
+    }
+
+    fn scores(
+        &self,
+        score: Score,
+        series: &[Option<String>],
+        rows: &Rows,
+    ) -> Result<HashMap<String, f64>, Error> {
+        let source = match (score, self.values.first()) {
+            (Score::Value(_), Some(value)) => value.name.as_str(),
+            _ => EVENTS,
+        };
+        let array = rows.column(source).map(|column| Values::new(&column.array)).transpose()?;
+        let mut numbers: HashMap<String, Vec<f64>> = HashMap::new();
+        for (row, name) in series.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let entry = numbers.entry(name.clone()).or_default();
+            entry.extend(array.as_ref().and_then(|values| values.get(row).number()));
+        }
+        let scored = numbers.into_iter().map(|(name, numbers)| (name, statistic(score, &numbers)));
+        Ok(scored.collect())
+    }
+
+    /// Long rows in which the series not kept are one.
+    async fn join_others(
+        &self,
+        kept: &HashSet<String>,
+        other: &str,
+        rows: &Rows,
+        env: &Env<'_>,
+    ) -> Result<Rows, Error> {
+        let again = self.values.iter().any(|value| value.merge == Merge::Again);
+        let (frame, values) = if again {
+            (self.input.clone(), self.aggregates.clone())
+        } else {
+            (rows.clone().into_frame()?, self.merged(rows))
+        };
+        let names = kept.iter().map(|name| lit(name.as_str())).collect();
+        let series = column(SERIES);
+        let keep = series.clone().in_list(names, false).or(series.clone().is_null());
+        let joined = when(keep, series).otherwise(lit(other))?;
+        let joined = Typed::new(cast_text(joined), ValueType::Text);
+        let row = frame.field(&self.row);
+        let keys = vec![(self.row.clone(), row), (SERIES.to_owned(), joined)];
+        let (plan, columns) = frame.aggregate(keys, values)?.finish()?;
+        collect(&plan, &columns, env).await
+    }
+
+    fn merged(&self, rows: &Rows) -> Vec<(String, Typed)> {
+        let values = self.values.iter().map(|value| (value.name.as_str(), value.merge));
+        let merged = values.map(|(name, merge)| {
+            let kind = rows.column(name).map_or(ValueType::Null, |column| column.kind);
+            let expr = match merge {
+                Merge::Min => expr_fn::min(column(name)),
+                Merge::Max => expr_fn::max(column(name)),
+                Merge::Add | Merge::Again => expr_fn::sum(column(name)),
+            };
+            (name.to_owned(), Typed::new(expr, kind))
+        });
+        merged.collect()
+    }
+
+    /// Long rows as wide ones.
+    fn spread(&self, rows: &Rows, layout: &Layout, env: &Env<'_>) -> Result<Rows, Error> {
+        let series = if self.series.is_some() { rows.texts(SERIES)? } else { Vec::new() };
+        let null = self.series.as_ref().and_then(|choice| choice.null.clone());
+        let position: HashMap<&Option<String>, usize> =
+            layout.series.iter().enumerate().map(|(at, name)| (name, at)).collect();
+        let limit = env.context.limits.columns;
+        if layout.series.len() * self.values.len() > limit {
+            let message = format!(
+                "the chart has {} series, more than {limit} (limit columns); set limit= lower",
+                layout.series.len()
+            );
+            return Err(Error::Exhausted { message });
+        }
+        let (keys, row_of) = self.rows(rows, env)?;
+        let mut cells = vec![vec![None; keys.len()]; layout.series.len()];
+        for row in 0..rows.count {
+            let name = match (&self.series, series.get(row)) {
+                (None, _) => None,
+                (Some(_), Some(Some(name))) => Some(name.clone()),
+                (Some(_), _) => match &null {
+                    Some(null) => Some(null.clone()),
+                    None => continue,
+                },
+            };
+            if let (Some(at), Some(key)) = (position.get(&name), row_of[row]) {
+                cells[*at][key] = u32::try_from(row).ok();
+            }
+        }
+        let mut wide = Rows { columns: Vec::new(), count: keys.len() };
+        let kind = rows.column(&self.row).map_or(ValueType::Text, |column| column.kind);
+        wide.push(self.row.clone(), kind, keys);
+        for value in &self.values {
+            for (at, name) in layout.series.iter().enumerate() {
+                let Some(source) = rows.column(&value.name) else { continue };
+                let array = gather(&source.array, &cells[at], value.zero)?;
+                wide.push(self.names.name(name.as_deref(), value, self.values.len()), source.kind, array);
+            }
+        }
+        Ok(wide)
+    }
+
+    /// The row keys of the result, and for each long row its place among them.
+    fn rows(&self, rows: &Rows, env: &Env<'_>) -> Result<(ArrayRef, Vec<Option<usize>>), Error> {
+        let Some(key) = rows.column(&self.row) else {
+            return Err(Error::internal(format!("no row key \"{}\"", self.row)));
+        };
+        match &self.axis {
+            PivotAxis::Time { bins, range, fill, partial } => {
+                let times = key.array.as_primitive::<TimestampMicrosecondType>();
+                let starts = time_rows(times, bins, *range, (*fill, *partial), env)?;
+                let place: HashMap<i64, usize> =
+                    starts.iter().enumerate().map(|(at, start)| (*start, at)).collect();
+                let of = (0..rows.count).map(|row| {
+                    times.is_valid(row).then(|| place.get(&times.value(row)).copied()).flatten()
+                });
+                let of = of.collect();
+                let keys = TimestampMicrosecondArray::from(starts).with_timezone("UTC");
+                Ok((Arc::new(keys), of))
+            }
+            PivotAxis::Values => {
+                let mut first: Vec<u32> = Vec::new();
+                let mut place: HashMap<String, usize> = HashMap::new();
+                let mut of = Vec::with_capacity(rows.count);
+                for (row, text) in rows.texts(&self.row)?.into_iter().enumerate() {
+                    of.push(text.map(|text| {
+                        *place.entry(text).or_insert_with(|| {
+                            first.push(u32::try_from(row).unwrap_or(u32::MAX));
+                            first.len() - 1
+                        })
+                    }));
+                }
+                Ok((take(&key.array, &UInt32Array::from(first), None)?, of))
+            }
+        }
+    }
+}
+
+impl NameFormat {
+    fn name(&self, series: Option<&str>, value: &PivotValue, values: usize) -> String {
+        match (series, &self.template) {
+            (None, _) => value.name.clone(),
+            (Some(series), Some(template)) => {
+                template.replace("$AGG$", &value.name).replace("$VAL$", series)
+            }
+            (Some(series), None) if values == 1 => series.to_owned(),
+            (Some(series), None) => format!("{}{}{series}", value.name, self.separator),
+        }
+    }
+}
+
+fn time_rows(
+    times: &TimestampMicrosecondArray,
+    bins: &TimeBins,
+    (from, to): (Option<i64>, Option<i64>),
+    (fill, partial): (bool, bool),
+    env: &Env<'_>,
+) -> Result<Vec<i64>, Error> {
+    let present: BTreeMap<i64, ()> = times.iter().flatten().map(|time| (time, ())).collect();
+    let mut starts: Vec<i64> = present.keys().copied().collect();
+    if fill {
+        let first = from.map(|from| bins.floor(from)).or(starts.first().copied());
+        let last = to.map(|to| bins.floor(to.saturating_sub(1))).or(starts.last().copied());
+        if let (Some(first), Some(last)) = (first, last) {
+            starts = series_of_bins(bins, first, last, env)?;
+        }
+    }
+    if !partial {
+        let inside = |start: &i64| {
+            let (begin, end) = bins.around(*start);
+            from.is_none_or(|from| from <= begin) && to.is_none_or(|to| end <= to)
+        };
+        starts.retain(inside);
+    }
+    Ok(starts)
+}
+
+fn series_of_bins(
+    bins: &TimeBins,
+    first: i64,
+    last: i64,
+    env: &Env<'_>,
+) -> Result<Vec<i64>, Error> {
+    let limit = env.context.limits.bins;
+    let mut starts = Vec::new();
+    let mut at = first;
+    while at <= last {
+        if starts.len() == limit {
+            let message = format!(
+                "the span cuts the time range into more than {limit} bins (limit bins); \
+                 use a longer span or a shorter range"
+            );
+            return Err(Error::Exhausted { message });
+        }
+        starts.push(at);
+        // Where clocks are set back a bin may end before it begins; go on from the next instant.
+        at = bins.around(at).1.max(at + 1);
+    }
+    Ok(starts)
+}
+
+/// The cells of a column: a row of the source each, or none.
+fn gather(source: &ArrayRef, cells: &[Option<u32>], zero: bool) -> Result<ArrayRef, Error> {
+    let picked = take(source, &UInt32Array::from(cells.to_vec()), None)?;
+    let numbers = ValueType::of(source.data_type()).is_some_and(ValueType::is_number);
+    if !zero || !numbers || picked.null_count() == 0 {
+        return Ok(picked);
+    }
+    let zeros = arrow::compute::cast(&Int64Array::from_value(0, cells.len()), source.data_type())?;
+    Ok(zip(&arrow::compute::is_not_null(&picked)?, &picked, &zeros)?)
+}
+
+fn cast_text(expr: Expr) -> Expr {
+    datafusion::logical_expr::cast(expr, ValueType::Text.data_type())
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn statistic(score: Score, numbers: &[f64]) -> f64 {
+    let sum: f64 = numbers.iter().sum();
+    let fold = |pick: fn(f64, f64) -> f64| numbers.iter().copied().reduce(pick).unwrap_or(0.0);
+    match score {
+        Score::Value(StatsKind::Average) if !numbers.is_empty() => sum / numbers.len() as f64,
+        Score::Value(StatsKind::Max) => fold(f64::max),
+        Score::Value(StatsKind::Min) => fold(f64::min),
+        Score::Value(StatsKind::Range) => fold(f64::max) - fold(f64::min),
+        _ => sum,
+    }
+}
+
+fn compare(operator: ComparisonOperator, left: f64, right: f64) -> bool {
+    match operator {
+        ComparisonOperator::Equal => left == right,
+        ComparisonOperator::NotEqual => left != right,
+        ComparisonOperator::Less => left < right,
+        ComparisonOperator::LessOrEqual => left <= right,
+        ComparisonOperator::Greater => left > right,
+        ComparisonOperator::GreaterOrEqual => left >= right,
+    }
+}

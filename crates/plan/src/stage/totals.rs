@@ -1,0 +1,42 @@
+//! `addtotals col=t`: a last row with the sums of numeric columns.
+
+use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
+use std::sync::Arc;
+
+use super::batch::Rows;
+use crate::Error;
+use crate::expr::column::Values;
+use crate::types::ValueType;
+
+/// Which columns are summed and how the row is labelled.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnTotals {
+    pub(crate) fields: Vec<String>,
+    pub(crate) label_field: Option<String>,
+    pub(crate) label: String,
+}
+
+impl ColumnTotals {
+    pub(crate) fn apply(&self, rows: &Rows) -> Result<Rows, Error> {
+        let mut totals = Rows { columns: Vec::new(), count: 1 };
+        for column in &rows.columns {
+            let internal = column.name.starts_with('_');
+            if !internal && self.fields.contains(&column.name) {
+                let values = Values::new(&column.array)?;
+                let numbers = (0..column.array.len()).filter_map(|row| values.get(row).number());
+                let mut numbers = numbers.peekable();
+                if numbers.peek().is_some() {
+                    let sum: f64 = numbers.sum();
+                    let array: ArrayRef = Arc::new(Float64Array::from(vec![sum]));
+                    totals.push(column.name.clone(), ValueType::Float, array);
+                }
+            }
+        }
+        if let Some(field) = &self.label_field {
+            let label: ArrayRef = Arc::new(StringViewArray::from(vec![self.label.as_str()]));
+            totals.columns.retain(|column| column.name != *field);
+            totals.push(field.clone(), ValueType::Text, label);
+        }
+        rows.clone().append(totals)
+    }
+}

@@ -1,0 +1,52 @@
+//! Stream operators: row by row in the frame's order, in one partition, with bounded state.
+//!
+//! A [`StreamOp`] sees the values of its arguments, decides which rows stay and computes columns
+//! that come behind those of its input. It guarantees that input columns pass unchanged, so that
+//! unused ones are never read, and that rows keep their order.
+
+mod dedup;
+mod exec;
+mod head;
+mod node;
+mod running;
+mod streamstats;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use datafusion::error::Result;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+
+pub(crate) use dedup::Dedup;
+pub(crate) use exec::StreamPlanner;
+pub(crate) use head::{HeadWhile, NoticedLimit};
+pub(crate) use node::StreamNode;
+pub(crate) use running::{Delta, FillDown, RunningTotal};
+pub(crate) use streamstats::{Streamstats, Window};
+
+/// What an operator says about a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// Which rows stay; all if absent.
+    pub(crate) keep: Option<BooleanArray>,
+    /// The columns the operator adds, one value for each row of the batch.
+    pub(crate) added: Vec<ArrayRef>,
+    /// Whether no later row can stay.
+    pub(crate) done: bool,
+}
+
+/// An operator, as planned. Two with the same `Debug` text are the same operator.
+pub(crate) trait StreamOp: Debug + Send + Sync {
+    /// Names it in plans.
+    fn name(&self) -> &'static str;
+
+    /// Starts it over a fresh stream.
+    fn start(&self, aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>>;
+}
+
+/// An operator at work on one stream.
+pub(crate) trait StreamRun: Send {
+    /// Takes the next batch: the values of the arguments, and how many rows there are.
+    fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output>;
+}

@@ -1,0 +1,93 @@
+//! `dedup`: rows whose combination of values has not been seen often enough yet.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder};
+use arrow::row::{OwnedRow, RowConverter, SortField};
+use datafusion::error::Result;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use hashbrown::HashMap;
+
+use super::{Output, StreamOp, StreamRun};
+use crate::Error;
+
+/// Keeps the first `count` rows of each combination of the arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Dedup {
+    pub(crate) count: u64,
+    pub(crate) keep_empty: bool,
+    pub(crate) consecutive: bool,
+    /// Tell duplicates by a column instead of dropping them.
+    pub(crate) keep_events: bool,
+    pub(crate) limit: usize,
+}
+
+impl StreamOp for Dedup {
+    fn name(&self) -> &'static str {
+        "Dedup"
+    }
+
+    fn start(&self, _: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>> {
+        Ok(Box::new(Run { op: self.clone(), converter: None, seen: HashMap::new(), last: None }))
+    }
+}
+
+struct Run {
+    op: Dedup,
+    converter: Option<RowConverter>,
+    seen: HashMap<OwnedRow, u64>,
+    last: Option<(OwnedRow, u64)>,
+}
+
+impl Run {
+    fn admit(&mut self, key: OwnedRow) -> Result<bool> {
+        if self.op.consecutive {
+            let run = match self.last.take() {
+                Some((last, run)) if last == key => run + 1,
+                _ => 1,
+            };
+            self.last = Some((key, run));
+            return Ok(run <= self.op.count);
+        }
+        let limit = self.op.limit;
+        if self.seen.len() >= limit && !self.seen.contains_key(&key) {
+            let message = format!("dedup met more than {limit} combinations (limit groups)");
+            return Err(Error::Exhausted { message }.into());
+        }
+        let seen = self.seen.entry(key).or_insert(0);
+        *seen += 1;
+        Ok(*seen <= self.op.count)
+    }
+}
+
+impl StreamRun for Run {
+    fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
+        let converter = match &mut self.converter {
+            Some(converter) => converter,
+            empty => {
+                let types = arguments.iter().map(|a| SortField::new(a.data_type().clone()));
+                empty.insert(RowConverter::new(types.collect())?)
+            }
+        };
+        let keys = converter.convert_columns(arguments)?;
+        let mut keep = BooleanBuilder::with_capacity(rows);
+        for row in 0..rows {
+            if arguments.iter().any(|argument| missing(argument, row)) {
+                keep.append_value(self.op.keep_empty);
+            } else {
+                keep.append_value(self.admit(keys.row(row).owned())?);
+            }
+        }
+        let keep: BooleanArray = keep.finish();
+        Ok(if self.op.keep_events {
+            Output { keep: None, added: vec![Arc::new(keep)], done: false }
+        } else {
+            Output { keep: Some(keep), added: Vec::new(), done: false }
+        })
+    }
+}
+
+fn missing(argument: &ArrayRef, row: usize) -> bool {
+    argument.is_null(row)
+        || argument.as_list_opt::<i32>().is_some_and(|lists| lists.value_length(row) == 0)
+}

@@ -1,0 +1,225 @@
+//! The physical operator that drives a [`StreamOp`], and the planner that makes it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, LexRequirement, OrderingRequirements, PhysicalExpr,
+    create_physical_sort_exprs,
+};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
+};
+use datafusion::physical_planner::{
+    ExtensionPlanner, PhysicalPlanner, create_aggregate_expr_and_maybe_filter,
+};
+use futures::StreamExt;
+
+use super::{StreamNode, StreamOp, StreamRun};
+
+/// Plans [`StreamNode`]s.
+#[derive(Debug)]
+pub(crate) struct StreamPlanner;
+
+#[async_trait]
+impl ExtensionPlanner for StreamPlanner {
+    async fn plan_extension(
+        &self,
+        planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        logical_inputs: &[&LogicalPlan],
+        physical_inputs: &[Arc<dyn ExecutionPlan>],
+        session: &dyn Session,
+        planning: &datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(node) = node.as_any().downcast_ref::<StreamNode>() else {
+            return Ok(None);
+        };
+        let ([logical], [input]) = (logical_inputs, physical_inputs) else {
+            return internal_err!("a stream operator has one input");
+        };
+        let schema = logical.schema();
+        let mut arguments = Vec::new();
+        for argument in &node.arguments {
+            arguments.push(planner.create_physical_expr(argument, schema, session, planning)?);
+        }
+        let mut aggregates = Vec::new();
+        for aggregate in &node.aggregates {
+            let (call, filter, _) = create_aggregate_expr_and_maybe_filter(
+                aggregate,
+                schema,
+                &input.schema(),
+                session.execution_props(),
+            )?;
+            arguments.extend(call.expressions());
+            if filter.is_some() {
+                return internal_err!("aggregates of a stream operator have no filter");
+            }
+            aggregates.push(call);
+        }
+        let order =
+            create_physical_sort_exprs(&node.order, schema, session.execution_props(), planning)?;
+        let op = Arc::clone(&node.op);
+        let mut fields: Vec<_> = input.schema().fields().iter().cloned().collect();
+        fields.extend(node.added().iter().map(|field| Arc::new(field.clone())));
+        let schema = Arc::new(Schema::new(fields));
+        let parts = Parts { op, arguments, aggregates, order: LexOrdering::new(order), schema };
+        Ok(Some(Arc::new(StreamExec::new(Arc::new(parts), Arc::clone(input)))))
+    }
+}
+
+#[derive(Debug)]
+struct Parts {
+    op: Arc<dyn StreamOp>,
+    arguments: Vec<Arc<dyn PhysicalExpr>>,
+    aggregates: Vec<Arc<AggregateFunctionExpr>>,
+    order: Option<LexOrdering>,
+    schema: SchemaRef,
+}
+
+#[derive(Debug)]
+struct StreamExec {
+    parts: Arc<Parts>,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl StreamExec {
+    fn new(parts: Arc<Parts>, input: Arc<dyn ExecutionPlan>) -> Self {
+        let orderings = parts.order.clone();
+        let equivalence =
+            EquivalenceProperties::new_with_orderings(Arc::clone(&parts.schema), orderings);
+        let properties = PlanProperties::new(
+            equivalence,
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { parts, input, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for StreamExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StreamExec: {:?}", self.parts.op)
+    }
+}
+
+impl ExecutionPlan for StreamExec {
+    fn name(&self) -> &'static str {
+        "StreamExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        let order = self.parts.order.clone();
+        vec![order.map(|order| OrderingRequirements::new(LexRequirement::from(order)))]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        apply: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for argument in &self.parts.arguments {
+            if apply(argument)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(input) = children.pop() else {
+            return internal_err!("a stream operator has one input");
+        };
+        Ok(Arc::new(Self::new(Arc::clone(&self.parts), input)))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let run = self.parts.op.start(&self.parts.aggregates)?;
+        let drive = Drive { parts: Arc::clone(&self.parts), input, run, done: false };
+        let stream = futures::stream::unfold(drive, Drive::next);
+        let schema = Arc::clone(&self.parts.schema);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}
+
+struct Drive {
+    parts: Arc<Parts>,
+    input: SendableRecordBatchStream,
+    run: Box<dyn StreamRun>,
+    done: bool,
+}
+
+impl Drive {
+    async fn next(mut self) -> Option<(Result<RecordBatch>, Self)> {
+        while !self.done {
+            let result = match self.input.next().await? {
+                Ok(batch) if batch.num_rows() == 0 => continue,
+                Ok(batch) => self.push(&batch),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                Ok(batch) => return Some((Ok(batch), self)),
+                Err(error) => {
+                    self.done = true;
+                    return Some((Err(error), self));
+                }
+            }
+        }
+        None
+    }
+
+    fn push(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut arguments: Vec<ArrayRef> = Vec::with_capacity(self.parts.arguments.len());
+        for argument in &self.parts.arguments {
+            arguments.push(argument.evaluate(batch)?.into_array(rows)?);
+        }
+        let output = self.run.push(&arguments, rows)?;
+        self.done = output.done;
+        let mut columns = batch.columns().to_vec();
+        columns.extend(output.added);
+        let batch = RecordBatch::try_new(Arc::clone(&self.parts.schema), columns)?;
+        Ok(match output.keep {
+            Some(keep) => filter_record_batch(&batch, &keep)?,
+            None => batch,
+        })
+    }
+}

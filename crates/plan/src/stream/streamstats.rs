@@ -1,0 +1,292 @@
+//! `streamstats`: aggregates over the rows before each row, per group or over a sliding window.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::TimestampMicrosecondType;
+use arrow::row::{OwnedRow, RowConverter, SortField};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::logical_expr::Accumulator;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use hashbrown::HashMap;
+
+use super::{Output, StreamOp, StreamRun};
+use crate::Error;
+
+/// Which rows before a row count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// All of them.
+    All,
+    /// The last so many rows, the row itself included.
+    Rows(usize),
+    /// Rows whose time (the argument behind the group keys) is less than so many microseconds
+    /// away from the row's.
+    Time(i64),
+}
+
+/// Aggregates over what came before. Arguments: the group keys, the time if the window needs it,
+/// `reset_before` and `reset_after` if there are any, then the arguments of the aggregates.
+#[derive(Debug, Clone)]
+pub(crate) struct Streamstats {
+    pub(crate) keys: usize,
+    pub(crate) window: Window,
+    pub(crate) current: bool,
+    /// One window over the rows of all groups, rather than one for each.
+    pub(crate) global: bool,
+    pub(crate) reset_on_change: bool,
+    pub(crate) reset_before: bool,
+    pub(crate) reset_after: bool,
+    /// Most groups remembered.
+    pub(crate) groups: usize,
+    /// Most rows a window may hold.
+    pub(crate) window_rows: usize,
+}
+
+impl StreamOp for Streamstats {
+    fn name(&self) -> &'static str {
+        "Streamstats"
+    }
+
+    fn start(&self, aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>> {
+        Ok(Box::new(Run {
+            op: self.clone(),
+            aggregates: aggregates.to_vec(),
+            converter: None,
+            groups: HashMap::new(),
+            shared: VecDeque::new(),
+            last_key: None,
+        }))
+    }
+}
+
+type Accumulators = Vec<Box<dyn Accumulator>>;
+
+/// A row a window remembers: its group, its time, and the values the aggregates take.
+#[derive(Debug, Clone)]
+struct Past {
+    key: Option<OwnedRow>,
+    time: i64,
+    values: Vec<ArrayRef>,
+}
+
+struct Group {
+    running: Accumulators,
+    window: VecDeque<Past>,
+}
+
+struct Run {
+    op: Streamstats,
+    aggregates: Vec<Arc<AggregateFunctionExpr>>,
+    converter: Option<RowConverter>,
+    groups: HashMap<Option<OwnedRow>, Group>,
+    shared: VecDeque<Past>,
+    last_key: Option<OwnedRow>,
+}
+
+impl StreamRun for Run {
+    fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
+        let (keys, mut rest) = arguments.split_at(self.op.keys);
+        let mut take = |wanted: bool| {
+            let (found, left) = rest.split_at(usize::from(wanted));
+            rest = left;
+            found.first().cloned()
+        };
+        let times = take(matches!(self.op.window, Window::Time(_)));
+        let before = take(self.op.reset_before);
+        let after = take(self.op.reset_after);
+        let key_rows = self.convert(keys)?;
+        let mut results: Vec<Vec<ScalarValue>> =
+            self.aggregates.iter().map(|_| Vec::with_capacity(rows)).collect();
+        for row in 0..rows {
+            if truth(before.as_ref(), row) {
+                self.reset();
+            }
+            let key = key_rows.as_ref().map(|keys| keys.row(row).owned());
+            let time = times.as_ref().map_or(0, |times| {
+                times.as_primitive::<TimestampMicrosecondType>().value(row)
+            });
+            let missing = keys.iter().any(|key| key.is_null(row));
+            let past = Past { key, time, values: rest.iter().map(|a| a.slice(row, 1)).collect() };
+            self.row(past, missing, &mut results)?;
+            if truth(after.as_ref(), row) {
+                self.reset();
+            }
+        }
+        let added = results.into_iter().zip(&self.aggregates).map(|(values, aggregate)| {
+            if values.is_empty() {
+                return Ok(arrow::array::new_empty_array(aggregate.field().data_type()));
+            }
+            ScalarValue::iter_to_array(values)
+        });
+        Ok(Output { added: added.collect::<Result<_>>()?, ..Output::default() })
+    }
+}
+
+impl Run {
+    fn convert(&mut self, keys: &[ArrayRef]) -> Result<Option<arrow::row::Rows>> {
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let converter = match &mut self.converter {
+            Some(converter) => converter,
+            empty => {
+                let types = keys.iter().map(|key| SortField::new(key.data_type().clone()));
+                empty.insert(RowConverter::new(types.collect())?)
+            }
+        };
+        Ok(Some(converter.convert_columns(keys)?))
+    }
+
+    fn reset(&mut self) {
+        self.groups.clear();
+        self.shared.clear();
+    }
+
+    fn row(&mut self, past: Past, missing: bool, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+        if missing {
+            for (result, aggregate) in results.iter_mut().zip(&self.aggregates) {
+                result.push(ScalarValue::try_from(aggregate.field().data_type())?);
+            }
+            return Ok(());
+        }
+        if self.op.reset_on_change && self.last_key != past.key {
+            self.reset();
+            self.last_key.clone_from(&past.key);
+        }
+        match self.op.window {
+            Window::All => self.running(past, results),
+            _ if self.op.global => self.global_window(past, results),
+            _ => self.group_window(past, results),
+        }
+    }
+
+    /// No window: accumulators only ever grow.
+    fn running(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+        let current = self.op.current;
+        let (aggregates, group) = self.group(past.key)?;
+        if current {
+            update(aggregates, &mut group.running, &past.values)?;
+        }
+        evaluate(&mut group.running, results)?;
+        if !current {
+            update(aggregates, &mut group.running, &past.values)?;
+        }
+        Ok(())
+    }
+
+    /// The window holds rows of all groups; those of the row's group in it count.
+    fn global_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+        let key = past.key.clone();
+        slide(&self.op, &mut self.shared, past)?;
+        let rows = counted(&self.op, &self.shared).filter(|row| row.key == key);
+        recompute(&self.aggregates, rows, results)
+    }
+
+    fn group_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+        let op = self.op.clone();
+        let (aggregates, group) = self.group(past.key.clone())?;
+        slide(&op, &mut group.window, past)?;
+        recompute(aggregates, counted(&op, &group.window), results)
+    }
+
+    fn group(
+        &mut self,
+        key: Option<OwnedRow>,
+    ) -> Result<(&[Arc<AggregateFunctionExpr>], &mut Group)> {
+        let limit = self.op.groups;
+        if self.groups.len() >= limit && !self.groups.contains_key(&key) {
+            let message = format!("streamstats met more than {limit} groups (limit groups)");
+            return Err(Error::Exhausted { message }.into());
+        }
+        let group = match self.groups.entry(key) {
+            hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            hashbrown::hash_map::Entry::Vacant(entry) => {
+                let running = accumulators(&self.aggregates)?;
+                entry.insert(Group { running, window: VecDeque::new() })
+            }
+        };
+        Ok((&self.aggregates, group))
+    }
+}
+
+fn truth(condition: Option<&ArrayRef>, row: usize) -> bool {
+    condition.is_some_and(|array| {
+        let array = array.as_boolean();
+        array.is_valid(row) && array.value(row)
+    })
+}
+
+fn accumulators(aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Accumulators> {
+    aggregates.iter().map(|aggregate| aggregate.create_accumulator()).collect()
+}
+
+/// Adds a row and drops those that have left the window.
+fn slide(op: &Streamstats, window: &mut VecDeque<Past>, past: Past) -> Result<()> {
+    let now = past.time;
+    window.push_back(past);
+    match op.window {
+        Window::All => {}
+        Window::Rows(rows) => {
+            let held = rows + usize::from(!op.current);
+            while window.len() > held {
+                window.pop_front();
+            }
+        }
+        Window::Time(span) => {
+            while window.front().is_some_and(|row| (row.time - now).abs() >= span) {
+                window.pop_front();
+            }
+            if window.len() > op.window_rows {
+                let limit = op.window_rows;
+                let message =
+                    format!("a time window holds more than {limit} rows (limit stream_window)");
+                return Err(Error::Exhausted { message }.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn counted<'w>(
+    op: &Streamstats,
+    window: &'w VecDeque<Past>,
+) -> impl Iterator<Item = &'w Past> + use<'w> {
+    let rows = if op.current { window.len() } else { window.len().saturating_sub(1) };
+    window.iter().take(rows)
+}
+
+fn recompute<'w>(
+    aggregates: &[Arc<AggregateFunctionExpr>],
+    rows: impl Iterator<Item = &'w Past>,
+    results: &mut [Vec<ScalarValue>],
+) -> Result<()> {
+    let mut fresh = accumulators(aggregates)?;
+    for row in rows {
+        update(aggregates, &mut fresh, &row.values)?;
+    }
+    evaluate(&mut fresh, results)
+}
+
+fn update(
+    aggregates: &[Arc<AggregateFunctionExpr>],
+    accumulators: &mut Accumulators,
+    values: &[ArrayRef],
+) -> Result<()> {
+    let mut rest = values;
+    for (aggregate, accumulator) in aggregates.iter().zip(accumulators) {
+        let (own, left) = rest.split_at(aggregate.expressions().len());
+        accumulator.update_batch(own)?;
+        rest = left;
+    }
+    Ok(())
+}
+
+fn evaluate(accumulators: &mut Accumulators, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+    for (accumulator, result) in accumulators.iter_mut().zip(results) {
+        result.push(accumulator.evaluate()?);
+    }
+    Ok(())
+}
