@@ -13,8 +13,8 @@ use crate::parser::is_name_character;
 use std::fmt;
 
 /// Words that mean something in lists of fields.
-const KEYWORDS: [&str; 13] =
-    ["as", "by", "over", "where", "sortby", "with", "in", "notin", "from", "and", "or", "not", "d"];
+const KEYWORDS: [&str; 12] =
+    ["as", "by", "over", "where", "sortby", "with", "in", "notin", "from", "and", "or", "not"];
 
 /// Arguments joined by blanks.
 #[derive(Debug, Default)]
@@ -212,11 +212,18 @@ impl fmt::Display for SearchExpr {
 }
 
 fn write_members(f: &mut fmt::Formatter<'_>, members: &[SearchExpr], between: &str) -> fmt::Result {
+    let mut behind_in = false;
     for (index, member) in members.iter().enumerate() {
         if index > 0 {
             f.write_str(between)?;
         }
-        f.write_str(&nested(member))?;
+        match member {
+            // The word `in` and a bracket would read as a list of values.
+            SearchExpr::Or(_) if behind_in => write!(f, "{member}")?,
+            _ => f.write_str(&nested(member))?,
+        }
+        behind_in = matches!(member, SearchExpr::Term(term)
+            if !term.quoted && term.pattern.text().eq_ignore_ascii_case("in"));
     }
     Ok(())
 }
@@ -455,7 +462,10 @@ impl fmt::Display for SplitWhere {
 impl fmt::Display for SortKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.descending { "-" } else { "+" };
-        let name = field_name(&self.field.node);
+        let is_direction =
+            ["d", "desc", "asc"].iter().any(|word| self.field.node.eq_ignore_ascii_case(word));
+        let name =
+            if is_direction { quoted(&self.field.node) } else { field_name(&self.field.node) };
         match self.order {
             SortOrder::Auto => write!(f, "{sign}{name}"),
             SortOrder::Number => write!(f, "{sign}num({name})"),

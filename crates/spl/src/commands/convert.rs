@@ -8,7 +8,7 @@ use crate::suggest::nearest;
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "convert",
     aliases: &[],
     summary: "converts values to numbers or times",

@@ -7,7 +7,7 @@ use crate::parser::{Parsed, Parser, pattern_of};
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "metadata",
     aliases: &[],
     summary: "lists hosts, sources or source types",

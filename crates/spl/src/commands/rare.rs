@@ -5,7 +5,7 @@ use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rare",
     aliases: &[],
     summary: "counts the least frequent values",

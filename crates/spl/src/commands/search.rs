@@ -5,7 +5,7 @@ use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "search",
     aliases: &[],
     summary: "keeps events that satisfy terms and comparisons",

@@ -7,7 +7,7 @@ use crate::parser::{Parsed, Parser};
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sort",
     aliases: &[],
     summary: "orders rows",
@@ -22,9 +22,6 @@ const OPTIONS: &[&str] = &["limit"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut limit = p.count()?;
-    while let Some(option) = p.option(OPTIONS)? {
-        limit = Some(option.number()?);
-    }
     let mut keys = Vec::new();
     let mut reversed = false;
     loop {
@@ -38,7 +35,10 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             reversed = descending;
             break;
         }
-        keys.push(key(p)?);
+        match p.option(OPTIONS)? {
+            Some(option) => limit = Some(option.number()?),
+            None => keys.push(key(p)?),
+        }
     }
     if keys.is_empty() {
         return Err(p.unexpected("a field to sort by"));

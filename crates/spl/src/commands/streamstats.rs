@@ -7,7 +7,7 @@ use crate::parser::{OptionValue, Parsed, Parser};
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "streamstats",
     aliases: &[],
     summary: "adds aggregations of the rows so far to each row",

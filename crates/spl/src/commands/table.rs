@@ -7,7 +7,7 @@ use crate::parser::{Parsed, Parser};
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "table",
     aliases: &[],
     summary: "shows fields as columns, in order",

@@ -7,7 +7,7 @@ use crate::parser::{OptionValue, Parsed, Parser, StatsDialect};
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tstats",
     aliases: &[],
     summary: "computes aggregations of indexed fields",

@@ -6,7 +6,7 @@ use crate::parser::{Parsed, Parser};
 use std::fmt;
 
 /// The registry entry.
-pub const DEFINITION: CommandDefinition = CommandDefinition {
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "where",
     aliases: &[],
     summary: "keeps rows for which an expression is true",

@@ -202,6 +202,9 @@ impl Parser<'_> {
             (!exponent.is_empty() && !p.peek().is_some_and(is_identifier)).then_some(())
         });
         if self.peek().is_some_and(is_identifier) {
+            if self.slice(start, self.pos()).contains('.') {
+                return Err(self.unexpected("an operator after the number"));
+            }
             self.pos = start;
             return self.expr_name();
         }

@@ -95,8 +95,14 @@ impl Parser<'_> {
 
     /// Takes an upper-case operator if it is next as a word of its own.
     fn eat_operator(&mut self, operator: &str) -> bool {
-        let rest = self.rest();
-        rest.starts_with(operator) && self.eat_keyword(operator)
+        self.skip_space();
+        let Some(behind) = self.rest().strip_prefix(operator) else { return false };
+        let next = behind.chars().next();
+        let found = next.is_none_or(|c| c.is_whitespace() || "|()\"[],".contains(c));
+        if found {
+            self.pos += operator.len();
+        }
+        found
     }
 
     fn search_primary(&mut self, time: &mut Vec<TimeModifier>) -> Parsed<Option<SearchExpr>> {
@@ -150,7 +156,7 @@ impl Parser<'_> {
             }
         }
         if let Some(operator) = self.comparison_operator() {
-            let field = Spanned::new(piece.pattern.text(), piece.span);
+            let field = self.search_field(&piece)?;
             return self.comparison(field, operator, start, time);
         }
         if let Some(found) = self.search_in(&piece, start)? {
@@ -161,6 +167,14 @@ impl Parser<'_> {
         }
         let Piece { pattern, quoted, span } = piece;
         Ok(Some(SearchExpr::Term(Term { pattern, quoted, span })))
+    }
+
+    /// The name of a field; its wildcards stay, but none can be escaped.
+    fn search_field(&self, piece: &Piece) -> Parsed<Spanned<String>> {
+        if piece.pattern.literals().any(|literal| literal.contains('*')) {
+            return Err(self.error("a field name cannot hold an escaped '*'", piece.span));
+        }
+        Ok(Spanned::new(piece.pattern.text(), piece.span))
     }
 
     /// Takes `=`, `!=`, `<` and so on, behind blanks.
@@ -259,7 +273,7 @@ impl Parser<'_> {
 
     fn search_in(&mut self, field: &Piece, start: usize) -> Parsed<Option<SearchIn>> {
         let rewind = self.pos();
-        let negated = self.eat_keyword("NOT");
+        let negated = self.eat_operator("NOT");
         self.skip_space();
         let exact = self.rest().starts_with("IN");
         let is_list = self.eat_keyword("in") && self.eat("(");
@@ -272,7 +286,7 @@ impl Parser<'_> {
         if values.is_empty() {
             return Err(self.error("IN needs at least one value", span));
         }
-        let field = Spanned::new(field.pattern.text(), field.span);
+        let field = self.search_field(field)?;
         Ok(Some(SearchIn { field, values, negated, span }))
     }
 
@@ -407,9 +421,9 @@ fn is_term_end(rest: &str, c: char) -> bool {
 }
 
 fn is_value_end(rest: &str, c: char) -> bool {
-    let trailing_comma =
-        || c == ',' && rest[1..].chars().next().is_none_or(|c| c.is_whitespace() || c == ')');
-    c.is_whitespace() || "|()\"[]".contains(c) || trailing_comma()
+    let is_end = |c: char| c.is_whitespace() || "|()\"[]".contains(c);
+    // A comma inside a word belongs to it, one behind a word separates.
+    is_end(c) || (c == ',' && rest[1..].chars().next().is_none_or(|c| is_end(c) || c == ','))
 }
 
 fn is_list_end(_rest: &str, c: char) -> bool {

@@ -150,6 +150,11 @@ impl Parser<'_> {
         let lower = name.to_ascii_lowercase();
         let Some((definition, parameter)) = stats_functions::find(&lower) else {
             let message = format!("unknown function '{}'", shorten(name));
+            if lower == "eval" {
+                let hint = "compute it behind this command: ... | eval ratio=a/b";
+                let message = "an expression over aggregations cannot stand here";
+                return Err(self.error(message, span).with_hint(hint));
+            }
             let suggestion = nearest(&lower, stats_functions::names());
             return Err(self.error(message, span).with_suggestion(suggestion));
         };
