@@ -1,1 +1,33 @@
-//! .
+//! A read cache in front of object storage: DRAM, then NVMe, then the store, with accounting.
+//!
+//! It does not decide what is read, does not open buckets, and never holds the only copy of anything.
+//!
+//! ```text
+//! search -> CachedStore::scoped() -> blocks in DRAM -> blocks on NVMe -> one ranged GET per gap
+//!                |
+//!                +-> ScopeCounters: bytes, hits, requests and time per tier of this search
+//! ```
+//!
+//! Guarantees:
+//! - The same bytes as the store behind it, whatever the cache holds: only paths below the prefix of
+//!   immutable objects (`buckets/`) are cached, every block on NVMe has a checksum, and a damaged
+//!   block is fetched again.
+//! - A block that several readers miss at once is fetched once; neighbouring missing blocks are
+//!   fetched as one range, ranges side by side.
+//! - Memory, NVMe bytes and bytes waiting to be written are bounded by [`Settings`].
+//! - What NVMe holds survives a restart of the process.
+//!
+//! Paths must not be reused for another content across restarts: overwriting and deleting drop the
+//! blocks this process knows of, and NVMe may remember an overwritten object after a crash.
+
+mod block;
+mod counters;
+mod error;
+mod fetch;
+mod settings;
+mod store;
+
+pub use counters::{CacheStats, ScopeCounters};
+pub use error::Error;
+pub use settings::Settings;
+pub use store::CachedStore;

@@ -4,7 +4,8 @@
 //! that names stay unique, appear in one list, and dashboards have one place to look. The values
 //! flow through the `metrics` facade; without an installed [`Recorder`] they cost almost nothing.
 //!
-//! Names are `karst_<part>_<what>_<unit>`, counters end in `_total`, times are seconds.
+//! Names are `karst_<part>_<what>_<unit>`, counters end in `_total`, times are seconds
+//! unless the name says otherwise.
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -77,10 +78,8 @@ metrics! {
     STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to object storage, by operation.";
     CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";
     CACHE_READS Counter "karst_cache_reads_total" "Blocks served, by tier (dram, nvme, store).";
-    CACHE_SECONDS Counter "karst_cache_read_seconds_total"
+    CACHE_MICROS Counter "karst_cache_read_microseconds_total"
         "Time spent to get blocks, by tier (dram, nvme, store).";
-    CACHE_DAMAGED Counter "karst_cache_damaged_blocks_total"
-        "Blocks whose checksum did not match and that were fetched again.";
     CACHE_USED Gauge "karst_cache_used_bytes" "Memory that cached blocks take.";
     SEARCHES Counter "karst_searches_total" "Searches, by outcome.";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";

@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -64,18 +65,19 @@ impl Settings {
     }
 }
 
-/// Starts logging for the whole process.
+/// Starts logging for the whole process. `file` gets every line as JSON besides.
 ///
 /// # Errors
 /// [`Error::Level`] for a level that is not understood, [`Error::AlreadyInstalled`] the second time.
-pub fn install(settings: &Settings) -> Result<(), Error> {
+pub fn install(settings: &Settings, file: Option<BoxMakeWriter>) -> Result<(), Error> {
     let filter = settings.filter()?;
     let json = match settings.format {
         Format::Auto => !std::io::stderr().is_terminal(),
         Format::Text => false,
         Format::Json => true,
     };
-    let registry = tracing_subscriber::registry().with(filter);
+    let kept = file.map(|file| fmt::layer().json().flatten_event(true).with_writer(file));
+    let registry = tracing_subscriber::registry().with(filter).with(kept);
     let installed = if json {
         let lines = fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
         registry.with(lines).try_init()

@@ -1,0 +1,137 @@
+//! What reads cost, per tier: for the process, and for one search.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use runtime::metrics as names;
+
+/// Where a block came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    Dram,
+    Nvme,
+    Store,
+}
+
+impl Tier {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dram => "dram",
+            Self::Nvme => "nvme",
+            Self::Store => "store",
+        }
+    }
+}
+
+/// What reads have cost so far. Bytes are those a tier moved, whole blocks, not what was asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Bytes of blocks found in DRAM.
+    pub dram_bytes: u64,
+    /// Bytes of blocks read from NVMe.
+    pub nvme_bytes: u64,
+    /// Bytes from the store.
+    pub store_bytes: u64,
+    /// Blocks found in DRAM.
+    pub dram_hits: u64,
+    /// Blocks found on NVMe.
+    pub nvme_hits: u64,
+    /// Blocks that had to come from the store, also those another reader was fetching already.
+    pub store_reads: u64,
+    /// Requests to the store.
+    pub store_requests: u64,
+    /// Time to get blocks from DRAM, summed over blocks.
+    pub dram_micros: u64,
+    /// Time to get blocks from NVMe, summed over blocks that were read side by side.
+    pub nvme_micros: u64,
+    /// Time of requests to the store, summed over requests that ran side by side.
+    pub store_micros: u64,
+}
+
+impl CacheStats {
+    /// Part of the blocks that did not come from the store, 0 to 1; 1 when nothing was read.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn hit_rate(&self) -> f64 {
+        let hits = self.dram_hits + self.nvme_hits;
+        let all = hits + self.store_reads;
+        if all == 0 { 1.0 } else { hits as f64 / all as f64 }
+    }
+}
+
+#[derive(Debug, Default)]
+struct TierCounters {
+    bytes: AtomicU64,
+    blocks: AtomicU64,
+    micros: AtomicU64,
+}
+
+/// Counters of one scope (a search) or of the whole process.
+#[derive(Debug, Default)]
+pub struct ScopeCounters {
+    tiers: [TierCounters; 3],
+    requests: AtomicU64,
+}
+
+impl ScopeCounters {
+    /// The numbers so far.
+    #[must_use]
+    pub fn stats(&self) -> CacheStats {
+        let [dram, nvme, store] = &self.tiers;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        CacheStats {
+            dram_bytes: read(&dram.bytes),
+            nvme_bytes: read(&nvme.bytes),
+            store_bytes: read(&store.bytes),
+            dram_hits: read(&dram.blocks),
+            nvme_hits: read(&nvme.blocks),
+            store_reads: read(&store.blocks),
+            store_requests: read(&self.requests),
+            dram_micros: read(&dram.micros),
+            nvme_micros: read(&nvme.micros),
+            store_micros: read(&store.micros),
+        }
+    }
+
+    fn add(&self, tier: Tier, blocks: u64, bytes: u64, time: Duration) {
+        let counters = &self.tiers[tier as usize];
+        counters.blocks.fetch_add(blocks, Ordering::Relaxed);
+        counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        counters.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+}
+
+/// The process's counters, and those of a scope where there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub(crate) total: Arc<ScopeCounters>,
+    pub(crate) scope: Option<Arc<ScopeCounters>>,
+}
+
+impl Account {
+    fn each(&self, add: impl Fn(&ScopeCounters)) {
+        add(&self.total);
+        if let Some(scope) = &self.scope {
+            add(scope);
+        }
+    }
+
+    /// Blocks that a tier gave.
+    pub(crate) fn blocks(&self, tier: Tier, blocks: u64, bytes: u64, time: Duration) {
+        self.each(|counters| counters.add(tier, blocks, bytes, time));
+        metrics::counter!(names::CACHE_READS, "tier" => tier.name()).increment(blocks);
+        metrics::counter!(names::CACHE_BYTES, "tier" => tier.name()).increment(bytes);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        metrics::counter!(names::CACHE_MICROS, "tier" => tier.name()).increment(micros);
+    }
+
+    /// One request to the store.
+    pub(crate) fn request(&self, bytes: u64, time: Duration) {
+        self.each(|counters| {
+            counters.requests.fetch_add(1, Ordering::Relaxed);
+        });
+        self.blocks(Tier::Store, 0, bytes, time);
+    }
+}

@@ -1,0 +1,466 @@
+//! The cache as an object store.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use foyer::{
+    BlockEngineConfig, Cache, CacheBuilder, DeviceBuilder, FsDeviceBuilder, HybridCache,
+    HybridCacheBuilder, HybridCachePolicy, S3FifoConfig, Source,
+};
+use futures::future::join_all;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{
+    Attributes, CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
+    PutPayload, PutResult, RenameOptions, Result,
+};
+use runtime::metrics as names;
+use tokio::sync::Semaphore;
+
+use crate::block::{Block, BlockKey};
+use crate::counters::{Account, ScopeCounters, Tier};
+use crate::fetch::{InFlight, fetch};
+use crate::settings::NVME_REGION;
+use crate::{CacheStats, Error, Settings};
+
+/// A store whose immutable objects are read through DRAM and NVMe. Clones share the cache.
+#[derive(Clone)]
+pub struct CachedStore {
+    blocks: Arc<Blocks>,
+    account: Account,
+}
+
+/// What all clones and scopes share.
+pub(crate) struct Blocks {
+    pub(crate) inner: Arc<dyn ObjectStore>,
+    pub(crate) cache: HybridCache<BlockKey, Block>,
+    pub(crate) settings: Settings,
+    pub(crate) in_flight: InFlight,
+    pub(crate) fetches: Semaphore,
+    /// What is known of objects without asking.
+    metas: Cache<String, ObjectMeta>,
+    /// Held while the directory is in use.
+    _lock: Option<File>,
+}
+
+impl Blocks {
+    pub(crate) fn remember(&self, meta: &ObjectMeta) {
+        self.metas.insert(meta.location.to_string(), meta.clone());
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn report_use(&self) {
+        metrics::gauge!(names::CACHE_USED).set(self.cache.memory().usage() as f64);
+    }
+
+    /// Most blocks of one request.
+    pub(crate) fn longest_run(&self) -> u64 {
+        (self.settings.fetch_bytes / self.settings.block_bytes) as u64
+    }
+
+    fn known(&self, location: &Path) -> Option<ObjectMeta> {
+        self.metas.get(location.as_ref()).map(|entry| entry.value().clone())
+    }
+
+    /// Drops what is cached of a path, up to `size` bytes or what is known to be there.
+    fn forget(&self, location: &Path, size: u64) {
+        let known = self.known(location).map_or(0, |meta| meta.size);
+        self.metas.remove(location.as_ref());
+        let path: Arc<str> = Arc::from(location.as_ref());
+        for number in 0..size.max(known).div_ceil(self.settings.block_bytes as u64) {
+            self.cache.remove(&BlockKey { path: Arc::clone(&path), number });
+        }
+    }
+}
+
+impl fmt::Debug for CachedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.blocks.inner;
+        f.debug_struct("CachedStore").field("inner", inner).field("stats", &self.stats()).finish()
+    }
+}
+
+impl fmt::Display for CachedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CachedStore({})", self.blocks.inner)
+    }
+}
+
+impl CachedStore {
+    /// Puts a cache before a store. Blocks that an earlier process left on NVMe are used.
+    ///
+    /// # Errors
+    /// When a setting is not valid, or the directory cannot be used or is used by another process.
+    pub async fn open(inner: Arc<dyn ObjectStore>, settings: Settings) -> Result<Self, Error> {
+        settings.validate()?;
+        let lock = (settings.nvme_bytes > 0).then(|| lock_directory(&settings)).transpose()?;
+        let blocks = Blocks {
+            inner,
+            cache: build(&settings).await?,
+            in_flight: InFlight::default(),
+            fetches: Semaphore::new(settings.parallel_fetches),
+            metas: CacheBuilder::new(settings.objects).build(),
+            settings,
+            _lock: lock,
+        };
+        let account = Account { total: Arc::default(), scope: None };
+        Ok(Self { blocks: Arc::new(blocks), account })
+    }
+
+    /// The same store with counters of its own, for one search.
+    #[must_use]
+    pub fn scoped(&self) -> (Arc<dyn ObjectStore>, Arc<ScopeCounters>) {
+        let counters = Arc::<ScopeCounters>::default();
+        let total = Arc::clone(&self.account.total);
+        let account = Account { total, scope: Some(Arc::clone(&counters)) };
+        (Arc::new(Self { blocks: Arc::clone(&self.blocks), account }), counters)
+    }
+
+    /// What all reads of this process have cost.
+    #[must_use]
+    pub fn stats(&self) -> CacheStats {
+        self.account.total.stats()
+    }
+
+    /// Drops everything from DRAM and NVMe, so that a benchmark can start cold.
+    ///
+    /// # Errors
+    /// When the NVMe tier fails.
+    pub async fn clear(&self) -> Result<(), Error> {
+        self.blocks.metas.clear();
+        let cleared = self.blocks.cache.clear().await;
+        self.blocks.report_use();
+        cleared.map_err(|error| Error::Tier { what: "be emptied", reason: error.to_string() })
+    }
+
+    /// Writes out what waits for NVMe and ends the tier; reads go on without it.
+    ///
+    /// # Errors
+    /// When the NVMe tier fails.
+    pub async fn close(&self) -> Result<(), Error> {
+        let closed = self.blocks.cache.close().await;
+        closed.map_err(|error| Error::Tier { what: "be closed", reason: error.to_string() })
+    }
+
+    fn caches(&self, location: &Path) -> bool {
+        location.as_ref().starts_with(&self.blocks.settings.prefix)
+    }
+
+    /// What is known of an object, or one request.
+    async fn meta(&self, location: &Path) -> Result<ObjectMeta> {
+        if let Some(meta) = self.blocks.known(location) {
+            return Ok(meta);
+        }
+        // The first block of an object that an earlier process read knows as much.
+        let first = BlockKey { path: Arc::from(location.as_ref()), number: 0 };
+        if let Some((block, _)) = self.look_up(&first).await {
+            let meta = block.meta(location);
+            self.blocks.remember(&meta);
+            return Ok(meta);
+        }
+        let start = Instant::now();
+        let meta = self.blocks.inner.head(location).await?;
+        self.account.request(0, start.elapsed());
+        self.blocks.remember(&meta);
+        Ok(meta)
+    }
+
+    async fn look_up(&self, key: &BlockKey) -> Option<(Block, Tier)> {
+        let start = Instant::now();
+        // A tier that fails is a miss: the store has every block.
+        let entry = self.blocks.cache.get(key).await.ok()??;
+        let tier = if entry.source() == Source::Disk { Tier::Nvme } else { Tier::Dram };
+        let block = entry.value().clone();
+        self.account.blocks(tier, 1, block.data.len() as u64, start.elapsed());
+        Some((block, tier))
+    }
+
+    /// The blocks of these numbers, those beyond the object's end left out.
+    async fn load(&self, location: &Path, numbers: &BTreeSet<u64>) -> Result<Loaded> {
+        let path: Arc<str> = Arc::from(location.as_ref());
+        let mut meta = self.blocks.known(location);
+        let span = numbers.last().zip(numbers.first()).map_or(0, |(last, first)| last - first);
+        if meta.is_none() && span >= self.blocks.longest_run() {
+            // Only with the size known can a range that ends beyond it be cut into requests.
+            meta = Some(self.meta(location).await?);
+        }
+        let end = meta.as_ref().map_or(u64::MAX, |meta| self.blocks_of(meta.size));
+        let within = numbers.iter().copied().take_while(|number| *number < end);
+        let keys: Vec<_> =
+            within.map(|number| BlockKey { path: Arc::clone(&path), number }).collect();
+        let hits = join_all(keys.iter().map(|key| self.look_up(key))).await;
+        let mut blocks = HashMap::with_capacity(keys.len());
+        let mut missing = Vec::new();
+        for (key, hit) in keys.into_iter().zip(hits) {
+            match hit {
+                Some((block, _)) => drop(blocks.insert(key.number, block)),
+                None => missing.push(key),
+            }
+        }
+        if !missing.is_empty() {
+            let count = missing.len() as u64;
+            self.account.blocks(Tier::Store, count, 0, std::time::Duration::ZERO);
+            blocks.extend(fetch(&self.blocks, location, &missing, &self.account).await?);
+        }
+        let seen = blocks.values().next().map(|block| block.meta(location));
+        if let (None, Some(seen)) = (&meta, &seen) {
+            self.blocks.remember(seen);
+        }
+        Ok(Loaded { meta: meta.or(seen), blocks })
+    }
+
+    fn blocks_of(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.blocks.settings.block_bytes as u64)
+    }
+
+    /// Numbers of the blocks that a range touches.
+    fn numbers(&self, range: &Range<u64>) -> Range<u64> {
+        range.start / self.blocks.settings.block_bytes as u64..self.blocks_of(range.end)
+    }
+
+    /// The parts of blocks that make up a range, in order.
+    fn slices(&self, loaded: &Loaded, range: &Range<u64>) -> Vec<Bytes> {
+        let size = self.blocks.settings.block_bytes as u64;
+        let mut slices = Vec::new();
+        for number in self.numbers(range) {
+            let Some(block) = loaded.blocks.get(&number) else { break };
+            let begin = number * size;
+            let length = block.data.len() as u64;
+            let from = range.start.saturating_sub(begin).min(length);
+            let to = range.end.saturating_sub(begin).min(length);
+            // Both are within a block, whose length is a usize.
+            slices.push(block.data.slice(from as usize..to as usize));
+        }
+        slices
+    }
+
+    async fn read(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let window = self.blocks.settings.fetch_bytes as u64 * 2;
+        let mut range = match &options.range {
+            Some(GetRange::Bounded(range)) if range.start < range.end => range.clone(),
+            Some(GetRange::Bounded(_)) => {
+                return self.blocks.inner.get_opts(location, options).await;
+            }
+            other => {
+                let size = self.meta(location).await?.size;
+                match other {
+                    None => 0..size,
+                    Some(GetRange::Suffix(length)) => size.saturating_sub(*length)..size,
+                    Some(GetRange::Offset(offset)) => *offset..size,
+                    Some(GetRange::Bounded(range)) => range.clone(),
+                }
+            }
+        };
+        if range.start >= range.end {
+            // Empty objects and ranges beyond the end: the store's own answer or error.
+            return self.blocks.inner.get_opts(location, options).await;
+        }
+        let first = range.start..range.end.min(range.start - range.start % window + window);
+        let loaded = self.load(location, &self.numbers(&first).collect()).await?;
+        let Some(meta) = loaded.meta.clone().filter(|meta| range.start < meta.size) else {
+            return self.blocks.inner.get_opts(location, options).await;
+        };
+        options.check_preconditions(&meta)?;
+        range.end = range.end.min(meta.size);
+        let begin = self.slices(&loaded, &first).into_iter().map(Ok);
+        let rest = self.clone().rest(location.clone(), first.end..range.end, window);
+        let stream = futures::stream::iter(begin.collect::<Vec<_>>()).chain(rest).boxed();
+        let payload = GetResultPayload::Stream(stream);
+        Ok(GetResult { payload, meta, range, attributes: Attributes::default() })
+    }
+
+    /// Later parts of a long range, the next being fetched while one is used.
+    fn rest(
+        self,
+        location: Path,
+        range: Range<u64>,
+        window: u64,
+    ) -> BoxStream<'static, Result<Bytes>> {
+        let end = range.end;
+        let starts = std::iter::successors(Some(range.start), move |start| Some(start + window));
+        let parts = starts.take_while(move |start| *start < end);
+        let load = move |start: u64| {
+            let (store, location) = (self.clone(), location.clone());
+            async move {
+                let part = start..end.min(start + window);
+                let loaded = store.load(&location, &store.numbers(&part).collect()).await?;
+                let slices = store.slices(&loaded, &part);
+                Ok(futures::stream::iter(slices.into_iter().map(Ok)))
+            }
+        };
+        futures::stream::iter(parts).map(load).buffered(2).try_flatten().boxed()
+    }
+}
+
+/// Blocks of one object.
+struct Loaded {
+    meta: Option<ObjectMeta>,
+    blocks: HashMap<u64, Block>,
+}
+
+async fn build(settings: &Settings) -> Result<HybridCache<BlockKey, Block>, Error> {
+    let directory = |error: foyer::Error| Error::Directory {
+        path: settings.directory.clone(),
+        reason: error.to_string(),
+    };
+    let memory = HybridCacheBuilder::new()
+        .with_name("karst")
+        .with_policy(HybridCachePolicy::WriteOnInsertion)
+        .with_flush_on_close(false)
+        .memory(settings.dram_bytes)
+        // One pass of a scan goes through the small queue and does not push out what is used often.
+        .with_eviction_config(S3FifoConfig::default())
+        .with_weighter(|_: &BlockKey, block: &Block| block.weight());
+    if settings.nvme_bytes == 0 {
+        return memory.storage().build().await.map_err(directory);
+    }
+    let device = FsDeviceBuilder::new(&settings.directory)
+        .with_capacity(settings.nvme_bytes)
+        .build()
+        .map_err(directory)?;
+    let engine = BlockEngineConfig::new(device)
+        .with_block_size(NVME_REGION)
+        .with_buffer_pool_size(settings.nvme_buffer_bytes)
+        .with_submit_queue_size_threshold(settings.nvme_buffer_bytes * 2);
+    memory.storage().with_engine_config(engine).build().await.map_err(directory)
+}
+
+fn lock_directory(settings: &Settings) -> Result<File, Error> {
+    let path = settings.directory.clone();
+    let failed = |error: std::io::Error| Error::Directory {
+        path: settings.directory.clone(),
+        reason: error.to_string(),
+    };
+    std::fs::create_dir_all(&path).map_err(failed)?;
+    let file = File::create(path.join("lock")).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse { path }),
+        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl ObjectStore for CachedStore {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let size = payload.content_length() as u64;
+        let put = self.blocks.inner.put_opts(location, payload, options).await?;
+        if self.caches(location) {
+            self.blocks.forget(location, size);
+        }
+        Ok(put)
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        if self.caches(location) {
+            self.blocks.forget(location, 0);
+        }
+        self.blocks.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if !self.caches(location) || options.version.is_some() {
+            return self.blocks.inner.get_opts(location, options).await;
+        }
+        if !options.head {
+            return self.read(location, options).await;
+        }
+        let meta = self.meta(location).await?;
+        options.check_preconditions(&meta)?;
+        let payload = GetResultPayload::Stream(futures::stream::empty().boxed());
+        Ok(GetResult { payload, range: 0..meta.size, meta, attributes: Attributes::default() })
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if !self.caches(location) || ranges.iter().any(|range| range.start >= range.end) {
+            return self.blocks.inner.get_ranges(location, ranges).await;
+        }
+        let numbers: BTreeSet<u64> = ranges.iter().flat_map(|range| self.numbers(range)).collect();
+        let loaded = self.load(location, &numbers).await?;
+        let size = loaded.meta.as_ref().map_or(0, |meta| meta.size);
+        if ranges.iter().any(|range| range.end > size) {
+            // Beyond the end: the store's own answer or error.
+            return self.blocks.inner.get_ranges(location, ranges).await;
+        }
+        Ok(ranges.iter().map(|range| join(self.slices(&loaded, range))).collect())
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let store = self.clone();
+        let deleted = self.blocks.inner.delete_stream(locations);
+        deleted
+            .inspect_ok(move |location| {
+                if store.caches(location) {
+                    store.blocks.forget(location, 0);
+                }
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.blocks.inner.list(prefix)
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.blocks.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.blocks.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.blocks.inner.copy_opts(from, to, options).await?;
+        if self.caches(to) {
+            self.blocks.forget(to, 0);
+        }
+        Ok(())
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.blocks.inner.rename_opts(from, to, options).await?;
+        for location in [from, to] {
+            if self.caches(location) {
+                self.blocks.forget(location, 0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One buffer, without a copy where one slice is all.
+fn join(mut slices: Vec<Bytes>) -> Bytes {
+    if slices.len() == 1 {
+        return slices.swap_remove(0);
+    }
+    let mut joined = BytesMut::with_capacity(slices.iter().map(Bytes::len).sum());
+    for slice in &slices {
+        joined.extend_from_slice(slice);
+    }
+    joined.freeze()
+}

@@ -1,0 +1,294 @@
+//! What the cache promises, compared with the store behind it.
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::FileExt;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use karst_cache::{CachedStore, Error, Settings};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use proptest::prelude::*;
+use testkit::{CountingStore, FailingStore, Moment, Operation, TestDir};
+
+const BLOCK: usize = 4096;
+
+fn settings(directory: Option<&FilePath>) -> Settings {
+    Settings {
+        dram_bytes: 4 << 20,
+        nvme_bytes: if directory.is_some() { 64 << 20 } else { 0 },
+        directory: directory.unwrap_or(FilePath::new("unused")).to_owned(),
+        block_bytes: BLOCK,
+        fetch_bytes: BLOCK * 4,
+        ..Settings::default()
+    }
+}
+
+fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+fn path() -> Path {
+    Path::from("buckets/main/20261120/a.parquet")
+}
+
+/// A store with one object, counted, and a cache before it.
+async fn with_object(length: usize, settings: Settings) -> (CachedStore, Arc<CountingStore>) {
+    let inner = InMemory::new();
+    inner.put(&path(), content(length).into()).await.unwrap();
+    let counting = Arc::new(CountingStore::new(Arc::new(inner)));
+    let cached = CachedStore::open(counting.clone(), settings).await.unwrap();
+    (cached, counting)
+}
+
+async fn range(store: &dyn ObjectStore, range: GetRange) -> Option<(Vec<u8>, u64)> {
+    let options = GetOptions { range: Some(range), ..GetOptions::default() };
+    let got = store.get_opts(&path(), options).await.ok()?;
+    let size = got.meta.size;
+    Some((got.bytes().await.unwrap().to_vec(), size))
+}
+
+#[derive(Debug, Clone)]
+enum Read {
+    Range(GetRange),
+    Ranges(Vec<(usize, usize)>),
+    Whole,
+    Clear,
+}
+
+fn read(length: usize) -> impl Strategy<Value = Read> {
+    let bound = length as u64 + 3 * BLOCK as u64;
+    let pair = (0..length, 1..length);
+    prop_oneof![
+        8 => (0..bound, 0..bound).prop_map(|(a, b)| Read::Range(GetRange::Bounded(a..b))),
+        2 => (0..bound).prop_map(|offset| Read::Range(GetRange::Offset(offset))),
+        2 => (0..bound).prop_map(|suffix| Read::Range(GetRange::Suffix(suffix))),
+        4 => prop::collection::vec(pair, 1..6).prop_map(Read::Ranges),
+        1 => Just(Read::Whole),
+        1 => Just(Read::Clear),
+    ]
+}
+
+async fn check_reads(length: usize, reads: Vec<Read>) {
+    let inner = InMemory::new();
+    inner.put(&path(), content(length).into()).await.unwrap();
+    let inner: Arc<dyn ObjectStore> = Arc::new(inner);
+    let cached = CachedStore::open(inner.clone(), settings(None)).await.unwrap();
+    for read in reads {
+        match read {
+            Read::Range(asked) => {
+                let expected = range(inner.as_ref(), asked.clone()).await;
+                assert_eq!(range(&cached, asked.clone()).await, expected, "{asked:?}");
+            }
+            Read::Ranges(pairs) => {
+                let end = |from: usize, more: usize| (from + more).min(length) as u64;
+                let ranges: Vec<_> =
+                    pairs.iter().map(|&(from, more)| from as u64..end(from, more)).collect();
+                let expected = inner.get_ranges(&path(), &ranges).await.unwrap();
+                assert_eq!(cached.get_ranges(&path(), &ranges).await.unwrap(), expected);
+            }
+            Read::Whole => {
+                let got = cached.get(&path()).await.unwrap();
+                assert_eq!(got.range, 0..length as u64);
+                assert_eq!(got.bytes().await.unwrap(), content(length));
+            }
+            Read::Clear => cached.clear().await.unwrap(),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_reads_are_as_from_the_store(
+        (length, reads) in (1_usize..20 * BLOCK)
+            .prop_flat_map(|length| (Just(length), prop::collection::vec(read(length), 1..12)))
+    ) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(check_reads(length, reads));
+    }
+}
+
+#[tokio::test]
+async fn a_read_of_the_tail_is_one_request_and_the_second_none() {
+    let (cached, counting) = with_object(10 * BLOCK + 5, settings(None)).await;
+    let tail = 9 * BLOCK as u64..10 * BLOCK as u64 + 5;
+    for _ in 0..2 {
+        assert_eq!(cached.get_range(&path(), tail.clone()).await.unwrap().len(), BLOCK + 5);
+        assert_eq!(cached.head(&path()).await.unwrap().size, 10 * BLOCK as u64 + 5);
+    }
+    assert_eq!(counting.hooks().requests(), 1);
+}
+
+#[tokio::test]
+async fn neighbouring_missing_blocks_come_in_one_request() {
+    let (cached, counting) = with_object(40 * BLOCK, settings(None)).await;
+    let block = |number: u64| number * BLOCK as u64..number * BLOCK as u64 + 10;
+    // 0, 1 and (over a gap of one) 3 together; 8 alone; 20 to 25 in two, as a request is 4 blocks.
+    let mut ranges = vec![block(0), block(1), block(3), block(8)];
+    ranges.extend((20..26).map(block));
+    cached.get_ranges(&path(), &ranges).await.unwrap();
+    assert_eq!(counting.hooks().of(Operation::Get), 4);
+}
+
+#[tokio::test]
+async fn each_scope_counts_its_own_reads() {
+    let (cached, _) = with_object(8 * BLOCK, settings(None)).await;
+    let (first, first_counters) = cached.scoped();
+    let (second, second_counters) = cached.scoped();
+    let all = 0..4 * BLOCK as u64;
+    first.get_range(&path(), all.clone()).await.unwrap();
+    second.get_range(&path(), all).await.unwrap();
+    let (first, second) = (first_counters.stats(), second_counters.stats());
+    assert_eq!((first.store_reads, first.store_requests, first.dram_hits), (4, 1, 0));
+    assert_eq!(first.store_bytes, 4 * BLOCK as u64);
+    assert_eq!(
+        (second.dram_hits, second.dram_bytes, second.store_requests),
+        (4, 4 * BLOCK as u64, 0)
+    );
+    assert_eq!((first.hit_rate(), second.hit_rate()), (0.0, 1.0));
+    let total = cached.stats();
+    assert_eq!((total.store_requests, total.dram_hits), (1, 4));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_that_many_miss_at_once_is_fetched_once() {
+    let (cached, counting) = with_object(4 * BLOCK, settings(None)).await;
+    let reads = (0..50).map(|_| {
+        let cached = cached.clone();
+        tokio::spawn(async move { cached.get_range(&path(), 0..100).await.unwrap() })
+    });
+    for read in futures::future::join_all(reads).await {
+        assert_eq!(read.unwrap(), content(100));
+    }
+    assert_eq!(counting.hooks().of(Operation::Get), 1);
+}
+
+#[tokio::test]
+async fn a_failed_fetch_is_reported_and_tried_again_by_the_next_read() {
+    let inner = InMemory::new();
+    inner.put(&path(), content(100).into()).await.unwrap();
+    let failing = Arc::new(FailingStore::new(Arc::new(inner)));
+    let cached = CachedStore::open(failing.clone(), settings(None)).await.unwrap();
+    failing.hooks().fail(Moment::Before);
+    assert!(cached.get_range(&path(), 0..10).await.is_err());
+    failing.hooks().heal();
+    assert_eq!(cached.get_range(&path(), 0..10).await.unwrap(), content(10));
+    let missing = cached.get_range(&Path::from("buckets/none"), 0..10).await.unwrap_err();
+    assert!(matches!(missing, object_store::Error::NotFound { .. }), "{missing:?}");
+}
+
+#[tokio::test]
+async fn only_immutable_paths_are_cached() {
+    let (cached, counting) = with_object(10, settings(None)).await;
+    let other = Path::from("catalog/manifest");
+    for text in ["one", "two"] {
+        cached.put(&other, text.into()).await.unwrap();
+        assert_eq!(cached.get(&other).await.unwrap().bytes().await.unwrap(), text);
+    }
+    assert_eq!(counting.hooks().of(Operation::Get), 2);
+}
+
+#[tokio::test]
+async fn deleting_and_overwriting_drop_what_is_cached() {
+    let (cached, _) = with_object(2 * BLOCK, settings(None)).await;
+    let whole = || async { cached.get(&path()).await?.bytes().await };
+    assert_eq!(whole().await.unwrap(), content(2 * BLOCK));
+    cached.put(&path(), content(3 * BLOCK).into()).await.unwrap();
+    assert_eq!(whole().await.unwrap(), content(3 * BLOCK));
+    cached.delete(&path()).await.unwrap();
+    assert!(matches!(whole().await, Err(object_store::Error::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn clear_makes_the_next_read_cold() {
+    let dir = TestDir::new();
+    let (cached, counting) = with_object(4 * BLOCK, settings(Some(dir.path()))).await;
+    for _ in 0..2 {
+        cached.get_range(&path(), 0..BLOCK as u64).await.unwrap();
+        cached.clear().await.unwrap();
+    }
+    assert_eq!(counting.hooks().of(Operation::Get), 2);
+}
+
+/// Reads an object into a cache with NVMe, and closes it.
+async fn fill_nvme(dir: &TestDir) -> Arc<CountingStore> {
+    let (cached, counting) = with_object(8 * BLOCK, settings(Some(dir.path()))).await;
+    let got = cached.get(&path()).await.unwrap().bytes().await.unwrap();
+    assert_eq!(got, content(8 * BLOCK));
+    cached.close().await.unwrap();
+    counting.hooks().reset();
+    counting
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nvme_is_warm_after_a_restart() {
+    let dir = TestDir::new();
+    let counting = fill_nvme(&dir).await;
+    let cached = CachedStore::open(counting.clone(), settings(Some(dir.path()))).await.unwrap();
+    let got = cached.get(&path()).await.unwrap();
+    assert_eq!(got.meta.size, 8 * BLOCK as u64);
+    assert_eq!(got.bytes().await.unwrap(), content(8 * BLOCK));
+    assert_eq!(counting.hooks().requests(), 0);
+    let stats = cached.stats();
+    assert!(stats.nvme_hits >= 8 && stats.nvme_bytes >= 8 * BLOCK as u64, "{stats:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damaged_nvme_blocks_are_fetched_again() {
+    let dir = TestDir::new();
+    let counting = fill_nvme(&dir).await;
+    let needle = &content(8 * BLOCK)[..64];
+    let mut damaged = 0;
+    for file in std::fs::read_dir(dir.path()).unwrap() {
+        let file = file.unwrap().path();
+        let bytes = std::fs::read(&file).unwrap();
+        let found = bytes.windows(needle.len()).position(|window| window == needle);
+        if let Some(at) = found {
+            let open = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+            open.write_all_at(b"damage", at as u64 + 7).unwrap();
+            damaged += 1;
+        }
+    }
+    assert_eq!(damaged, 1, "the block is on NVMe, once");
+    let cached = CachedStore::open(counting.clone(), settings(Some(dir.path()))).await.unwrap();
+    assert_eq!(cached.get_range(&path(), 0..100).await.unwrap(), content(100));
+    assert_eq!(counting.hooks().of(Operation::Get), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_directory_serves_one_cache() {
+    let dir = TestDir::new();
+    let (_cached, counting) = with_object(10, settings(Some(dir.path()))).await;
+    let second = CachedStore::open(counting, settings(Some(dir.path()))).await;
+    assert!(matches!(second, Err(Error::InUse { .. })), "{second:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_stays_within_its_bound_and_reads_stay_right() {
+    let (cached, _) = with_object(4096 * BLOCK, settings(None)).await;
+    let mut stream = cached.get(&path()).await.unwrap().into_stream();
+    let mut length = 0;
+    while let Some(bytes) = stream.next().await {
+        length += bytes.unwrap().len();
+    }
+    assert_eq!(length, 4096 * BLOCK);
+    let at = 100 * BLOCK as u64;
+    let got = cached.get_range(&path(), at..at + 50).await.unwrap();
+    assert_eq!(got, content(101 * BLOCK)[100 * BLOCK..100 * BLOCK + 50]);
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    Settings::default().validate().unwrap();
+    for settings in [
+        Settings { block_bytes: 5000, ..Settings::default() },
+        Settings { dram_bytes: 1 << 20, ..Settings::default() },
+        Settings { nvme_bytes: 1 << 20, ..Settings::default() },
+        Settings { prefix: String::new(), ..Settings::default() },
+    ] {
+        assert!(matches!(settings.validate(), Err(Error::Setting { .. })), "{settings:?}");
+    }
+}

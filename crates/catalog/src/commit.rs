@@ -1,0 +1,153 @@
+//! One atomic change of the catalog, and what is left of it to do.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use model::{BucketEntry, BucketId, JournalPosition, StreamId};
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::{Error, Snapshot, codec};
+
+/// One atomic change: buckets that appear, buckets that go, and how far streams are safe.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Commit {
+    /// Buckets that exist from now on. One that is there already may only change its state.
+    pub add: Vec<BucketEntry>,
+    /// Buckets that no longer exist; ids that are not there are ignored.
+    pub remove: Vec<BucketId>,
+    /// How far each stream is in object storage. Positions never go back.
+    ///
+    /// When none of them is ahead of what is known, the commit is a repetition, and buckets it
+    /// would add that are not there have been replaced since: they are left out.
+    pub positions: Vec<(StreamId, JournalPosition)>,
+}
+
+impl Commit {
+    /// The rule the commit breaks by itself, if any.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let mut seen = HashSet::new();
+        for entry in &self.add {
+            if !seen.insert(entry.id) {
+                return Some(format!("bucket {} is added twice", entry.id));
+            }
+        }
+        let both = self.remove.iter().find(|id| seen.contains(id));
+        both.map(|id| format!("bucket {id} is both added and removed"))
+    }
+}
+
+/// Everything a change does: what to write, and what is in memory afterwards.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) puts: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) deletes: Vec<Vec<u8>>,
+    pub(crate) next: Snapshot,
+    pub(crate) added: Vec<Arc<BucketEntry>>,
+    pub(crate) removed: Vec<BucketId>,
+}
+
+impl Plan {
+    /// A plan that does nothing yet.
+    pub(crate) fn from(now: &Snapshot) -> Self {
+        let next = now.clone();
+        Self { puts: vec![], deletes: vec![], next, added: vec![], removed: vec![] }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.puts.is_empty() && self.deletes.is_empty()
+    }
+
+    /// What a commit does to the catalog at `path` that has `buckets`.
+    pub(crate) fn commit(
+        now: &Snapshot,
+        buckets: &HashMap<BucketId, Arc<BucketEntry>>,
+        commit: Commit,
+        path: &str,
+    ) -> Result<Self> {
+        let mut plan = Self::from(now);
+        let ahead = plan.advance(&commit.positions);
+        let repeated = !commit.positions.is_empty() && !ahead;
+        for entry in commit.add {
+            let old = buckets.get(&entry.id);
+            if old.is_none() && repeated {
+                tracing::info!(bucket = %entry.id, "a repeated commit adds a bucket that has gone");
+                continue;
+            }
+            plan.add(entry, old, path)?;
+        }
+        for id in commit.remove {
+            let Some(entry) = buckets.get(&id) else { continue };
+            plan.next.remove(entry);
+            plan.deletes.push(codec::bucket_key(id));
+            plan.removed.push(id);
+        }
+        Ok(plan)
+    }
+
+    /// Moves streams forward; whether any moved.
+    fn advance(&mut self, positions: &[(StreamId, JournalPosition)]) -> bool {
+        let mut ahead = false;
+        for (stream, position) in positions {
+            if self.next.positions.get(stream).is_some_and(|known| known >= position) {
+                continue;
+            }
+            Arc::make_mut(&mut self.next.positions).insert(stream.clone(), *position);
+            self.puts.push((codec::position_key(stream), codec::position_value(*position)));
+            ahead = true;
+        }
+        ahead
+    }
+
+    fn add(
+        &mut self,
+        entry: BucketEntry,
+        old: Option<&Arc<BucketEntry>>,
+        path: &str,
+    ) -> Result<()> {
+        if let Some(old) = old {
+            if **old == entry {
+                return Ok(());
+            }
+            let renewed = BucketEntry { state: entry.state, ..(**old).clone() };
+            if renewed != entry {
+                return Err(Error::Conflict { path: path.to_owned(), id: entry.id });
+            }
+        }
+        let key = codec::bucket_key(entry.id);
+        let value = codec::json_value(&entry).map_err(|damage| damage.at(path, &key))?;
+        self.puts.push((key, value));
+        let entry = Arc::new(entry);
+        self.next.insert(Arc::clone(&entry), old);
+        self.added.push(entry);
+        Ok(())
+    }
+
+    /// Puts or (without content) deletes a document.
+    pub(crate) fn document(
+        now: &Snapshot,
+        kind: &str,
+        name: &str,
+        json: Option<Value>,
+        path: &str,
+    ) -> Result<Self> {
+        let mut plan = Self::from(now);
+        let id = (kind.to_owned(), name.to_owned());
+        let key = codec::document_key(kind, name);
+        let old = plan.next.documents.get(&id);
+        match json {
+            Some(json) if old.is_some_and(|old| **old == json) => {}
+            Some(json) => {
+                let value = codec::json_value(&json).map_err(|damage| damage.at(path, &key))?;
+                plan.puts.push((key, value));
+                Arc::make_mut(&mut plan.next.documents).insert(id, Arc::new(json));
+            }
+            None if old.is_none() => {}
+            None => {
+                plan.deletes.push(key);
+                Arc::make_mut(&mut plan.next.documents).remove(&id);
+            }
+        }
+        Ok(plan)
+    }
+}

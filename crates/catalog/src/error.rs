@@ -1,0 +1,138 @@
+//! Why the catalog cannot do what it was asked.
+
+use model::{BucketId, ErrorKind};
+
+/// Result of a catalog operation.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Why the catalog cannot do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// Another process has opened the same catalog; this one must stop writing.
+    #[error(
+        "catalog \"{path}\" has been taken over by another process; stop this one, or restart it \
+             to take the catalog back"
+    )]
+    Fenced {
+        /// Where the catalog is.
+        path: String,
+    },
+    /// The catalog has been closed.
+    #[error("catalog \"{path}\" is closed; open it again")]
+    Closed {
+        /// Where the catalog is.
+        path: String,
+    },
+    /// The store failed or refused.
+    #[error("catalog \"{path}\" cannot {what}: {reason}; check the object store and try again")]
+    Store {
+        /// Where the catalog is.
+        path: String,
+        /// What was being done.
+        what: &'static str,
+        /// What the store or database said.
+        reason: String,
+    },
+    /// The store ignores conditions on puts, so that two writers would destroy each other's work.
+    #[error(
+        "the object store of catalog \"{path}\" ignores If-Match on PUT; use S3, a current MinIO \
+             or a local directory"
+    )]
+    NoConditions {
+        /// Where the catalog is.
+        path: String,
+    },
+    /// A bucket of this id is already there with another content.
+    #[error(
+        "bucket {id} is already in catalog \"{path}\" with another object or summary; a bucket id \
+             is never used twice"
+    )]
+    Conflict {
+        /// Where the catalog is.
+        path: String,
+        /// The bucket.
+        id: BucketId,
+    },
+    /// The request contradicts itself or breaks a limit.
+    #[error("catalog \"{path}\" refuses {what}: {reason}")]
+    Invalid {
+        /// Where the catalog is.
+        path: String,
+        /// What was asked.
+        what: String,
+        /// The rule it breaks.
+        reason: String,
+    },
+    /// Stored bytes are not what was written.
+    #[error(
+        "catalog \"{path}\" has a damaged entry {key}: {reason}; restore the prefix from a \
+             backup or from the bucket's older version"
+    )]
+    Corrupt {
+        /// Where the catalog is.
+        path: String,
+        /// The entry's key, escaped.
+        key: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A newer release wrote the entry.
+    #[error(
+        "catalog \"{path}\" has entry {key} of format {found}, and this release reads up to \
+             {known}; upgrade this process"
+    )]
+    Version {
+        /// Where the catalog is.
+        path: String,
+        /// The entry's key, escaped.
+        key: String,
+        /// The format's number.
+        found: u8,
+        /// The newest this release knows.
+        known: u8,
+    },
+}
+
+impl Error {
+    /// What the caller can do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Fenced { .. } | Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Closed { .. } | Self::Store { .. } => ErrorKind::Unavailable,
+            Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
+                ErrorKind::Invalid
+            }
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+        }
+    }
+
+    /// What a database error means for the catalog.
+    pub(crate) fn from_database(path: &str, what: &'static str, error: &slatedb::Error) -> Self {
+        use slatedb::{CloseReason, ErrorKind as Kind};
+        let path = path.to_owned();
+        match error.kind() {
+            Kind::Closed(CloseReason::Fenced) => Self::Fenced { path },
+            Kind::Closed(CloseReason::Clean) => Self::Closed { path },
+            Kind::Data => {
+                Self::Corrupt { path, key: "of the database".to_owned(), reason: chain(error) }
+            }
+            _ => Self::Store { path, what, reason: chain(error) },
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,151 @@
+//! How often the catalog talks to the store, and what that costs.
+//!
+//! S3 bills requests (about 5 USD per million PUT or LIST, 0.4 USD per million GET), so an idle
+//! catalog must be nearly silent. The database polls because other processes could write; here
+//! there is one writer, and being fenced shows at the next commit anyway, so polling is slow.
+//! `docs` on each field say what it costs per hour.
+
+use std::time::Duration;
+
+use crate::Error;
+
+/// Settings of the catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How often the writer looks whether it was fenced or compaction made progress, without
+    /// committing itself. Commits notice a fence at once. Each look is one or two requests: 12 to 24
+    /// an hour at the default of 5 minutes.
+    pub poll_interval: Duration,
+    /// How often compaction of old write-ahead data is considered. Three or four requests each: about
+    /// 20 an hour at the default of 10 minutes. Longer lets small files pile up, which slows opening.
+    pub compaction_interval: Duration,
+    /// How often files that are no longer needed are looked for. About six requests (listings)
+    /// each: 6 an hour at the default of 1 hour. Longer keeps more dead bytes.
+    pub cleanup_interval: Duration,
+    /// How long a file must have been unneeded before it is deleted. A process that was suspended
+    /// longer than this and resumes could read files that are gone; it is fenced then.
+    pub cleanup_age: Duration,
+    /// After how many commits the write-ahead files are folded into one sorted file (three
+    /// requests). Opening reads each write-ahead file since then, one request each.
+    pub fold_commits: u32,
+    /// Largest document (user, token, index definition) in bytes.
+    pub document_bytes: usize,
+    /// After how long a commit that the store does not accept is reported in the log, and again
+    /// after each such time. The commit goes on trying until the store is back.
+    pub slow_commit: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            poll_interval: Duration::from_secs(300),
+            compaction_interval: Duration::from_secs(600),
+            cleanup_interval: Duration::from_secs(3600),
+            cleanup_age: Duration::from_secs(86_400),
+            fold_commits: 256,
+            document_bytes: 1 << 20,
+            slow_commit: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Settings {
+    /// Checks the relations between settings.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] names the first that cannot work.
+    pub fn validate(&self) -> Result<(), Error> {
+        let fail = |what: &str, reason: &str| {
+            Err(Error::Invalid {
+                path: String::new(),
+                what: what.to_owned(),
+                reason: reason.to_owned(),
+            })
+        };
+        let second = Duration::from_secs(1);
+        for (name, interval) in [
+            ("poll_interval", self.poll_interval),
+            ("compaction_interval", self.compaction_interval),
+            ("cleanup_interval", self.cleanup_interval),
+            ("slow_commit", self.slow_commit),
+        ] {
+            if interval < second {
+                return fail(name, "it must be at least 1 second");
+            }
+        }
+        if self.cleanup_age < self.poll_interval * 2 {
+            return fail("cleanup_age", "it must be at least twice poll_interval");
+        }
+        if self.fold_commits == 0 || self.fold_commits > 4000 {
+            return fail("fold_commits", "it must be 1 to 4000");
+        }
+        Ok(())
+    }
+
+    /// The database's settings. Writing to the store is started by each commit itself.
+    pub(crate) fn database(&self) -> slatedb::Settings {
+        use slatedb::config::{
+            CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions,
+            GarbageCollectorOptions, GarbageCollectorScheduleOptions,
+        };
+        let directory = Some(GarbageCollectorDirectoryOptions {
+            interval: Some(self.cleanup_interval),
+            min_age: self.cleanup_age,
+            dry_run: false,
+        });
+        let worker = CompactionWorkerOptions {
+            max_concurrent_compactions: 1,
+            compactions_poll_interval: self.compaction_interval,
+            max_subcompactions: 1,
+            ..CompactionWorkerOptions::default()
+        };
+        slatedb::Settings {
+            flush_interval: None,
+            manifest_poll_interval: self.poll_interval,
+            l0_sst_size_bytes: 16 << 20,
+            max_unflushed_bytes: 256 << 20,
+            // Only opening reads these files, so there may be many between two compactions.
+            l0_max_ssts: 64,
+            l0_max_ssts_per_key: 64,
+            compactor_options: Some(CompactorOptions {
+                poll_interval: self.compaction_interval,
+                max_concurrent_compactions: 1,
+                worker: Some(worker),
+                // An idle compactor asks nothing here; a running one should not wait long.
+                commit_compacted_interval: Duration::from_secs(5),
+                ..CompactorOptions::default()
+            }),
+            garbage_collector_options: Some(GarbageCollectorOptions {
+                manifest_options: directory,
+                wal_options: directory,
+                // Deleting fences is never safe against a writer that was suspended.
+                wal_fence_options: None,
+                compacted_options: directory,
+                compactions_options: directory,
+                // Clones of the database are not used.
+                detach_options: None::<GarbageCollectorScheduleOptions>,
+                ..GarbageCollectorOptions::default()
+            }),
+            ..slatedb::Settings::default()
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_for_the_catalog_and_the_database() {
+        Settings::default().validate().unwrap();
+        Settings::default().database().validate().unwrap();
+    }
+
+    #[test]
+    fn relations_are_checked() {
+        let settings = Settings { cleanup_age: Duration::from_secs(5), ..Settings::default() };
+        let error = settings.validate().unwrap_err().to_string();
+        assert!(error.contains("cleanup_age"), "{error}");
+    }
+}

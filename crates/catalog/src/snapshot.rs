@@ -1,0 +1,150 @@
+//! The catalog at one moment, immutable and shared.
+//!
+//! Taking one costs a pointer copy; a commit builds the next from the last, sharing every index that
+//! it does not touch.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use model::{BucketEntry, EventTime, IndexName, IndexerId, JournalPosition, StreamId, TimeRange};
+use serde_json::Value;
+
+/// A small named JSON document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// Its name, unique within its kind.
+    pub name: String,
+    /// Its content.
+    pub json: Arc<Value>,
+}
+
+/// Buckets of one index, newest event first, then by id.
+type Buckets = Arc<Vec<Arc<BucketEntry>>>;
+
+/// The catalog after some commit; consistent in itself.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub(crate) indexes: HashMap<IndexName, Buckets>,
+    pub(crate) positions: Arc<BTreeMap<StreamId, JournalPosition>>,
+    pub(crate) documents: Arc<BTreeMap<(String, String), Arc<Value>>>,
+    pub(crate) count: usize,
+    pub(crate) number: u64,
+    pub(crate) changed: EventTime,
+}
+
+impl Snapshot {
+    /// Indexes that have buckets, in no order.
+    pub fn indexes(&self) -> impl Iterator<Item = &IndexName> {
+        self.indexes.keys()
+    }
+
+    /// The buckets of an index in every state, newest event first.
+    #[must_use]
+    pub fn buckets(&self, index: &IndexName) -> &[Arc<BucketEntry>] {
+        self.indexes.get(index).map_or(&[], |buckets| buckets.as_slice())
+    }
+
+    /// How many buckets there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no buckets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Grows with every change; equal numbers of one open catalog mean equal content.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// When the catalog was changed or, with no change yet, opened by this process.
+    #[must_use]
+    pub fn changed(&self) -> EventTime {
+        self.changed
+    }
+
+    /// Buckets of the indexes (all when the list is empty) in which events of the range may be,
+    /// newest event first within each index. Frozen buckets are among them.
+    pub fn overlapping<'a>(
+        &'a self,
+        indexes: &'a [IndexName],
+        range: &'a TimeRange,
+    ) -> impl Iterator<Item = &'a Arc<BucketEntry>> {
+        let wanted = self
+            .indexes
+            .iter()
+            .filter(move |(name, _)| indexes.is_empty() || indexes.contains(name));
+        wanted.flat_map(move |(_, buckets)| {
+            // Sorted by last event: everything after the cut ended before the range begins.
+            let cut = buckets.partition_point(|b| b.summary.last_time >= range.earliest);
+            buckets[..cut].iter().filter(move |bucket| bucket.summary.overlaps(range))
+        })
+    }
+
+    /// How far the streams of an indexer are in object storage.
+    #[must_use]
+    pub fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
+        let own = self.positions.iter().filter(|(stream, _)| stream.indexer == indexer);
+        own.map(|(stream, position)| (stream.clone(), *position)).collect()
+    }
+
+    /// One document.
+    #[must_use]
+    pub fn document(&self, kind: &str, name: &str) -> Option<Arc<Value>> {
+        self.documents.get(&(kind.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// Documents of a kind, by name.
+    #[must_use]
+    pub fn documents(&self, kind: &str) -> Vec<Document> {
+        let from = (kind.to_owned(), String::new());
+        let own = self.documents.range(from..).take_while(|((other, _), _)| other == kind);
+        own.map(|((_, name), json)| Document { name: name.clone(), json: Arc::clone(json) })
+            .collect()
+    }
+
+    /// Puts a bucket in the place of one with the same id, or anew.
+    pub(crate) fn insert(&mut self, entry: Arc<BucketEntry>, old: Option<&Arc<BucketEntry>>) {
+        if let Some(old) = old {
+            self.remove(old);
+        }
+        let buckets = Arc::make_mut(self.indexes.entry(entry.index.clone()).or_default());
+        let at = buckets.partition_point(|other| order(other) < order(&entry));
+        buckets.insert(at, entry);
+        self.count += 1;
+    }
+
+    /// Takes a bucket out.
+    pub(crate) fn remove(&mut self, entry: &BucketEntry) {
+        let Some(shared) = self.indexes.get_mut(&entry.index) else { return };
+        let buckets = Arc::make_mut(shared);
+        let before = buckets.len();
+        buckets.retain(|other| other.id != entry.id);
+        self.count -= before - buckets.len();
+        if buckets.is_empty() {
+            self.indexes.remove(&entry.index);
+        }
+    }
+
+    /// Builds a snapshot from all entries at once, sorting each index once.
+    pub(crate) fn fill(&mut self, entries: impl Iterator<Item = Arc<BucketEntry>>) {
+        let mut indexes: HashMap<IndexName, Vec<Arc<BucketEntry>>> = HashMap::new();
+        for entry in entries {
+            indexes.entry(entry.index.clone()).or_default().push(entry);
+            self.count += 1;
+        }
+        for (name, mut buckets) in indexes {
+            buckets.sort_unstable_by_key(|bucket| order(bucket));
+            self.indexes.insert(name, Arc::new(buckets));
+        }
+    }
+}
+
+fn order(entry: &BucketEntry) -> impl Ord + use<> {
+    (std::cmp::Reverse(entry.summary.last_time), entry.id)
+}

@@ -1,0 +1,286 @@
+//! What the catalog promises, on a local directory and on S3.
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use karst_catalog::{Commit, Error, Settings};
+use model::{BucketState, EventTime, JournalPosition, TimeRange};
+use object_store::ObjectStore;
+use runtime::store::{DurableLocal, Options};
+use support::{at, bucket, id, ids, index, indexer, open, stream};
+use testkit::{CountingStore, FailingStore, Moment, Operation, S3Server, TestDir};
+
+fn local(dir: &TestDir) -> Arc<dyn ObjectStore> {
+    Arc::new(DurableLocal::open(dir.path()).unwrap())
+}
+
+fn add(number: u128) -> Commit {
+    let times = i64::try_from(number).unwrap();
+    Commit { add: vec![bucket(number, times * 10, times * 10 + 9)], ..Commit::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_committed_is_in_the_snapshot_and_after_reopening() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let first = Commit { positions: at(5), ..add(1) };
+    catalog.commit(first).await.unwrap();
+    let second = Commit { add: vec![bucket(2, 0, 5)], remove: vec![id(1)], positions: at(9) };
+    catalog.commit(second).await.unwrap();
+    assert_eq!(ids(&catalog), [2]);
+    catalog.close().await.unwrap();
+
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    assert_eq!(ids(&catalog), [2]);
+    let snapshot = catalog.snapshot();
+    assert_eq!(*snapshot.buckets(&index("main"))[0], bucket(2, 0, 5));
+    assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(9))]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_opens_again_without_having_been_closed() {
+    let dir = TestDir::new();
+    let settings = Settings { fold_commits: 3, ..Settings::default() };
+    for round in 0..4_u128 {
+        let catalog = open(local(&dir), settings.clone()).await.unwrap();
+        assert_eq!(ids(&catalog).len() as u128, round * 5);
+        for number in 0..5 {
+            catalog.commit(add(round * 5 + number)).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_opener_fences_the_first() {
+    let dir = TestDir::new();
+    let first = open(local(&dir), Settings::default()).await.unwrap();
+    first.commit(add(1)).await.unwrap();
+    let second = open(local(&dir), Settings::default()).await.unwrap();
+    for _ in 0..2 {
+        let error = first.commit(add(2)).await.unwrap_err();
+        assert!(matches!(error, Error::Fenced { .. }), "{error:?}");
+    }
+    assert_eq!(ids(&first), [1]);
+    second.commit(add(3)).await.unwrap();
+    assert_eq!(ids(&second), [1, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn repeating_a_commit_changes_nothing() {
+    let dir = TestDir::new();
+    let store = Arc::new(CountingStore::new(local(&dir)));
+    let catalog = open(store.clone(), Settings::default()).await.unwrap();
+    let commit = Commit { positions: at(5), ..add(1) };
+    catalog.commit(commit.clone()).await.unwrap();
+    let number = catalog.snapshot().number();
+    let puts = store.hooks().of(Operation::Put);
+    catalog.commit(commit.clone()).await.unwrap();
+    assert_eq!(catalog.snapshot().number(), number);
+    // The fold after the first commit may still be writing; the write-ahead log is not.
+    assert!(store.hooks().of(Operation::Put) <= puts + 2);
+
+    // Replaced by a merge, then repeated late: it must not come back.
+    let merge = Commit { remove: vec![id(1)], ..add(2) };
+    catalog.commit(merge).await.unwrap();
+    catalog.commit(commit).await.unwrap();
+    assert_eq!(ids(&catalog), [2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn positions_never_go_back() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    for position in [5, 3] {
+        catalog.commit(Commit { positions: at(position), ..Commit::default() }).await.unwrap();
+    }
+    assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(5))]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_may_change_its_state_and_nothing_else() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    catalog.commit(add(1)).await.unwrap();
+    let mut entry = add(1).add.remove(0);
+    entry.state = BucketState::Frozen;
+    catalog.commit(Commit { add: vec![entry.clone()], ..Commit::default() }).await.unwrap();
+    assert_eq!(catalog.snapshot().buckets(&index("main"))[0].state, BucketState::Frozen);
+    entry.size += 1;
+    let error = catalog.commit(Commit { add: vec![entry], ..Commit::default() }).await.unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }), "{error:?}");
+    assert_eq!(catalog.snapshot().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_contradicts_itself_changes_nothing() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let both = Commit { remove: vec![id(1)], ..add(1) };
+    let twice = Commit { add: vec![bucket(1, 0, 1), bucket(1, 0, 1)], ..Commit::default() };
+    for commit in [both, twice] {
+        let error = catalog.commit(commit).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
+    }
+    assert!(catalog.snapshot().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buckets_are_found_by_index_and_time_newest_first() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let mut other = bucket(9, 0, 1000);
+    other.index = index("other");
+    let spans = [(1, 0, 10), (2, 20, 30), (3, 5, 25), (4, 40, 50)];
+    let mut buckets: Vec<_> = spans.iter().map(|&(n, a, b)| bucket(n, a, b)).collect();
+    buckets.push(other);
+    catalog.commit(Commit { add: buckets, ..Commit::default() }).await.unwrap();
+    let snapshot = catalog.snapshot();
+    let found = |indexes: &[&str], earliest, latest| -> Vec<u128> {
+        let indexes: Vec<_> = indexes.iter().map(|name| index(name)).collect();
+        let range = TimeRange { earliest: EventTime(earliest), latest: EventTime(latest) };
+        snapshot.overlapping(&indexes, &range).map(|bucket| bucket.id.0.as_u128()).collect()
+    };
+    assert_eq!(found(&["main"], 10, 25), [2, 3, 1]);
+    assert_eq!(found(&["main"], 31, 40), [0_u128; 0]);
+    assert_eq!(found(&["main"], 50, 51), [4]);
+    assert_eq!(found(&["other"], 0, 5), [9]);
+    assert_eq!(found(&[], 0, 2000).len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_live_next_to_buckets() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let json = serde_json::json!({"roles": ["admin"]});
+    catalog.put_document("user", "b", json.clone()).await.unwrap();
+    catalog.put_document("user", "a", json.clone()).await.unwrap();
+    catalog.put_document("users", "z", json.clone()).await.unwrap();
+    catalog.delete_document("user", "b").await.unwrap();
+    catalog.delete_document("user", "nobody").await.unwrap();
+    catalog.close().await.unwrap();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let users = catalog.documents("user").await;
+    assert_eq!(users.iter().map(|user| user.name.as_str()).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(*users[0].json, json);
+    let large = serde_json::json!("x".repeat(2 << 20));
+    for (name, json) in [("c", large), ("", json.clone()), ("a\0b", json)] {
+        let error = catalog.put_document("user", name, json).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_waits_for_a_store_that_is_away_and_then_succeeds() {
+    let dir = TestDir::new();
+    let store = Arc::new(FailingStore::new(local(&dir)));
+    let catalog = open(store.clone(), Settings::default()).await.unwrap();
+    for moment in [Moment::Before, Moment::After] {
+        let before = store.hooks().failures();
+        store.hooks().fail(moment);
+        let number = if moment == Moment::Before { 1 } else { 2 };
+        let committing = tokio::spawn({
+            let catalog = catalog.clone();
+            async move { catalog.commit(add(number)).await }
+        });
+        let tried = || async { store.hooks().failures() > before + 1 };
+        assert!(testkit::wait_until(tried, Duration::from_secs(30)).await);
+        assert!(!committing.is_finished());
+        store.hooks().heal();
+        committing.await.unwrap().unwrap();
+    }
+    assert_eq!(ids(&catalog), [1, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_side_by_side_all_arrive() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let commits = (0..20).map(|number| catalog.commit(add(number)));
+    for done in futures::future::join_all(commits).await {
+        done.unwrap();
+    }
+    assert_eq!(ids(&catalog).len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_catalog_refuses_commits_and_closes_again() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    catalog.close().await.unwrap();
+    catalog.close().await.unwrap();
+    let error = catalog.commit(add(1)).await.unwrap_err();
+    assert!(matches!(error, Error::Closed { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_is_away_is_named_at_once() {
+    let dir = TestDir::new();
+    let store = Arc::new(FailingStore::new(local(&dir)));
+    store.hooks().fail(Moment::Before);
+    let error = open(store, Settings::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Store { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_s3_it_keeps_its_promises_through_a_restart_of_the_server() {
+    let Some(mut server) = S3Server::start().await else { return };
+    let options = Options { variables: server.variables(), ..Options::default() };
+    let store = runtime::store::open(&server.url("deployment"), &options).unwrap().store;
+    let first = open(store.clone(), Settings::default()).await.unwrap();
+    first.commit(Commit { positions: at(1), ..add(1) }).await.unwrap();
+    server.kill();
+    let committing = tokio::spawn({
+        let catalog = first.clone();
+        async move { catalog.commit(add(2)).await }
+    });
+    server.restart().await;
+    committing.await.unwrap().unwrap();
+    let second = open(store, Settings::default()).await.unwrap();
+    assert_eq!(ids(&second), [1, 2]);
+    let error = first.commit(add(3)).await.unwrap_err();
+    assert!(matches!(error, Error::Fenced { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tmp_measure() {
+    if std::env::var_os("MEASURE").is_none() {
+        return;
+    }
+    for (name, poll, compact, clean) in
+        [("poll", 1, 9999, 9999), ("compact", 9999, 1, 9999), ("clean", 9999, 9999, 1)]
+    {
+        let dir = TestDir::new();
+        let store = Arc::new(CountingStore::new(local(&dir)));
+        let s = Duration::from_secs;
+        let settings = Settings {
+            poll_interval: s(poll),
+            compaction_interval: s(compact),
+            cleanup_interval: s(clean),
+            cleanup_age: s(20000),
+            ..Settings::default()
+        };
+        let catalog = open(store.clone(), settings).await.unwrap();
+        println!("{name}: open took {} requests", store.hooks().requests());
+        let start = std::time::Instant::now();
+        for n in 0..20 {
+            let before = store.hooks().requests();
+            let t = std::time::Instant::now();
+            catalog.commit(add(n)).await.unwrap();
+            if n > 15 {
+                println!("commit {:?} {} requests", t.elapsed(), store.hooks().requests() - before);
+            }
+        }
+        println!("20 commits {:?}", start.elapsed());
+        tokio::time::sleep(s(3)).await;
+        store.hooks().reset();
+        tokio::time::sleep(s(10)).await;
+        let ops =
+            [Operation::Put, Operation::Get, Operation::Head, Operation::List, Operation::Delete];
+        let each: Vec<_> = ops.iter().map(|o| (*o, store.hooks().of(*o))).collect();
+        println!("{name}: idle 10 s: {each:?}");
+        catalog.close().await.unwrap();
+    }
+}

@@ -1,0 +1,136 @@
+//! A process that commits is killed at every operation on its store, before and after it.
+//!
+//! The child is this test binary again, with the crash's place in its environment.
+#![allow(clippy::unwrap_used, unreachable_pub)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use karst_catalog::{Catalog, Commit, Settings};
+use model::JournalPosition;
+use runtime::store::Options;
+use support::{at, bucket, id, ids, indexer, open};
+use testkit::{CrashingStore, Moment, S3Server, TestDir};
+
+const COMMITS: u64 = 4;
+const CHILD: &str = "the_child_commits_until_it_is_killed";
+
+/// Commit `k` (from 1) adds two buckets, removes one of the commit before, and moves the stream.
+fn commit(k: u64) -> Commit {
+    let new = u128::from(k) * 2;
+    let remove = if k > 1 { vec![id(new - 2)] } else { vec![] };
+    Commit { add: vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)], remove, positions: at(k) }
+}
+
+/// The buckets after `k` commits.
+fn buckets_after(k: u64) -> Vec<u128> {
+    let mut ids: Vec<u128> = (1..=u128::from(k)).map(|k| k * 2 + 1).collect();
+    if k > 0 {
+        ids.push(u128::from(k) * 2);
+    }
+    ids.sort_unstable();
+    ids
+}
+
+fn settings() -> Settings {
+    // Folds happen within the few commits, so that crashes hit them too.
+    Settings { fold_commits: 2, ..Settings::default() }
+}
+
+async fn position(catalog: &Catalog) -> u64 {
+    let positions = catalog.positions(indexer()).await;
+    positions.into_iter().next().map_or(0, |(_, JournalPosition(position))| position)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_child_commits_until_it_is_killed() {
+    let variable = |name: &str| std::env::var(format!("KARST_CRASH_{name}")).ok();
+    let Some(url) = variable("URL") else { return };
+    let variables = serde_json::from_str(&variable("VARIABLES").unwrap()).unwrap();
+    let number = variable("NUMBER").unwrap().parse().unwrap();
+    let moment =
+        if variable("MOMENT").unwrap() == "before" { Moment::Before } else { Moment::After };
+    let mut log = std::fs::File::create(variable("LOG").unwrap()).unwrap();
+
+    let store = runtime::store::open(&url, &Options { variables, ..Options::default() }).unwrap();
+    let store = Arc::new(CrashingStore::new(store.store, number, moment));
+    let catalog = open(store, settings()).await.unwrap();
+    for k in position(&catalog).await + 1..=COMMITS {
+        catalog.commit(commit(k)).await.unwrap();
+        assert_eq!(ids(&catalog), buckets_after(k));
+        writeln!(log, "{k}").unwrap();
+    }
+    catalog.close().await.unwrap();
+}
+
+/// The last commit the child acknowledged, and whether it came to its end.
+fn run_child(
+    url: &str,
+    variables: &BTreeMap<String, String>,
+    at: (u64, &str),
+    log: &Path,
+) -> (u64, bool) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([CHILD, "--exact", "--nocapture", "--test-threads=1"])
+        .env("KARST_CRASH_URL", url)
+        .env("KARST_CRASH_VARIABLES", serde_json::to_string(variables).unwrap())
+        .env("KARST_CRASH_NUMBER", at.0.to_string())
+        .env("KARST_CRASH_MOMENT", at.1)
+        .env("KARST_CRASH_LOG", log)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    use std::os::unix::process::ExitStatusExt;
+    assert!(status.success() || status.signal() == Some(9), "the child failed: {status} at {at:?}");
+    let acknowledged = std::fs::read_to_string(log).unwrap_or_default();
+    (acknowledged.lines().last().map_or(0, |line| line.parse().unwrap()), status.success())
+}
+
+/// Kills at operation 1, 2, 3, ... of a new catalog each, until a child survives.
+async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u64 {
+    let dir = TestDir::new();
+    let mut crashes = 0;
+    for moment in ["before", "after"] {
+        for number in 1.. {
+            let url = format!("{base}/{moment}-{number}");
+            let log = dir.join(&format!("{moment}-{number}.log"));
+            let (acknowledged, survived) = run_child(&url, &variables, (number, moment), &log);
+            let options = Options { variables: variables.clone(), ..Options::default() };
+            let store = runtime::store::open(&url, &options).unwrap().store;
+            let catalog = open(store, settings()).await.unwrap();
+            let found = position(&catalog).await;
+            let place = format!("{moment} operation {number}, acknowledged {acknowledged}");
+            assert!((acknowledged..=acknowledged + 1).contains(&found), "{found} {place}");
+            assert_eq!(ids(&catalog), buckets_after(found), "{place}");
+            if survived {
+                assert_eq!(found, COMMITS);
+                break;
+            }
+            crashes += 1;
+            // It goes on from there.
+            catalog.commit(commit(found + 1)).await.unwrap();
+            assert_eq!(ids(&catalog), buckets_after(found + 1), "{place}");
+        }
+    }
+    crashes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_crash_on_a_directory_leaves_whole_commits() {
+    let dir = TestDir::new();
+    let crashes = check_every_crash(&dir.path().display().to_string(), BTreeMap::new()).await;
+    assert!(crashes > 20, "only {crashes} places to crash");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_crash_on_s3_leaves_whole_commits() {
+    let Some(server) = S3Server::start().await else { return };
+    let crashes = check_every_crash(&server.url("crash"), server.variables()).await;
+    assert!(crashes > 20, "only {crashes} places to crash");
+}

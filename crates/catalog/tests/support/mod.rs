@@ -1,0 +1,76 @@
+//! Buckets and commits of the catalog's tests.
+
+use std::sync::Arc;
+
+use karst_catalog::{Catalog, Error, Settings};
+use model::{
+    BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, IndexerId,
+    JournalPosition, StreamId,
+};
+use object_store::ObjectStore;
+
+pub fn index(name: &str) -> IndexName {
+    IndexName::new(name).unwrap()
+}
+
+pub fn id(number: u128) -> BucketId {
+    BucketId(uuid::Uuid::from_u128(number))
+}
+
+/// A bucket of `main` whose events lie in `[first, last]` microseconds.
+pub fn bucket(number: u128, first: i64, last: i64) -> BucketEntry {
+    let value = model::ValueCount {
+        value: format!("host-{number}"),
+        count: 10,
+        first_time: EventTime(first),
+        last_time: EventTime(last),
+        recent_time: EventTime(last),
+    };
+    let index = index("main");
+    BucketEntry {
+        id: id(number),
+        path: id(number).object_path(&index, "20261120"),
+        index,
+        size: 1000,
+        state: BucketState::Warm,
+        summary: BucketSummary {
+            rows: 10,
+            raw_bytes: 900,
+            first_time: EventTime(first),
+            last_time: EventTime(last),
+            first_index_time: EventTime(first),
+            last_index_time: EventTime(last),
+            hosts: vec![value.clone()],
+            sources: vec![value.clone()],
+            sourcetypes: vec![value],
+            fields: vec![],
+            fields_complete: true,
+            rules: vec![],
+        },
+    }
+}
+
+pub fn indexer() -> IndexerId {
+    IndexerId(uuid::Uuid::from_u128(77))
+}
+
+pub fn stream() -> StreamId {
+    StreamId { indexer: indexer(), set: 0, index: index("main"), quarantine: false }
+}
+
+pub fn at(position: u64) -> Vec<(StreamId, JournalPosition)> {
+    vec![(stream(), JournalPosition(position))]
+}
+
+pub async fn open(store: Arc<dyn ObjectStore>, settings: Settings) -> Result<Catalog, Error> {
+    Catalog::open(store, "catalog", settings, Arc::new(runtime::SystemClock)).await
+}
+
+/// Ids of all buckets of `main`, sorted.
+pub fn ids(catalog: &Catalog) -> Vec<u128> {
+    let snapshot = catalog.snapshot();
+    let mut ids: Vec<u128> =
+        snapshot.buckets(&index("main")).iter().map(|bucket| bucket.id.0.as_u128()).collect();
+    ids.sort_unstable();
+    ids
+}
