@@ -10,6 +10,9 @@ use std::borrow::Cow;
 /// Macros inside macros, at most so deep.
 const MAX_EXPANSION_DEPTH: usize = 32;
 
+/// Macro calls in one search, those inside definitions included, at most.
+const MAX_EXPANSIONS: usize = 10_000;
+
 /// Where definitions of macros come from.
 pub trait MacroResolver {
     /// The text that replaces `` `name(arguments)` ``, or why there is none.
@@ -76,7 +79,8 @@ pub(crate) fn prepare<'t>(
     if !text.contains('`') {
         return Ok(Prepared { text: Cow::Borrowed(text), map: SourceMap::default() });
     }
-    let mut expansion = Expansion { out: String::new(), pieces: Vec::new(), max_length, macros };
+    let mut expansion =
+        Expansion { out: String::new(), pieces: Vec::new(), calls: 0, max_length, macros };
     expansion.run(text, None, 0)?;
     let Expansion { out, pieces, .. } = expansion;
     Ok(Prepared { text: Cow::Owned(out), map: SourceMap { pieces } })
@@ -85,6 +89,7 @@ pub(crate) fn prepare<'t>(
 struct Expansion<'m> {
     out: String,
     pieces: Vec<Piece>,
+    calls: usize,
     max_length: usize,
     macros: Option<&'m dyn MacroResolver>,
 }
@@ -128,6 +133,11 @@ impl Expansion<'_> {
         if depth >= MAX_EXPANSION_DEPTH {
             let message =
                 format!("macro `{}` expands to itself or nests too deeply", shorten(call.trim()));
+            return Err(Diagnostic::new(message, span));
+        }
+        self.calls += 1;
+        if self.calls > MAX_EXPANSIONS {
+            let message = format!("search holds more than {MAX_EXPANSIONS} macro calls");
             return Err(Diagnostic::new(message, span));
         }
         let (name, arguments) = split_call(call);

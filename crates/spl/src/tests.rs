@@ -93,7 +93,11 @@ impl MacroResolver for Macros {
             ("web", []) => Ok("index=web | head".to_owned()),
             ("by", [count, field]) => Ok(format!("stats {count} by {field}")),
             ("loop", []) => Ok("`loop`".to_owned()),
-            ("double", []) => Ok("`double` `double`".to_owned()),
+            ("bomb", [depth]) if depth == "30" => Ok(String::new()),
+            ("bomb", [depth]) => {
+                let next = depth.parse::<u8>().unwrap_or(30) + 1;
+                Ok(format!("`bomb({next})``bomb({next})`"))
+            }
             _ => Err(format!("macro '{name}' with {} arguments is not defined", arguments.len())),
         }
     }
@@ -115,6 +119,7 @@ fn macros_are_expanded_before_parsing() {
     let error = with_macros("a `nope(1)`").expect_err("it is not defined");
     assert_eq!(error.0[0].message, "macro 'nope' with 1 arguments is not defined");
     assert!(with_macros("`loop`").is_err());
+    assert!(with_macros("`bomb(1)`").is_err());
     assert!(with_macros("a \"`web`\"").is_ok());
 }
 
