@@ -15,6 +15,7 @@
 //! section carries a checksum, and bytes that fail it are [`Error::Corrupt`], never a panic.
 //! `schemas/bucket/README.md` is the format in prose.
 
+mod checksums;
 mod error;
 mod fields;
 mod granules;

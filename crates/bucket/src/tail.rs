@@ -1,11 +1,13 @@
 //! The end of a bucket object: directory and summary, found and checked from its last bytes.
 //!
 //! ```text
-//! ... [page index][directory, zstd][summary, zstd][trailer, 40 bytes][footer][length]["PAR1"]
+//! ... [page index][page checksums][directory, zstd][summary, zstd][trailer, 40 bytes][footer][length]["PAR1"]
 //! ```
 
+use bytes::Bytes;
 use model::{BucketSummary, EventTime};
 
+use crate::checksums;
 use crate::index::bits::{put_varint, take, take_varint};
 use crate::index::block::Layout;
 
@@ -27,8 +29,13 @@ pub(crate) struct Directory {
     pub(crate) block_starts: Vec<u64>,
     /// Length and checksum of the vocabulary, which follows the blocks.
     pub(crate) vocabulary: (u64, u32),
-    /// Length and checksum of Parquet's page index, which follows the vocabulary.
+    /// Length of Parquet's page index, which follows the vocabulary, and checksum of it together
+    /// with the page checksums.
     pub(crate) page_index: (u64, u32),
+    /// How many page checksums follow the page index.
+    pub(crate) pages: u64,
+    /// Checksum per column chunk, row group by row group.
+    pub(crate) chunk_checksums: Vec<u32>,
     /// First and last `_time` per granule.
     pub(crate) times: Vec<(EventTime, EventTime)>,
 }
@@ -40,6 +47,11 @@ impl Directory {
 
     pub(crate) fn page_index_start(&self) -> u64 {
         self.index_end() + self.vocabulary.0
+    }
+
+    /// Bytes of page index and page checksums.
+    pub(crate) fn page_section(&self) -> u64 {
+        self.page_index.0.saturating_add(self.pages.saturating_mul(4))
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -55,6 +67,11 @@ impl Directory {
         }
         for (length, checksum) in [self.vocabulary, self.page_index] {
             put_varint(&mut bytes, length);
+            bytes.extend_from_slice(&checksum.to_le_bytes());
+        }
+        put_varint(&mut bytes, self.pages);
+        put_varint(&mut bytes, self.chunk_checksums.len() as u64);
+        for checksum in &self.chunk_checksums {
             bytes.extend_from_slice(&checksum.to_le_bytes());
         }
         let mut before = 0i64;
@@ -93,6 +110,9 @@ impl Directory {
             let length = take_varint(bytes)?;
             *section = (length, u32::from_le_bytes(*take(bytes, 4)?.first_chunk()?));
         }
+        let pages = take_varint(bytes)?;
+        let chunks = usize::try_from(take_varint(bytes)?).ok()?;
+        let chunk_checksums = numbers(take(bytes, chunks.checked_mul(4)?)?);
         let mut times = Vec::new();
         let mut before = 0i64;
         for _ in 0..granules {
@@ -110,9 +130,16 @@ impl Directory {
             block_starts,
             vocabulary,
             page_index,
+            pages,
+            chunk_checksums,
             times,
         })
     }
+}
+
+/// Little-endian 32-bit numbers, as checksums are stored.
+pub(crate) fn numbers(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect()
 }
 
 fn zigzag(value: i64) -> u64 {
@@ -123,13 +150,27 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Puts directory and summary between the page index and the footer of a finished Parquet file.
-pub(crate) fn splice(file: &mut Vec<u8>, mut directory: Directory, summary: &BucketSummary) {
+/// Puts page checksums, directory and summary between the page index and the footer of a finished
+/// Parquet file.
+pub(crate) fn splice(
+    file: Vec<u8>,
+    mut directory: Directory,
+    summary: &BucketSummary,
+) -> parquet::errors::Result<Vec<u8>> {
+    let whole = Bytes::from(file);
+    let (chunk_checksums, page_checksums) = checksums::compute(&whole)?;
+    let mut file = Vec::from(whole);
     let end = file.len() - PARQUET_END;
     let length = file[end..].first_chunk().copied().map_or(0, u32::from_le_bytes);
     let footer = file.split_off(end - length as usize);
-    let page_index = &file[directory.page_index_start() as usize..];
-    directory.page_index = (page_index.len() as u64, crc32fast::hash(page_index));
+    let start = directory.page_index_start() as usize;
+    let page_index_length = file.len() - start;
+    for checksum in &page_checksums {
+        file.extend_from_slice(&checksum.to_le_bytes());
+    }
+    directory.page_index = (page_index_length as u64, crc32fast::hash(&file[start..]));
+    directory.pages = page_checksums.len() as u64;
+    directory.chunk_checksums = chunk_checksums;
     let directory = directory.encode();
     let summary = serde_json::to_vec(summary).expect("a summary is plain data");
     let packed = [&directory, &summary]
@@ -152,6 +193,7 @@ pub(crate) fn splice(file: &mut Vec<u8>, mut directory: Directory, summary: &Buc
     file.extend_from_slice(&checksum.to_le_bytes());
     file.extend_from_slice(MAGIC);
     file.extend_from_slice(&footer);
+    Ok(file)
 }
 
 /// The fixed-size part of the tail, right before the footer.
@@ -168,16 +210,10 @@ pub(crate) type Damage = (&'static str, String);
 
 impl Trailer {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
-        let numbers: Vec<u32> = bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .take(8)
-            .map(|number| u32::from_le_bytes(*number))
-            .collect();
         if bytes.len() != TRAILER || &bytes[32..] != MAGIC {
             return Err(("trailer", "its magic number is missing".into()));
         }
+        let numbers = numbers(bytes);
         if crc32fast::hash(&bytes[..28]) != numbers[7] {
             return Err(("trailer", "its checksum does not match".into()));
         }

@@ -33,7 +33,7 @@ pub struct Description {
     pub fingerprint_bits: u32,
     /// Size of the vocabulary; 0 if there were too many words for one.
     pub vocabulary_bytes: u64,
-    /// Size of Parquet's page index.
+    /// Size of Parquet's page index and the pages' checksums.
     pub page_index_bytes: u64,
     /// Size of directory, summary and footer.
     pub tail_bytes: u64,
@@ -74,7 +74,7 @@ impl BucketReader {
     #[must_use]
     pub fn describe(&self) -> Description {
         let directory = &self.directory;
-        let footer = self.footer.metadata();
+        let footer = self.whole_chunks.metadata.metadata();
         let row_groups = footer.row_groups().iter().map(|group| RowGroupDescription {
             rows: group.num_rows().unsigned_abs(),
             compressed_bytes: group.compressed_size().unsigned_abs(),
@@ -96,11 +96,11 @@ impl BucketReader {
             index_pairs: directory.pairs,
             fingerprint_bits: directory.layout.fingerprint_bits,
             vocabulary_bytes: directory.vocabulary.0,
-            page_index_bytes: directory.page_index.0,
+            page_index_bytes: directory.page_section(),
             tail_bytes: self
                 .object
                 .size()
-                .saturating_sub(directory.page_index_start() + directory.page_index.0),
+                .saturating_sub(directory.page_index_start() + directory.page_section()),
             notes: notes
                 .map(|note| (note.key.clone(), note.value.clone().unwrap_or_default()))
                 .collect(),
@@ -109,7 +109,7 @@ impl BucketReader {
     }
 
     fn columns(&self) -> Vec<ColumnDescription> {
-        let groups = self.footer.metadata().row_groups();
+        let groups = self.whole_chunks.metadata.metadata().row_groups();
         let describe = |(column, field): (usize, &std::sync::Arc<arrow::datatypes::Field>)| {
             // Every column has exactly one leaf.
             let chunks = || groups.iter().filter_map(|group| group.columns().get(column));

@@ -23,6 +23,7 @@ use tokio::sync::OnceCell;
 
 pub use self::describe::{ColumnDescription, Description, RowGroupDescription};
 use self::object::Object;
+use crate::checksums::{self, Checksums};
 use crate::index::Vocabulary;
 use crate::index::block::Block;
 use crate::tail::{Directory, FORMAT, PARQUET_END, TRAILER, Trailer};
@@ -74,11 +75,18 @@ impl Postings {
 #[derive(Debug)]
 pub struct BucketReader {
     object: Object,
-    footer: ArrowReaderMetadata,
     directory: Directory,
     summary: BucketSummary,
     vocabulary: OnceCell<Option<Vocabulary>>,
-    page_index: OnceCell<ArrowReaderMetadata>,
+    whole_chunks: Pages,
+    page_index: OnceCell<Pages>,
+}
+
+/// How to read pages: all of a column chunk at once, or single ones.
+#[derive(Debug, Clone)]
+struct Pages {
+    metadata: ArrowReaderMetadata,
+    checksums: Arc<Checksums>,
 }
 
 impl BucketReader {
@@ -99,8 +107,12 @@ impl BucketReader {
             let reason = format!("{} rows, but the footer has {counted}", directory.rows);
             return Err(object.corrupt("directory", reason));
         }
+        let chunks = checksums::chunks(footer.metadata());
+        let checksums = Checksums::new(chunks, &directory.chunk_checksums)
+            .ok_or_else(|| object.corrupt("directory", "chunks lack checksums".into()))?;
+        let whole_chunks = Pages { metadata: footer, checksums: checksums.into() };
         let (vocabulary, page_index) = (OnceCell::new(), OnceCell::new());
-        Ok(Self { object, footer, directory, summary, vocabulary, page_index })
+        Ok(Self { object, directory, summary, vocabulary, whole_chunks, page_index })
     }
 
     /// What is in the bucket.
@@ -112,7 +124,7 @@ impl BucketReader {
     /// The columns: six fixed ones, then fields by name.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
-        self.footer.schema()
+        self.whole_chunks.metadata.schema()
     }
 
     /// How many granules the bucket has.
@@ -231,22 +243,29 @@ impl BucketReader {
         &self.object
     }
 
-    fn footer(&self) -> ArrowReaderMetadata {
-        self.footer.clone()
+    fn whole_chunks(&self) -> &Pages {
+        &self.whole_chunks
     }
 
     /// The footer together with where each page lies; read once, when first needed.
-    async fn with_page_index(&self) -> Result<ArrowReaderMetadata, Error> {
-        self.page_index.get_or_try_init(|| self.open_page_index()).await.cloned()
+    async fn single_pages(&self) -> Result<&Pages, Error> {
+        self.page_index.get_or_try_init(|| self.open_page_index()).await
     }
 
-    async fn open_page_index(&self) -> Result<ArrowReaderMetadata, Error> {
+    async fn open_page_index(&self) -> Result<Pages, Error> {
         let (length, checksum) = self.directory.page_index;
         let start = self.directory.page_index_start();
-        let bytes = self.section("page index", start, length, checksum).await?;
-        let metadata = self.footer.metadata().as_ref().clone();
-        decode_page_index(self.object.size(), metadata, start, &bytes)
-            .map_err(|error| self.object.undecodable("page index", &error))
+        let section = self.directory.page_section();
+        let mut index = self.section("page index", start, section, checksum).await?;
+        let stored =
+            index.split_off(usize::try_from(length).unwrap_or(usize::MAX).min(index.len()));
+        let footer = self.whole_chunks.metadata.metadata().as_ref().clone();
+        let metadata = decode_page_index(self.object.size(), footer, start, &index)
+            .map_err(|error| self.object.undecodable("page index", &error))?;
+        let pages = checksums::pages(metadata.metadata());
+        let checksums = Checksums::new(pages, &crate::tail::numbers(&stored))
+            .ok_or_else(|| self.object.corrupt("page index", "pages lack checksums".into()))?;
+        Ok(Pages { metadata, checksums: checksums.into() })
     }
 }
 
@@ -290,6 +309,9 @@ fn decode_page_index(
 async fn open_tail(object: &Object) -> Result<(Directory, BucketSummary, Bytes), Error> {
     let corrupt = |(section, reason)| object.corrupt(section, reason);
     let size = object.size();
+    if size == 0 {
+        return Err(object.corrupt("object", "it is empty".into()));
+    }
     let mut end = read_end(object, Bytes::new(), TAIL_READ.min(size)).await?;
     let Some((_, last)) = end.split_last_chunk::<PARQUET_END>() else {
         return Err(object.corrupt("object", format!("its {size} bytes are too few")));

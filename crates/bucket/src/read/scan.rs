@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
+use bytes::Bytes;
 use futures::{StreamExt, stream};
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
@@ -13,11 +14,13 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 
 use super::object::Object;
 use super::{BucketReader, EventStream};
+use crate::checksums::Checksums;
 use crate::{Error, GranuleSet};
 
 struct Scan {
     object: Object,
     decoder: ParquetPushDecoder,
+    checksums: Arc<Checksums>,
     /// Position of each requested column among the decoded ones, which are in file order.
     positions: Vec<usize>,
 }
@@ -39,17 +42,18 @@ impl BucketReader {
         if granules.is_empty() {
             return Ok(stream::empty().boxed());
         }
-        let metadata =
-            if granules.is_all() { self.footer() } else { self.with_page_index().await? };
+        let pages =
+            if granules.is_all() { self.whole_chunks() } else { self.single_pages().await? };
         let mut roots = wanted.clone();
         roots.sort_unstable();
         roots.dedup();
         let place = |column: &usize| roots.partition_point(|root| root < column);
         let positions = wanted.iter().map(place).collect();
         let decoder = self
-            .decoder(metadata, &roots, granules, batch_rows)
+            .decoder(pages.metadata.clone(), &roots, granules, batch_rows)
             .map_err(|error| self.object().undecodable("footer", &error))?;
-        let scan = Scan { object: self.object().clone(), decoder, positions };
+        let checksums = pages.checksums.clone();
+        let scan = Scan { object: self.object().clone(), decoder, checksums, positions };
         Ok(stream::try_unfold(scan, Scan::next).boxed())
     }
 
@@ -129,12 +133,23 @@ impl Scan {
                 }
                 DecodeResult::NeedsData(ranges) => {
                     let parts = self.object.read_many(&ranges).await?;
+                    self.verify(&ranges, &parts)?;
                     self.decoder
                         .push_ranges(ranges, parts)
                         .map_err(|error| self.object.undecodable("pages", &error))?;
                 }
             }
         }
+    }
+
+    fn verify(&self, ranges: &[Range<u64>], parts: &[Bytes]) -> Result<(), Error> {
+        for (range, part) in ranges.iter().zip(parts) {
+            if !self.checksums.verify(range, part) {
+                let reason = format!("the checksum of bytes {range:?} does not match");
+                return Err(self.object.corrupt("pages", reason));
+            }
+        }
+        Ok(())
     }
 
     /// The columns in the order asked for.

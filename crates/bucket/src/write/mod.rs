@@ -109,9 +109,9 @@ pub fn write_bucket(
     let (shredded, built, rules) = scan(id, &rows, fields, options)?;
     let summary = summarize(&rows, &shredded, rules);
     let encoded = encode(id, index, &rows, &shredded, built, options);
-    let (mut file, directory) = encoded.map_err(|source| Error::Encode { id, source })?;
-    tail::splice(&mut file, directory, &summary);
-    Ok(Written { bytes: file.into(), summary })
+    let file = encoded.and_then(|(file, directory)| tail::splice(file, directory, &summary));
+    let bytes = file.map_err(|source| Error::Encode { id, source })?.into();
+    Ok(Written { bytes, summary })
 }
 
 type Rules = BTreeSet<(i32, u64)>;
@@ -287,6 +287,8 @@ fn encode(
         block_starts,
         vocabulary: (built.vocabulary.len() as u64, crc32fast::hash(&built.vocabulary)),
         page_index: (0, 0),
+        pages: 0,
+        chunk_checksums: Vec::new(),
         times: rows.time.chunks(options.granule_rows).map(granule_times).collect(),
     };
     Ok((encoder.finish()?, directory))

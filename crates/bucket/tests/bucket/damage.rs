@@ -71,34 +71,13 @@ async fn an_object_shorter_than_the_catalog_says_is_an_error() {
 }
 
 #[tokio::test]
-async fn every_flipped_bit_outside_of_the_pages_is_noticed() {
+async fn every_flipped_bit_is_noticed() {
     let bytes = bytes();
-    let reader = open(bytes.clone()).await.unwrap();
-    let description = reader.describe();
-    let embedded = description.index_bytes
-        + description.vocabulary_bytes
-        + description.page_index_bytes
-        + description.tail_bytes;
-    let start = bytes.len() - embedded as usize;
-    for at in (start..bytes.len()).step_by(13) {
+    // The four bytes at the start only say "Parquet"; nothing reads them.
+    for at in (4..bytes.len()).step_by(13) {
         let mut damaged = bytes.to_vec();
         damaged[at] ^= 1 << (at % 8);
         assert_corrupt(read_all(damaged.into()).await, &format!("byte {at}"));
-    }
-}
-
-#[tokio::test]
-async fn a_flipped_bit_in_a_page_is_corrupt_or_harmless_but_no_panic() {
-    let bytes = bytes();
-    let description = open(bytes.clone()).await.unwrap().describe();
-    let pages: u64 = description.row_groups.iter().map(|group| group.compressed_bytes).sum();
-    for at in (4..pages as usize).step_by(17) {
-        let mut damaged = bytes.to_vec();
-        damaged[at] ^= 1 << (at % 8);
-        match read_all(damaged.into()).await {
-            Ok(()) | Err(Error::Corrupt { .. }) => {}
-            other => panic!("byte {at}: {other:?}"),
-        }
     }
 }
 
