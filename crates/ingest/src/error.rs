@@ -1,0 +1,144 @@
+//! What can go wrong on the way in.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::ErrorKind;
+
+/// Failures of ingest, with the facts an operator or a sender needs.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The journal could not be written; nothing of the input was kept.
+    #[error("cannot write journal {}: {source}; free space or repair the disk, then send again", path.display())]
+    JournalWrite {
+        /// The segment or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// The journal could not be read.
+    #[error("cannot read journal {}: {source}", path.display())]
+    JournalRead {
+        /// The segment or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// A journal record is not what was written.
+    #[error("journal {} is damaged at byte {offset}: {reason}; later records were recovered, the file is kept as .damaged", path.display())]
+    JournalDamaged {
+        /// The segment.
+        path: PathBuf,
+        /// Where the record begins.
+        offset: u64,
+        /// What does not fit.
+        reason: &'static str,
+    },
+    /// A queue stayed full.
+    #[error(
+        "the {stage} queue of pipeline set {set} stayed full for {waited_ms} ms; slow down, or raise its size"
+    )]
+    QueueFull {
+        /// The stage that reads the queue.
+        stage: &'static str,
+        /// The pipeline set.
+        set: u16,
+        /// How long the input waited.
+        waited_ms: u64,
+    },
+    /// Ingest is shutting down.
+    #[error("ingest is shutting down; send again when it is back")]
+    Closed,
+    /// A stage ended with the input in hand.
+    #[error("the input was lost inside ingest before it was safe; send it again")]
+    Abandoned,
+    /// Object storage refused.
+    #[error("object storage refused {operation} of {path}: {source}")]
+    Storage {
+        /// What was tried.
+        operation: &'static str,
+        /// The object.
+        path: String,
+        /// What the store said.
+        source: Arc<object_store::Error>,
+    },
+    /// An object of the bucket's name exists with another size.
+    #[error("object {path} exists with {found} bytes where {expected} were written; remove it")]
+    ObjectConflict {
+        /// The object.
+        path: String,
+        /// Size of what was to be written.
+        expected: u64,
+        /// Size of what is there.
+        found: u64,
+    },
+    /// A bucket could not be encoded.
+    #[error("cannot encode bucket: {0}")]
+    Bucket(Arc<bucket::Error>),
+    /// The catalog refused.
+    #[error("catalog: {0}")]
+    Catalog(Arc<catalog::Error>),
+    /// Rows could not be put into columns.
+    #[error("cannot build columns: {0}")]
+    Columns(Arc<arrow::error::ArrowError>),
+    /// An input file or socket failed.
+    #[error("cannot read {what}: {source}")]
+    Read {
+        /// The file or address.
+        what: String,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+    /// A setting does not fit.
+    #[error("setting {name}: {reason}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// What is wrong with its value.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// What the caller can do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::JournalWrite { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::FileTooLarge => ErrorKind::Exhausted,
+                _ => ErrorKind::Unavailable,
+            },
+            Self::JournalRead { .. } | Self::Storage { .. } | Self::Closed => {
+                ErrorKind::Unavailable
+            }
+            Self::JournalDamaged { .. } => ErrorKind::Corrupt,
+            Self::QueueFull { .. } => ErrorKind::Exhausted,
+            Self::Abandoned | Self::Columns(_) => ErrorKind::Internal,
+            Self::ObjectConflict { .. } => ErrorKind::Conflict,
+            Self::Bucket(error) => error.kind(),
+            Self::Catalog(error) => error.kind(),
+            Self::Read { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => ErrorKind::NotFound,
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ErrorKind::Invalid,
+                _ => ErrorKind::Unavailable,
+            },
+            Self::Setting { .. } => ErrorKind::Invalid,
+        }
+    }
+
+    pub(crate) fn journal_write(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::JournalWrite { path: path.into(), source: Arc::new(source) }
+    }
+
+    pub(crate) fn journal_read(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::JournalRead { path: path.into(), source: Arc::new(source) }
+    }
+
+    pub(crate) fn read(what: impl ToString, source: io::Error) -> Self {
+        Self::Read { what: what.to_string(), source: Arc::new(source) }
+    }
+}

@@ -1,0 +1,155 @@
+//! The start after a stop of any kind: journal records that the catalog does not cover become hot
+//! rows again, each exactly once.
+//!
+//! A record is replayed if its position is above the position that the catalog has for its stream.
+//! A noted roll above it means that an object may have been uploaded that the catalog does not
+//! know: it is deleted, because its events are replayed into another bucket.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use model::{EventTime, JournalPosition};
+use runtime::metrics as names;
+
+use super::limits::HotLimits;
+use super::rows::Rows;
+use super::store::{HotStore, RollReason, RolledBucket};
+use crate::Error;
+use crate::journal::{Journal, Record, Scan, StreamRef, scan_segment, segments};
+use crate::set::SetId;
+
+/// What a set's journal gave back.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) journal: Journal,
+    /// No record has a higher position.
+    pub(crate) last_position: u64,
+    /// No replayed event has a later arrival.
+    pub(crate) last_index_time: i64,
+    pub(crate) events: u64,
+    /// Objects that must not exist.
+    pub(crate) orphans: Vec<String>,
+    /// Buckets that were full again before the end of the journal, in order.
+    pub(crate) rolled: Vec<Arc<RolledBucket>>,
+}
+
+struct Replay<'a> {
+    id: SetId,
+    committed: &'a HashMap<StreamRef, JournalPosition>,
+    hot: &'a HotStore,
+    limits: &'a HotLimits,
+    now: EventTime,
+    last: HashMap<StreamRef, JournalPosition>,
+    out: Recovered,
+}
+
+/// Reads the journal of a set and fills the hot store.
+///
+/// # Errors
+/// The directory cannot be read or written. Damage inside is logged and survived.
+pub(crate) fn recover_set(
+    directory: &Path,
+    segment_bytes: u64,
+    id: SetId,
+    committed: &HashMap<StreamRef, JournalPosition>,
+    hot: &HotStore,
+    limits: &HotLimits,
+    now: EventTime,
+) -> Result<Recovered, Error> {
+    let journal = Journal::open(directory, segment_bytes)?;
+    let out = Recovered {
+        journal,
+        last_position: committed.values().map(|position| position.0).max().unwrap_or(0),
+        last_index_time: i64::MIN,
+        events: 0,
+        orphans: Vec::new(),
+        rolled: Vec::new(),
+    };
+    let mut replay = Replay { id, committed, hot, limits, now, last: HashMap::default(), out };
+    for path in segments(directory)? {
+        replay.segment(path)?;
+    }
+    let mut out = replay.out;
+    out.journal.release(|stream| committed.get(stream).copied());
+    Ok(out)
+}
+
+impl Replay<'_> {
+    fn segment(&mut self, path: PathBuf) -> Result<(), Error> {
+        self.last.clear();
+        let mut records = 0;
+        let scan = scan_segment(&path, |record| {
+            records += 1;
+            self.record(record);
+        })?;
+        metrics::counter!(names::JOURNAL_REPLAYED).increment(records);
+        for damage in &scan.damage {
+            tracing::error!(error = %damage, "journal damaged");
+        }
+        if cut_tail(&path, &scan)? {
+            let last = std::mem::take(&mut self.last);
+            self.out.journal.adopt(path, scan.whole, last, !scan.damage.is_empty());
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: Record) {
+        let (stream, position) = match &record {
+            Record::Batch(batch) => {
+                ((batch.batch.origin.index.clone(), batch.quarantine), batch.position)
+            }
+            Record::Roll(roll) => ((roll.index.clone(), roll.quarantine), roll.upto),
+        };
+        let covered = self.committed.get(&stream).is_some_and(|known| *known >= position);
+        self.out.last_position = self.out.last_position.max(position.0);
+        let last = self.last.entry(stream).or_default();
+        *last = (*last).max(position);
+        match record {
+            Record::Batch(batch) => {
+                let rows = i64::try_from(batch.batch.rows()).unwrap_or(i64::MAX);
+                let newest = batch.first_index_time.saturating_add(rows);
+                self.out.last_index_time = self.out.last_index_time.max(newest);
+                if covered {
+                    return;
+                }
+                self.out.events += batch.batch.rows() as u64;
+                let stream = self.id.stream(&batch.batch.origin.index, batch.quarantine);
+                let rows = Rows::new(batch.batch, batch.first_index_time);
+                self.hot.append(&stream, rows, position, self.now);
+                self.roll_full();
+            }
+            Record::Roll(roll) if !covered => self.out.orphans.push(roll.path),
+            Record::Roll(_) => {}
+        }
+    }
+
+    fn roll_full(&mut self) {
+        for (stream, reason) in self.hot.due(self.id.set, self.now, self.limits) {
+            if reason == RollReason::Size {
+                self.out.rolled.extend(self.hot.roll(&stream));
+            }
+        }
+    }
+}
+
+/// Cuts a torn tail off; tells whether a segment is left.
+fn cut_tail(path: &Path, scan: &Scan) -> Result<bool, Error> {
+    if scan.whole == scan.length && scan.whole > 0 {
+        return Ok(true);
+    }
+    let fail = |error| Error::journal_write(path, error);
+    let torn = scan.length - scan.whole;
+    tracing::warn!(
+        path = %path.display(), keep = scan.whole, cut = torn,
+        "the journal has a torn tail, which was never acknowledged; it is cut off"
+    );
+    if scan.whole == 0 {
+        fs::remove_file(path).map_err(fail)?;
+        return Ok(false);
+    }
+    let file = OpenOptions::new().write(true).open(path).map_err(fail)?;
+    file.set_len(scan.whole).and_then(|()| file.sync_all()).map_err(fail)?;
+    Ok(true)
+}

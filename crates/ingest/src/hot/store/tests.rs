@@ -1,0 +1,90 @@
+//! Snapshots have every event once, from the first append to the removal.
+
+use arrow::array::AsArray;
+use bucket::HotBuckets;
+use model::{EventBatchBuilder, IndexerId, Origin};
+
+use super::*;
+use crate::Settings;
+
+#[test]
+fn many_small_appends_leave_few_chunks_and_keep_their_order() {
+    let store = HotStore::new();
+    for i in 0..5000 {
+        append(&store, i, &format!("event {i}"));
+    }
+    let snapshot = store.snapshot(&[index()], &TimeRange::ALL);
+    assert!(snapshot[0].batches.len() < 64, "{}", snapshot[0].batches.len());
+    let texts: Vec<_> = texts(&snapshot).collect();
+    assert!(texts.iter().enumerate().all(|(i, text)| *text == format!("event {i}")));
+    assert_eq!((snapshot[0].rows, texts.len()), (5000, 5000));
+}
+
+#[test]
+fn a_rolled_bucket_stays_in_snapshots_until_it_is_removed() {
+    let store = HotStore::new();
+    append(&store, 1, "a");
+    let rolled = store.roll(&stream()).unwrap();
+    append(&store, 2, "b");
+    let snapshot = store.snapshot(&[index()], &TimeRange::ALL);
+    assert_eq!(texts(&snapshot).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(snapshot[0].id, rolled.content.id);
+    store.remove(&rolled);
+    let snapshot = store.snapshot(&[index()], &TimeRange::ALL);
+    assert_eq!(texts(&snapshot).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(store.raw_bytes(), 1);
+}
+
+#[test]
+fn snapshots_leave_out_other_times_and_indexes() {
+    let store = HotStore::new();
+    append(&store, 5, "a");
+    let range =
+        |earliest, latest| TimeRange { earliest: EventTime(earliest), latest: EventTime(latest) };
+    assert_eq!(store.snapshot(&[index()], &range(5, 6)).len(), 1);
+    assert_eq!(store.snapshot(&[index()], &range(6, 9)).len(), 0);
+    assert_eq!(store.snapshot(&[IndexName::new("other").unwrap()], &range(0, 9)).len(), 0);
+}
+
+#[test]
+fn full_and_idle_buckets_are_due() {
+    let settings =
+        Settings { max_data_size: 10, max_hot_idle: Duration::from_secs(1), ..Settings::default() };
+    let store = HotStore::new();
+    append(&store, 1, "0123456789");
+    let full = limits(settings.clone());
+    assert_eq!(store.due(0, EventTime(0), &full), [(stream(), RollReason::Size)]);
+    let large = limits(Settings { max_data_size: 11, ..settings });
+    assert_eq!(store.due(0, EventTime(999_999), &large), []);
+    assert_eq!(store.due(0, EventTime(1_000_000), &large), [(stream(), RollReason::Idle)]);
+}
+
+fn limits(settings: Settings) -> HotLimits {
+    HotLimits::new(Arc::new(settings), &knowledge::Knowledge::builtin())
+}
+
+fn append(store: &HotStore, time: i64, text: &str) {
+    let origin =
+        Origin { index: index(), host: "h".into(), source: "s".into(), sourcetype: "t".into() };
+    let mut builder = EventBatchBuilder::new(Arc::new(origin), 0);
+    builder.push(EventTime(time), text);
+    let position = JournalPosition(u64::try_from(time).unwrap());
+    store.append(&stream(), Rows::new(builder.finish(), time), position, EventTime(0));
+}
+
+fn texts(buckets: &[HotBucket]) -> impl Iterator<Item = String> {
+    let batches = buckets.iter().flat_map(|bucket| &bucket.batches);
+    batches.flat_map(|batch| {
+        let texts = batch.column(2).as_string_view();
+        texts.iter().map(|text| text.unwrap().to_owned())
+    })
+}
+
+fn index() -> IndexName {
+    IndexName::new("main").unwrap()
+}
+
+fn stream() -> StreamId {
+    let indexer = IndexerId(uuid::Uuid::nil());
+    StreamId { indexer, set: 0, index: index(), quarantine: false }
+}

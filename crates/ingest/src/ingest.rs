@@ -1,0 +1,441 @@
+//! Everything together: starting with recovery, taking inputs, rolling, draining.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bucket::HotBuckets;
+use catalog::Catalog;
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use knowledge::Knowledge;
+use model::{IndexName, IndexerId, JournalPosition, TimeRange};
+use object_store::{ObjectStore, ObjectStoreExt};
+use runtime::{Clock, Shutdown};
+use tokio::sync::oneshot;
+
+use crate::fields::KnownFields;
+use crate::hot::limits::HotLimits;
+use crate::hot::recovery::{Recovered, recover_set};
+use crate::hot::store::{HotStatus, HotStore, RollReason};
+use crate::hot::upload::{UploadStatus, Uploader, Uploads};
+use crate::journal::StreamRef;
+use crate::pipeline::ack::{Receipt, Share};
+use crate::pipeline::commit::{announce, roll};
+use crate::pipeline::messages::{Order, Work};
+use crate::pipeline::queue::{QueueStatus, Refused};
+use crate::pipeline::rules::RuleBook;
+use crate::pipeline::{PipelineSet, Shared};
+use crate::set::{Arrivals, SetId, SetState};
+use crate::{Error, Input, Settings};
+
+/// What ingest works with.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// The indexer's data directory; the journal lives in `journal/` below it.
+    pub data: PathBuf,
+    /// The indexer, the same at every start with this directory.
+    pub indexer: IndexerId,
+    /// Where buckets go.
+    pub store: Arc<dyn ObjectStore>,
+    /// Which buckets exist.
+    pub catalog: Arc<Catalog>,
+    /// The rules for cutting and dating events.
+    pub knowledge: Arc<Knowledge>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// How to work.
+    pub settings: Settings,
+}
+
+/// What ingest is doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    /// All queues, by set and stage.
+    pub queues: Vec<QueueStatus>,
+    /// All hot buckets.
+    pub hot: Vec<HotStatus>,
+    /// What is on its way to object storage.
+    pub uploads: UploadStatus,
+    /// Bytes of all journals on the disk.
+    pub journal_bytes: u64,
+    /// Journal segments on the disk.
+    pub journal_segments: u64,
+    /// Events that the last start took from the journal.
+    pub recovered_events: u64,
+}
+
+/// The outcome of an input, when it comes. Dropping it does not take the input back.
+#[derive(Debug)]
+pub struct Acknowledgement(oneshot::Receiver<Result<Receipt, Error>>);
+
+impl Acknowledgement {
+    /// Waits until everything that the input completed is in the journal.
+    ///
+    /// # Errors
+    /// The input, or a part of it, was not kept.
+    pub async fn wait(self) -> Result<Receipt, Error> {
+        self.0.await.unwrap_or(Err(Error::Abandoned))
+    }
+}
+
+/// See the crate.
+#[derive(Debug)]
+pub struct Ingest {
+    settings: Arc<Settings>,
+    pipelines: Vec<PipelineSet>,
+    sets: Vec<Arc<SetState>>,
+    hot: Arc<HotStore>,
+    uploads: Arc<Uploads>,
+    shutdown: Shutdown,
+    rules: RuleBook,
+    limits: Arc<HotLimits>,
+    recovered_events: u64,
+    hasher: RandomState,
+    /// Keeps a second process out of the journal.
+    _lock: File,
+}
+
+impl Ingest {
+    /// Recovers what the journal holds and starts to take inputs. Must be called inside tokio.
+    ///
+    /// # Errors
+    /// A setting does not fit, another process has the directory, or the journal cannot be read.
+    pub async fn start(parts: Parts) -> Result<Self, Error> {
+        parts.settings.validate()?;
+        let settings = Arc::new(parts.settings.clone());
+        let root = parts.data.join("journal");
+        let lock = lock_directory(&root)?;
+        let hot = Arc::new(HotStore::new());
+        let limits = Arc::new(HotLimits::new(Arc::clone(&settings), &parts.knowledge));
+        let (recovered, leftovers) = recover(&parts, &root, &hot, &limits).await?;
+        let seen = recovered.iter().map(|(_, set)| set.last_index_time).max();
+        let range = TimeRange::ALL;
+        let snapshot = parts.catalog.snapshot();
+        let stored = snapshot.overlapping(&[], &range).map(|b| b.summary.last_index_time.0).max();
+        let arrivals = Arc::new(Arrivals::after(seen.max(stored).unwrap_or(i64::MIN)));
+
+        let shutdown = Shutdown::new();
+        let (uploads, rolled) = Uploads::new();
+        let mut ingest = Self {
+            settings: Arc::clone(&settings),
+            pipelines: Vec::new(),
+            sets: Vec::new(),
+            hot: Arc::clone(&hot),
+            uploads: Arc::clone(&uploads),
+            shutdown: shutdown.clone(),
+            rules: RuleBook::new(Arc::clone(&parts.knowledge), settings.max_event_size),
+            limits: Arc::clone(&limits),
+            recovered_events: 0,
+            // Streams need not stick to a set beyond the process.
+            hasher: RandomState::default(),
+            _lock: lock,
+        };
+        let mut orphans = Vec::new();
+        for (state, set) in recovered {
+            ingest.recovered_events += set.events;
+            orphans.extend(set.orphans);
+            for rolled in set.rolled {
+                announce(&state, &uploads, rolled, RollReason::Recovery);
+            }
+            ingest.sets.push(state);
+        }
+        let uploader = Uploader {
+            store: Arc::clone(&parts.store),
+            catalog: Arc::clone(&parts.catalog),
+            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            hot: Arc::clone(&hot),
+            settings: Arc::clone(&settings),
+            shutdown: shutdown.clone(),
+        };
+        let by_number = ingest.sets.iter().map(|set| (set.id.set, Arc::clone(set))).collect();
+        shutdown.spawn(uploader.run(Arc::clone(&uploads), rolled, by_number));
+        shutdown.spawn(delete_orphans(
+            parts.store,
+            orphans,
+            settings.upload_retry,
+            shutdown.clone(),
+        ));
+        ingest.roll_leftovers(&leftovers);
+        ingest.start_pipelines(&arrivals)?;
+        if ingest.recovered_events > 0 {
+            tracing::info!(events = ingest.recovered_events, "events recovered from the journal");
+        }
+        Ok(ingest)
+    }
+
+    /// Sets that the settings no longer have get rid of what they still hold.
+    fn roll_leftovers(&self, leftovers: &[u16]) {
+        for set in self.sets.iter().filter(|set| leftovers.contains(&set.id.set)) {
+            for stream in self.hot.open_streams(set.id.set, None) {
+                roll(set, &self.hot, &self.uploads, &stream, RollReason::Recovery);
+            }
+        }
+    }
+
+    fn start_pipelines(&mut self, arrivals: &Arc<Arrivals>) -> Result<(), Error> {
+        for number in 0..self.settings.parallel_ingestion_pipelines {
+            let Some(set) = self.sets.iter().find(|set| set.id.set == number) else { continue };
+            let shared = Shared {
+                settings: Arc::clone(&self.settings),
+                limits: Arc::clone(&self.limits),
+                rules: self.rules.clone(),
+                hot: Arc::clone(&self.hot),
+                uploads: Arc::clone(&self.uploads),
+                arrivals: Arc::clone(arrivals),
+            };
+            self.pipelines.push(PipelineSet::start(Arc::clone(set), shared)?);
+        }
+        Ok(())
+    }
+
+    /// Takes an input and waits until everything it completed is in the journal, and searchable.
+    ///
+    /// # Errors
+    /// [`Error::QueueFull`] after [`Settings::queue_wait`]; [`Error::JournalWrite`] when the disk
+    /// refuses; [`Error::Closed`]. Events of a failed input are not kept, except that an input of
+    /// several batches may be kept in part when the disk fills up between them.
+    pub async fn submit(&self, input: Input) -> Result<Receipt, Error> {
+        self.enqueue(input, self.settings.queue_wait).await?.wait().await
+    }
+
+    /// Hands an input to its pipeline set, waiting for room up to `wait`, and returns before it is
+    /// safe. Inputs of a stream keep the order in which this returned.
+    ///
+    /// # Errors
+    /// [`Error::QueueFull`] and [`Error::Closed`].
+    pub async fn enqueue(&self, input: Input, wait: Duration) -> Result<Acknowledgement, Error> {
+        use std::hash::BuildHasher;
+        let hash = self.hasher.hash_one(input.stream());
+        // The count is at least one and small.
+        let number = usize::try_from(hash % self.pipelines.len().max(1) as u64).unwrap_or(0);
+        let Some(set) = self.pipelines.get(number) else { return Err(Error::Closed) };
+        let (share, outcome) = Share::new();
+        let size = input.size();
+        match set.entrance.push_async(Work::Input(input, share), size, wait).await {
+            Ok(()) => Ok(Acknowledgement(outcome)),
+            Err(Refused::Closed(_)) => Err(Error::Closed),
+            Err(Refused::Full(_)) => Err(Error::QueueFull {
+                stage: "parsing",
+                set: u16::try_from(number).unwrap_or(u16::MAX),
+                waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            }),
+        }
+    }
+
+    /// The hot buckets, for searches.
+    #[must_use]
+    pub fn hot(&self) -> Arc<dyn HotBuckets> {
+        Arc::clone(&self.hot) as Arc<dyn HotBuckets>
+    }
+
+    /// The sourcetype of a source whose first bytes are `sample`.
+    #[must_use]
+    pub fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
+        self.rules.recognise(source, sample)
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Completes the unfinished events of all streams and waits until they are in the journal.
+    ///
+    /// # Errors
+    /// As [`Ingest::submit`].
+    pub async fn flush(&self) -> Result<(), Error> {
+        self.order(|| Order::Flush).await
+    }
+
+    /// Rolls the open buckets of an index, or of all, and waits until every rolled bucket is in
+    /// the catalog: as long as object storage is away, if it is.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub async fn roll_all(&self, index: Option<&IndexName>) -> Result<(), Error> {
+        self.order(|| Order::Roll(index.cloned())).await?;
+        self.uploads.idle().await;
+        Ok(())
+    }
+
+    async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {
+        let mut outcomes = Vec::new();
+        for set in &self.pipelines {
+            let (share, outcome) = Share::new();
+            let work = Work::Order(order(), share);
+            if set.entrance.push_async(work, 64, Duration::MAX).await.is_err() {
+                return Err(Error::Closed);
+            }
+            outcomes.push(Acknowledgement(outcome));
+        }
+        for outcome in outcomes {
+            outcome.wait().await?;
+        }
+        Ok(())
+    }
+
+    /// Stops taking inputs, completes what is under way, uploads everything, and ends. `true` when
+    /// all is in object storage within the deadline; what is not stays in the journal for the next
+    /// start.
+    pub async fn drain(&self, deadline: Duration) -> bool {
+        let orders = async {
+            self.flush().await?;
+            self.order(|| Order::Roll(None)).await
+        };
+        let rolled = tokio::time::timeout(deadline, orders).await;
+        self.close();
+        let complete = matches!(rolled, Ok(Ok(())))
+            && tokio::time::timeout(deadline, self.uploads.idle()).await.is_ok();
+        if let Err(error) = self.shutdown.finish(Duration::from_secs(30)).await {
+            tracing::warn!(%error, "uploads are still running");
+        }
+        complete
+    }
+
+    /// Stops taking inputs; what is under way is still acknowledged.
+    fn close(&self) {
+        for set in &self.pipelines {
+            set.close();
+        }
+    }
+
+    /// What is going on.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let journals = || self.sets.iter().map(|set| set.journal());
+        Status {
+            queues: self.list_queues(),
+            hot: self.hot.status(),
+            uploads: self.uploads.status(),
+            journal_bytes: journals().map(|journal| journal.bytes()).sum(),
+            journal_segments: journals().map(|journal| journal.segment_count() as u64).sum(),
+            recovered_events: self.recovered_events,
+        }
+    }
+
+    /// All queues, by set and stage.
+    #[must_use]
+    pub fn list_queues(&self) -> Vec<QueueStatus> {
+        self.pipelines.iter().flat_map(PipelineSet::status).collect()
+    }
+}
+
+impl Drop for Ingest {
+    fn drop(&mut self) {
+        self.close();
+        self.shutdown.stop();
+        // The lock on the journal may only go when nobody writes any more.
+        for set in &mut self.pipelines {
+            set.join();
+        }
+    }
+}
+
+fn lock_directory(root: &Path) -> Result<File, Error> {
+    fs::create_dir_all(root).map_err(|error| Error::journal_write(root, error))?;
+    let path = root.join("lock");
+    let file = File::create(&path).map_err(|error| Error::journal_write(&path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            let reason = "another process writes this journal; stop it, or use another directory";
+            Err(Error::journal_write(path, std::io::Error::other(reason)))
+        }
+        Err(fs::TryLockError::Error(error)) => Err(Error::journal_write(path, error)),
+    }
+}
+
+type RecoveredSet = (Arc<SetState>, Outcome);
+
+/// What is left of a recovery once the journal is in its set.
+#[derive(Debug)]
+struct Outcome {
+    last_index_time: i64,
+    events: u64,
+    orphans: Vec<String>,
+    rolled: Vec<Arc<crate::hot::store::RolledBucket>>,
+}
+
+/// Recovers every set that is configured or has a directory; also tells which are only left over.
+async fn recover(
+    parts: &Parts,
+    root: &Path,
+    hot: &Arc<HotStore>,
+    limits: &Arc<HotLimits>,
+) -> Result<(Vec<RecoveredSet>, Vec<u16>), Error> {
+    let mut committed: HashMap<u16, HashMap<StreamRef, JournalPosition>> = HashMap::default();
+    for (stream, position) in parts.catalog.positions(parts.indexer).await {
+        let set = committed.entry(stream.set).or_default();
+        set.insert((stream.index, stream.quarantine), position);
+    }
+    let configured = parts.settings.parallel_ingestion_pipelines;
+    let mut numbers: Vec<u16> = (0..configured).collect();
+    let leftovers = leftover_sets(root, configured)?;
+    numbers.extend(&leftovers);
+    let mut recovered = Vec::new();
+    for number in numbers {
+        let id = SetId { indexer: parts.indexer, set: number };
+        let directory = root.join(number.to_string());
+        let committed = committed.remove(&number).unwrap_or_default();
+        let (hot, limits) = (Arc::clone(hot), Arc::clone(limits));
+        let segment = parts.settings.journal_segment_size;
+        let clock = Arc::clone(&parts.clock);
+        let work = tokio::task::spawn_blocking(move || {
+            let found =
+                recover_set(&directory, segment, id, &committed, &hot, &limits, clock.now())?;
+            let Recovered { journal, last_position, last_index_time, events, orphans, rolled } =
+                found;
+            let state = SetState::new(id, clock, journal, committed, last_position + 1);
+            let outcome = Outcome { last_index_time, events, orphans, rolled };
+            Ok((Arc::new(state), outcome))
+        });
+        recovered.push(work.await.unwrap_or(Err(Error::Abandoned))?);
+    }
+    Ok((recovered, leftovers))
+}
+
+/// Sets with a directory that are not configured any more; empty directories are removed.
+fn leftover_sets(root: &Path, configured: u16) -> Result<Vec<u16>, Error> {
+    let fail = |error| Error::journal_read(root, error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.parse::<u16>().ok());
+        // Removing fails, as wanted, while there is something inside.
+        if let Some(number) = number.filter(|number| *number >= configured)
+            && path.is_dir()
+            && fs::remove_dir(&path).is_err()
+        {
+            found.push(number);
+        }
+    }
+    Ok(found)
+}
+
+/// Deletes objects that a crash left between upload and commit.
+async fn delete_orphans(
+    store: Arc<dyn ObjectStore>,
+    paths: Vec<String>,
+    (mut pause, longest): (Duration, Duration),
+    shutdown: Shutdown,
+) {
+    for path in paths {
+        let location = object_store::path::Path::from(path.as_str());
+        loop {
+            match store.delete(&location).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => break,
+                Err(error) => {
+                    tracing::warn!(%path, %error, "cannot delete an object that was not committed");
+                }
+            }
+            if !shutdown.sleep(pause).await {
+                return;
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+}

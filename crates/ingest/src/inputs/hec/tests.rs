@@ -1,0 +1,135 @@
+//! Bodies as clients send them, and the codes HEC answers broken ones with.
+
+use std::io::Write;
+
+use super::*;
+use crate::CutEvents;
+
+#[test]
+fn objects_without_separator_become_events_with_their_own_metadata() {
+    let events = decode(
+        r#"{"event":"a","time":1.5,"host":"h1"}{"event":"b","host":"h2"}
+           {"event":"c","host":"h1","sourcetype":"s"} "#,
+    )
+    .unwrap();
+    let seen: Vec<_> = events
+        .iter()
+        .flat_map(|group| (0..group.len()).map(move |row| (group, row)))
+        .map(|(group, row)| (&*group.meta().host, group.text(row), group.time(row)))
+        .collect();
+    assert_eq!(
+        seen,
+        [("h1", &b"a"[..], Some(EventTime(1_500_000))), ("h2", b"b", None), ("h1", b"c", None)]
+    );
+}
+
+#[test]
+fn an_array_is_a_batch() {
+    assert_eq!(decode(r#"[{"event":"a"},{"event":"b"}]"#).unwrap()[0].len(), 2);
+}
+
+#[test]
+fn values_other_than_strings_keep_the_senders_bytes() {
+    let events =
+        decode(r#"{"event":{"b": 1.50, "a":[ ]}}{"event":12.0}{"event":"t\u00e4\n\"x\""}"#);
+    let events = events.unwrap();
+    assert_eq!(events[0].text(0), br#"{"b": 1.50, "a":[ ]}"#);
+    assert_eq!(events[0].text(1), b"12.0");
+    assert_eq!(events[0].text(2), "tä\n\"x\"".as_bytes());
+}
+
+#[test]
+fn fields_are_attached_and_lists_are_multivalues() {
+    let events = decode(r#"{"event":"a","fields":{"x":1,"y":["p",true],"z":"t"}}"#).unwrap();
+    let fields: Vec<_> =
+        events[0].fields().iter().map(|field| (&*field.name, &*field.value)).collect();
+    assert_eq!(fields, [("x", "1"), ("y", "p"), ("y", "true"), ("z", "t")]);
+}
+
+#[test]
+fn broken_requests_get_their_code_and_event_number() {
+    let cases: &[(&str, u16, Option<u64>)] = &[
+        ("", 5, None),
+        (" \n", 5, None),
+        ("[]", 5, None),
+        ("{\"event\":\"a\"", 6, Some(0)),
+        ("{\"event\":\"a\"}{\"event\":", 6, Some(1)),
+        ("{\"event\":\"a\"}xyz", 6, Some(1)),
+        ("[{\"event\":\"a\"}", 6, Some(0)),
+        ("\"text\"", 6, Some(0)),
+        ("{\"event\":\"a\",\"host\":{}}", 6, Some(0)),
+        ("{\"event\":\"a\",\"fields\":[1]}", 6, Some(0)),
+        ("{\"event\":\"a\"}{\"event\":\"b\",\"index\":\"nope\"}", 7, Some(2)),
+        ("{\"event\":\"a\",\"index\":\"UPPER\"}", 7, Some(1)),
+        ("{\"time\":1}", 12, Some(0)),
+        ("{\"event\":null}", 12, Some(0)),
+        ("{\"event\":\"a\"}{\"event\":\"\"}", 13, Some(1)),
+        ("{\"event\":\"a\",\"fields\":{\"x\":{\"y\":1}}}", 15, Some(0)),
+        ("{\"event\":\"a\",\"time\":\"soon\"}", 15, Some(0)),
+    ];
+    for (body, code, number) in cases {
+        let error = decode(body).expect_err(body);
+        assert_eq!((error.code, error.invalid_event_number), (*code, *number), "{body}");
+    }
+}
+
+#[test]
+fn times_are_exact_and_their_unit_is_recognised() {
+    let cases = [
+        ("1700000000", 1_700_000_000_000_000),
+        ("1700000000.123456", 1_700_000_000_123_456),
+        ("\"1700000000.1234567\"", 1_700_000_000_123_456),
+        ("1700000000123", 1_700_000_000_123_000),
+        ("1700000000123.5", 1_700_000_000_123_500),
+        ("1700000000123456", 1_700_000_000_123_456),
+        ("1700000000123456789", 1_700_000_000_123_456),
+        ("1.7e9", 1_700_000_000_000_000),
+        ("0", 0),
+        ("0.5", 500_000),
+        ("-1.5", -1_500_000),
+    ];
+    for (text, micros) in cases {
+        assert_eq!(parse_time(text), Some(EventTime(micros)), "{text}");
+    }
+}
+
+#[test]
+fn a_body_that_is_not_utf8_is_repaired() {
+    let input = decode_events(b"{\"event\":\"a\xffb\"}", &defaults(), &|_| true, stream());
+    let Ok(Input::Events { events, .. }) = input else { panic!("events were sent") };
+    assert_eq!(events[0].text(0), b"a\\xFFb");
+}
+
+#[test]
+fn a_packed_body_is_unpacked_up_to_the_limit() {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&[b'x'; 1000]).unwrap();
+    let packed = Bytes::from(packer.finish().unwrap());
+    assert_eq!(unpack(packed.clone(), Some("gzip"), 1000).unwrap().len(), 1000);
+    assert_eq!(unpack(packed.clone(), Some("gzip"), 999), Err(BodyError::TooLarge { limit: 999 }));
+    let torn = packed.slice(..packed.len() / 2);
+    assert_eq!(unpack(torn, Some("gzip"), 9999), Err(BodyError::Broken { encoding: "gzip" }));
+    assert!(matches!(unpack(packed, Some("br"), 9), Err(BodyError::Unsupported { .. })));
+}
+
+fn decode(body: &str) -> Result<Vec<CutEvents>, HecError> {
+    let allowed = |index: &IndexName| index.as_str() == "main";
+    match decode_events(body.as_bytes(), &defaults(), &allowed, stream())? {
+        Input::Events { events, .. } => Ok(events),
+        Input::Raw { .. } => panic!("events were sent"),
+    }
+}
+
+fn defaults() -> HecDefaults {
+    HecDefaults {
+        index: IndexName::new("main").unwrap(),
+        host: "peer".into(),
+        source: "http:test".into(),
+        sourcetype: None,
+        extract_time: false,
+    }
+}
+
+fn stream() -> StreamKey {
+    StreamKey("test".into())
+}

@@ -1,0 +1,60 @@
+//! Handing over a stream without waiting for each acknowledgement.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Acknowledgement, Error, Ingest, Input, Receipt};
+
+/// Unacknowledged inputs a stream may have: enough to read on during an fsync.
+const IN_FLIGHT: usize = 16;
+
+/// A stream's inputs in order, with what has been acknowledged so far.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    ingest: Arc<Ingest>,
+    waiting: VecDeque<Acknowledgement>,
+    /// Events and bytes acknowledged; `pending` is that of the last input.
+    pub(crate) total: Receipt,
+    pub(crate) acknowledged_inputs: u64,
+}
+
+impl Intake {
+    pub(crate) fn new(ingest: Arc<Ingest>) -> Self {
+        let waiting = VecDeque::with_capacity(IN_FLIGHT);
+        Self { ingest, waiting, total: Receipt::default(), acknowledged_inputs: 0 }
+    }
+
+    /// Hands over the next input, waiting for room as long as it takes.
+    pub(crate) async fn push(&mut self, input: Input) -> Result<(), Error> {
+        if self.waiting.len() >= IN_FLIGHT {
+            self.settle_one().await?;
+        }
+        self.waiting.push_back(self.ingest.enqueue(input, Duration::MAX).await?);
+        Ok(())
+    }
+
+    async fn settle_one(&mut self) -> Result<(), Error> {
+        let Some(oldest) = self.waiting.pop_front() else { return Ok(()) };
+        let receipt = oldest.wait().await?;
+        self.total.events += receipt.events;
+        self.total.bytes += receipt.bytes;
+        self.total.pending = receipt.pending;
+        self.acknowledged_inputs += 1;
+        Ok(())
+    }
+
+    /// Stops waiting for what has been handed over.
+    pub(crate) fn forget(&mut self) {
+        self.waiting.clear();
+        self.total.pending = 0;
+    }
+
+    /// Waits until everything handed over is acknowledged.
+    pub(crate) async fn settle(&mut self) -> Result<(), Error> {
+        while !self.waiting.is_empty() {
+            self.settle_one().await?;
+        }
+        Ok(())
+    }
+}

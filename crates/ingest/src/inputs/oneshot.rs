@@ -1,0 +1,231 @@
+//! Files taken in once: single ones, whole directories, packed with gzip or zstd.
+//!
+//! A file is read in chunks, so memory does not depend on its size. Every event is in the journal
+//! when [`load`] returns. A file that cannot be read is reported and does not stop the others.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use model::{EventTime, IndexName};
+use tokio::sync::mpsc;
+
+use super::intake::Intake;
+use crate::{Error, Ingest, Input, InputMeta, StreamKey};
+
+/// Bytes per chunk.
+const CHUNK: usize = 1 << 20;
+
+/// What files become.
+#[derive(Debug, Clone)]
+pub struct Oneshot {
+    /// Where events go.
+    pub index: IndexName,
+    /// The machine they came from.
+    pub host: Arc<str>,
+    /// Their source; `None`: the path of each file.
+    pub source: Option<Arc<str>>,
+    /// Their format; `None`: recognised per file.
+    pub sourcetype: Option<Arc<str>>,
+}
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Files done, failed ones included.
+    pub files: u64,
+    /// Files in all.
+    pub all_files: u64,
+    /// Bytes read from the disk, packed as they are.
+    pub bytes: u64,
+    /// Bytes in all.
+    pub all_bytes: u64,
+    /// Events that are safe.
+    pub events: u64,
+    /// Bytes of their text.
+    pub event_bytes: u64,
+}
+
+/// What became of the files.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The final counts.
+    pub progress: Progress,
+    /// Files that could not be read to their end, and why.
+    pub failed: Vec<(PathBuf, Error)>,
+}
+
+/// Loads files and the files below directories, in the order of their names.
+///
+/// # Errors
+/// A path does not exist, or ingest refuses (what was loaded before stays).
+pub async fn load(
+    ingest: &Arc<Ingest>,
+    paths: &[PathBuf],
+    target: &Oneshot,
+    mut progress: impl FnMut(&Progress) + Send,
+) -> Result<Loaded, Error> {
+    let mut files = Vec::new();
+    for path in paths {
+        list(path, &mut files)?;
+    }
+    let mut loaded = Loaded::default();
+    loaded.progress.all_files = files.len() as u64;
+    loaded.progress.all_bytes = files.iter().map(|(_, size)| size).sum();
+    for (path, size) in files {
+        let before = loaded.progress;
+        let mut intake = Intake::new(Arc::clone(ingest));
+        let result = load_file(&mut intake, &path, target, |bytes, intake| {
+            loaded.progress.bytes = before.bytes + bytes;
+            loaded.progress.events = before.events + intake.total.events;
+            loaded.progress.event_bytes = before.event_bytes + intake.total.bytes;
+            progress(&loaded.progress);
+        })
+        .await;
+        loaded.progress.files += 1;
+        loaded.progress.bytes = before.bytes + size;
+        loaded.progress.events = before.events + intake.total.events;
+        loaded.progress.event_bytes = before.event_bytes + intake.total.bytes;
+        progress(&loaded.progress);
+        match result {
+            Ok(()) => {}
+            Err(error @ Error::Read { .. }) => loaded.failed.push((path, error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(loaded)
+}
+
+fn list(path: &Path, files: &mut Vec<(PathBuf, u64)>) -> Result<(), Error> {
+    let fail = |error| Error::read(path.display(), error);
+    let metadata = fs::metadata(path).map_err(fail)?;
+    if !metadata.is_dir() {
+        files.push((path.to_owned(), metadata.len()));
+        return Ok(());
+    }
+    let mut entries: Vec<_> =
+        fs::read_dir(path).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        // A link that leads nowhere, or round in circles, is not a file.
+        let kind = entry.file_type().map_err(fail)?;
+        if kind.is_dir() || fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file()) {
+            list(&entry.path(), files)?;
+        }
+    }
+    Ok(())
+}
+
+async fn load_file(
+    intake: &mut Intake,
+    path: &Path,
+    target: &Oneshot,
+    mut progress: impl FnMut(u64, &Intake),
+) -> Result<(), Error> {
+    let read = Arc::new(AtomicU64::new(0));
+    let (chunks, mut received) = mpsc::channel(2);
+    let (file, counter) = (path.to_owned(), Arc::clone(&read));
+    let reader = tokio::task::spawn_blocking(move || read_file(&file, &counter, &chunks));
+    let source = target.source.clone().unwrap_or_else(|| path.to_string_lossy().into());
+    let origin = Arc::new(InputMeta {
+        index: target.index.clone(),
+        host: Arc::clone(&target.host),
+        source,
+        sourcetype: target.sourcetype.clone(),
+    });
+    let stream = StreamKey(format!("oneshot:{}:{}", path.display(), uuid::Uuid::now_v7()).into());
+    let modified = modified(path);
+    let push = |bytes, end| Input::Raw {
+        origin: Arc::clone(&origin),
+        stream: stream.clone(),
+        bytes,
+        modified,
+        end,
+    };
+    let mut failure = None;
+    while let Some(chunk) = received.recv().await {
+        match chunk {
+            Ok(bytes) => intake.push(push(bytes, false)).await?,
+            Err(error) => failure = Some(Error::read(path.display(), error)),
+        }
+        progress(read.load(Ordering::Relaxed), intake);
+    }
+    intake.push(push(Bytes::new(), true)).await?;
+    intake.settle().await?;
+    if reader.await.is_err() {
+        return Err(Error::Abandoned);
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// When a file was last written.
+pub(crate) fn modified(path: &Path) -> Option<EventTime> {
+    let time = fs::metadata(path).and_then(|metadata| metadata.modified()).ok()?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(EventTime(i64::try_from(since.as_micros()).ok()?))
+}
+
+/// Counts what is read from the disk.
+struct Counted<R> {
+    inner: R,
+    counter: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.counter.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+fn read_file(path: &Path, counter: &Arc<AtomicU64>, chunks: &mpsc::Sender<io::Result<Bytes>>) {
+    let send = |chunk| chunks.blocking_send(chunk).is_ok();
+    let mut reader = match unpacked(path, counter) {
+        Ok(reader) => reader,
+        Err(error) => {
+            send(Err(error));
+            return;
+        }
+    };
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let result = reader.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
+        let empty = chunk.is_empty();
+        if !empty && !send(Ok(chunk.into())) {
+            return;
+        }
+        match result {
+            Ok(_) if empty => return,
+            Ok(_) => {}
+            Err(error) => {
+                send(Err(error));
+                return;
+            }
+        }
+    }
+}
+
+/// A reader of a file's text; packed files are known by their first bytes.
+fn unpacked(path: &Path, counter: &Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
+    let mut file = File::open(path)?;
+    let mut magic = [0; 4];
+    let mut length = 0;
+    while length < magic.len() {
+        match file.read(&mut magic[length..])? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    let start = io::Cursor::new(magic).take(length as u64);
+    let whole = Counted { inner: start.chain(file), counter: Arc::clone(counter) };
+    let whole = BufReader::with_capacity(256 << 10, whole);
+    Ok(match magic {
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
+        _ => Box::new(whole),
+    })
+}

@@ -1,0 +1,230 @@
+//! Events over TCP: plain streams with the line breaking rules of their sourcetype, and syslog.
+//!
+//! TCP has no acknowledgement: what was received before a crash and is not in the journal is lost.
+//! When ingest is slow the connection is read no further, and the sender's own buffers fill.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use model::IndexName;
+use runtime::{Shutdown, metrics as names};
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::intake::Intake;
+use super::syslog::{Framer, header_host};
+use crate::pipeline::input::ByOrigin;
+use crate::{Error, Ingest, Input, InputMeta, MissingTime, StreamKey};
+
+/// How messages are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Framing {
+    /// By the line breaking rules of the sourcetype.
+    Lines,
+    /// Syslog: line feeds or octet counts, host from the header.
+    Syslog,
+}
+
+/// A TCP input.
+#[derive(Debug, Clone)]
+pub struct TcpInput {
+    /// Where events go.
+    pub index: IndexName,
+    /// Source of the events; `None`: `tcp:<port>`.
+    pub source: Option<Arc<str>>,
+    /// Their format; `None` recognises it, syslog framing defaults to `syslog`.
+    pub sourcetype: Option<Arc<str>>,
+    /// Host of the events; `None`: the header's, else the peer's address.
+    pub host: Option<Arc<str>>,
+    /// How messages are told apart.
+    pub framing: Framing,
+    /// Connections at the same time; more are closed at once and counted.
+    pub max_connections: usize,
+    /// Longest syslog message in bytes; the rest of a longer one is dropped and counted.
+    pub max_message: usize,
+    /// An unfinished event is complete when the connection is silent for this long.
+    pub idle: Duration,
+}
+
+impl TcpInput {
+    /// An input with usual limits.
+    #[must_use]
+    pub fn new(index: IndexName, framing: Framing) -> Self {
+        Self {
+            index,
+            source: None,
+            sourcetype: None,
+            host: None,
+            framing,
+            max_connections: 10_000,
+            max_message: 1 << 20,
+            idle: Duration::from_secs(3),
+        }
+    }
+
+    /// Takes connections until the signal to stop.
+    ///
+    /// # Errors
+    /// The listener fails.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        ingest: Arc<Ingest>,
+        shutdown: Shutdown,
+    ) -> Result<(), Error> {
+        let local = listener.local_addr().map_err(|error| Error::read("tcp listener", error))?;
+        let input = Arc::new(self);
+        let slots = Arc::new(Semaphore::new(input.max_connections));
+        loop {
+            let accepted = tokio::select! {
+                () = shutdown.stopped() => return Ok(()),
+                accepted = listener.accept() => accepted,
+            };
+            let (socket, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of descriptors, or the peer has gone: neither ends the input.
+                    tracing::warn!(%local, %error, "cannot accept a connection");
+                    if !shutdown.sleep(Duration::from_millis(100)).await {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
+            let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+                metrics::counter!(names::INGEST_REFUSED, "reason" => "connections").increment(1);
+                tracing::warn!(%local, %peer, limit = input.max_connections, "too many connections");
+                continue;
+            };
+            let connection = Connection {
+                input: Arc::clone(&input),
+                peer,
+                port: local.port(),
+                intake: Intake::new(Arc::clone(&ingest)),
+                shutdown: shutdown.clone(),
+            };
+            shutdown.spawn(async move {
+                let _slot = slot;
+                if let Err(error) = connection.read(socket).await {
+                    tracing::warn!(%peer, %error, "connection ended");
+                }
+            });
+        }
+    }
+}
+
+struct Connection {
+    input: Arc<TcpInput>,
+    peer: SocketAddr,
+    port: u16,
+    intake: Intake,
+    shutdown: Shutdown,
+}
+
+impl Connection {
+    fn meta(&self, host: &str, sourcetype: Option<Arc<str>>) -> InputMeta {
+        let source = self.input.source.clone();
+        InputMeta {
+            index: self.input.index.clone(),
+            host: self.input.host.clone().unwrap_or_else(|| host.into()),
+            source: source.unwrap_or_else(|| format!("tcp:{}", self.port).into()),
+            sourcetype,
+        }
+    }
+
+    async fn read(mut self, mut socket: TcpStream) -> Result<(), Error> {
+        let peer_host = self.peer.ip().to_string();
+        let meta = Arc::new(self.meta(&peer_host, self.input.sourcetype.clone()));
+        let stream = StreamKey(format!("tcp:{}:{}", self.port, self.peer).into());
+        let mut framer = Framer::default();
+        let mut unfinished = false;
+        loop {
+            let mut chunk = BytesMut::with_capacity(64 << 10);
+            let read = tokio::select! {
+                () = self.shutdown.stopped() => Some(Ok(0)),
+                read = tokio::time::timeout(self.input.idle, socket.read_buf(&mut chunk)) => {
+                    read.ok()
+                }
+            };
+            let (end, broken) = match read {
+                None if !unfinished => continue,
+                None => (false, None),
+                Some(Ok(read)) => (read == 0, None),
+                Some(Err(error)) => (true, Some(Error::read(self.peer, error))),
+            };
+            let idle = read_is_idle(&chunk, end);
+            let bytes = chunk.freeze();
+            match self.input.framing {
+                Framing::Lines => {
+                    let ends = end || idle;
+                    self.push_lines(&meta, &stream, bytes, ends).await?;
+                    unfinished = !ends;
+                }
+                Framing::Syslog => {
+                    self.push_messages(&mut framer, &peer_host, &stream, &bytes, end).await?;
+                }
+            }
+            if end {
+                self.intake.settle().await?;
+                return broken.map_or(Ok(()), Err);
+            }
+        }
+    }
+
+    async fn push_lines(
+        &mut self,
+        meta: &Arc<InputMeta>,
+        stream: &StreamKey,
+        bytes: Bytes,
+        end: bool,
+    ) -> Result<(), Error> {
+        let (origin, stream) = (Arc::clone(meta), stream.clone());
+        self.intake.push(Input::Raw { origin, stream, bytes, modified: None, end }).await
+    }
+
+    async fn push_messages(
+        &mut self,
+        framer: &mut Framer,
+        peer_host: &str,
+        stream: &StreamKey,
+        bytes: &[u8],
+        end: bool,
+    ) -> Result<(), Error> {
+        let mut groups = ByOrigin::new(MissingTime::FromText);
+        let dropped = framer.dropped;
+        let sourcetype = self.input.sourcetype.clone().unwrap_or_else(|| "syslog".into());
+        let mut emit = |message: &[u8]| {
+            let host = header_host(message).unwrap_or(peer_host);
+            let own = self.input.host.as_deref().unwrap_or(host);
+            let group = groups.group(
+                |meta| *meta.host == *own,
+                || self.meta(host, Some(Arc::clone(&sourcetype))),
+            );
+            group.push(None, message);
+        };
+        framer.push(bytes, self.input.max_message, &mut emit);
+        if end {
+            framer.finish(&mut emit);
+        }
+        if framer.dropped > dropped {
+            let cut = framer.dropped - dropped;
+            metrics::counter!(names::INGEST_TRUNCATED).increment(1);
+            tracing::warn!(peer = %self.peer, bytes = cut, limit = self.input.max_message,
+                "a syslog message is longer than the limit; the rest is dropped");
+        }
+        let events = groups.finish();
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.intake.push(Input::Events { stream: stream.clone(), events }).await
+    }
+}
+
+fn read_is_idle(chunk: &BytesMut, end: bool) -> bool {
+    chunk.is_empty() && !end
+}

@@ -1,0 +1,99 @@
+//! Syslog over UDP: one datagram, one event.
+//!
+//! UDP loses what nobody reads in time; datagrams that arrive while ingest refuses are counted.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use model::IndexName;
+use runtime::{Shutdown, metrics as names};
+use tokio::net::UdpSocket;
+
+use super::syslog::header_host;
+use crate::pipeline::input::ByOrigin;
+use crate::{Error, Ingest, Input, InputMeta, MissingTime, StreamKey};
+
+/// Datagrams that are handed over together at most.
+const GROUP: usize = 512;
+
+/// A UDP input.
+#[derive(Debug, Clone)]
+pub struct UdpInput {
+    /// Where events go.
+    pub index: IndexName,
+    /// Source of the events; `None`: `udp:<port>`.
+    pub source: Option<Arc<str>>,
+    /// Their format; `None`: `syslog`.
+    pub sourcetype: Option<Arc<str>>,
+    /// Host of the events; `None`: the header's, else the peer's address.
+    pub host: Option<Arc<str>>,
+}
+
+impl UdpInput {
+    /// Takes datagrams until the signal to stop.
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub async fn serve(
+        self,
+        socket: UdpSocket,
+        ingest: Arc<Ingest>,
+        shutdown: Shutdown,
+    ) -> Result<(), Error> {
+        let local = socket.local_addr().map_err(|error| Error::read("udp socket", error))?;
+        let stream = StreamKey(format!("udp:{}", local.port()).into());
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let received = tokio::select! {
+                () = shutdown.stopped() => return Ok(()),
+                received = socket.recv_from(&mut buffer) => received,
+            };
+            let (length, peer) = match received {
+                Ok(received) => received,
+                // An ICMP answer to something else shows up here; the socket is still good.
+                Err(error) => {
+                    tracing::debug!(%local, %error, "a datagram could not be read");
+                    continue;
+                }
+            };
+            let mut groups = ByOrigin::new(MissingTime::FromText);
+            self.add(&mut groups, &buffer[..length], peer, local.port());
+            // What has arrived meanwhile goes along.
+            for _ in 1..GROUP {
+                let Ok((length, peer)) = socket.try_recv_from(&mut buffer) else { break };
+                self.add(&mut groups, &buffer[..length], peer, local.port());
+            }
+            let events = groups.finish();
+            let count = events.iter().map(crate::CutEvents::len).sum::<usize>() as u64;
+            if count == 0 {
+                continue;
+            }
+            let input = Input::Events { stream: stream.clone(), events };
+            let wait = ingest.settings().queue_wait;
+            match ingest.enqueue(input, wait).await {
+                // Nobody waits for an answer; a failure to write the journal is logged there.
+                Ok(acknowledgement) => drop(acknowledgement),
+                Err(Error::Closed) => return Ok(()),
+                Err(error) => {
+                    metrics::counter!(names::INGEST_REFUSED, "reason" => "udp").increment(count);
+                    tracing::warn!(%error, events = count, "datagrams are lost");
+                }
+            }
+        }
+    }
+
+    fn add(&self, groups: &mut ByOrigin, datagram: &[u8], peer: SocketAddr, port: u16) {
+        let end = datagram.iter().rposition(|byte| !b"\r\n\0".contains(byte));
+        let Some(end) = end else { return };
+        let message = &datagram[..=end];
+        let peer_host = peer.ip().to_string();
+        let host = self.host.as_deref().or_else(|| header_host(message)).unwrap_or(&peer_host);
+        let make = || InputMeta {
+            index: self.index.clone(),
+            host: host.into(),
+            source: self.source.clone().unwrap_or_else(|| format!("udp:{port}").into()),
+            sourcetype: Some(self.sourcetype.clone().unwrap_or_else(|| "syslog".into())),
+        };
+        groups.group(|meta| *meta.host == *host, make).push(None, message);
+    }
+}

@@ -1,0 +1,27 @@
+//! The journal of a pipeline set: what makes an acknowledged event survive a crash.
+//!
+//! A sequence of append-only segment files in `<data>/journal/<set>/`. A record is either a batch
+//! of events of one stream, or the note that a hot bucket is about to be uploaded. What
+//! [`Journal::append`] has returned for is on the disk (fsync); what it has failed for is not in
+//! the file. A segment goes when every stream in it is committed to the catalog beyond it.
+//!
+//! ```text
+//! segment: [header 16 bytes] [record] [record] ...
+//! record:  magic, sizes, header checksum, payload checksum, position, kind, codec,
+//!          index name | payload
+//! ```
+//!
+//! When reading, a torn tail is cut off with a warning; a damaged record in the middle is reported
+//! with file and offset, the records after it are still delivered, and the file is kept.
+
+mod reader;
+mod record;
+mod writer;
+
+pub(crate) use reader::{Scan, scan_segment};
+pub use record::Codec;
+pub(crate) use record::{Record, RollStarted, encode_batch, encode_roll};
+pub(crate) use writer::{Journal, Pending, StreamRef, segments};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Reading a segment back, whatever has happened to it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use memchr::memmem;
+
+use super::record::{HEADER, Header, MAGIC, Record, decode};
+use super::writer::SEGMENT_HEADER;
+use crate::Error;
+
+/// What a segment held.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// Length of the part that is whole; what follows is a torn tail.
+    pub(crate) whole: u64,
+    /// Length of the file.
+    pub(crate) length: u64,
+    /// Damaged records in the middle.
+    pub(crate) damage: Vec<Error>,
+}
+
+/// Reads a segment and hands every undamaged record to `deliver`, in order.
+///
+/// # Errors
+/// The file cannot be read, or is not a journal segment.
+pub(crate) fn scan_segment(path: &Path, mut deliver: impl FnMut(Record)) -> Result<Scan, Error> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|error| Error::journal_read(path, error))?;
+    let mut scan = Scan { whole: 0, length: bytes.len() as u64, damage: Vec::new() };
+    if bytes.len() < SEGMENT_HEADER.len() {
+        // The crash came before the header was safe: nothing in it was acknowledged.
+        return Ok(scan);
+    }
+    let mut at = SEGMENT_HEADER.len();
+    if bytes[..at] != SEGMENT_HEADER {
+        scan.damage.push(damaged(path, 0, "the segment header is not one"));
+    }
+    scan.whole = at as u64;
+    while at < bytes.len() {
+        match read_record(&bytes[at..]) {
+            Ok((record, length)) => {
+                deliver(record);
+                at += length;
+                scan.whole = at as u64;
+            }
+            Err(reason) => match next_record(&bytes, at) {
+                Some(next) => {
+                    scan.damage.push(damaged(path, at, reason));
+                    at = next;
+                }
+                None => break,
+            },
+        }
+    }
+    Ok(scan)
+}
+
+fn damaged(path: &Path, offset: usize, reason: &'static str) -> Error {
+    Error::JournalDamaged { path: path.to_owned(), offset: offset as u64, reason }
+}
+
+fn read_record(bytes: &[u8]) -> Result<(Record, usize), &'static str> {
+    let (header, index) = Header::read(bytes).ok_or("there is no record header")?;
+    let start = HEADER + index.len();
+    let length = usize::try_from(header.record_len()).map_err(|_| "the record is too long")?;
+    let payload = bytes.get(start..length).ok_or("the record is longer than the file")?;
+    Ok((decode(&header, index, payload)?, length))
+}
+
+/// The next place after `at` where a whole record begins.
+fn next_record(bytes: &[u8], at: usize) -> Option<usize> {
+    let candidates = memmem::find_iter(&bytes[at + 1..], &MAGIC).map(|found| at + 1 + found);
+    candidates.into_iter().find(|&next| read_record(&bytes[next..]).is_ok())
+}

@@ -1,0 +1,130 @@
+//! What is written is read back; what is torn or damaged costs only itself.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, JournalPosition, Origin};
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn an_arbitrary_cut_keeps_a_prefix() {
+    let config = ProptestConfig { cases: 60, failure_persistence: None, ..Default::default() };
+    proptest!(config, |(batches in prop::collection::vec(any_batch(), 1..6), cut in 0.0..1.0f64)| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = write(directory.path(), &batches);
+        prop_assert_eq!(&read(&path).0, &batches);
+        let bytes = fs::read(&path).unwrap();
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let keep = (bytes.len() as f64 * cut) as usize;
+        fs::write(&path, &bytes[..keep]).unwrap();
+        let (kept, scan) = read(&path);
+        prop_assert!(batches.starts_with(&kept));
+        prop_assert!(scan.damage.is_empty());
+        prop_assert!(scan.whole <= keep as u64);
+    });
+}
+
+#[test]
+fn a_damaged_record_is_named_and_the_others_are_recovered() {
+    let directory = tempfile::tempdir().unwrap();
+    let batches: Vec<_> = (0..3).map(|i| batch(&[(i, &format!("event {i}"))])).collect();
+    let path = write(directory.path(), &batches);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = memchr::memmem::find(&bytes, b"event 1").unwrap();
+    bytes[middle] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let (kept, scan) = read(&path);
+    assert_eq!(kept, [batches[0].clone(), batches[2].clone()]);
+    let text = scan.damage[0].to_string();
+    assert!(text.contains("is damaged at byte") && text.contains(".journal"), "{text}");
+}
+
+#[test]
+fn a_segment_goes_when_all_its_streams_are_committed_beyond_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(directory.path(), 1).unwrap();
+    for position in 1..=3 {
+        append(&mut journal, &batch(&[(0, "x")]), position);
+    }
+    assert_eq!(journal.segment_count(), 3);
+    journal.release(|_| Some(JournalPosition(2)));
+    assert_eq!(journal.segment_count(), 1);
+    journal.release(|_| Some(JournalPosition(3)));
+    assert_eq!(segments(directory.path()).unwrap(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn both_codecs_and_roll_notes_are_read_back() {
+    let original = batch(&[(5, "a"), (3, "b"), (i64::MIN, "c"), (i64::MAX, "")]);
+    for codec in [Codec::None, Codec::Zstd] {
+        let mut scratch = Vec::new();
+        let bytes = encode_batch(&original, 9, true, JournalPosition(7), codec, &mut scratch);
+        let (header, index) = record::Header::read(&bytes).unwrap();
+        let payload = &bytes[record::HEADER + index.len()..];
+        let Record::Batch(decoded) = record::decode(&header, index, payload).unwrap() else {
+            panic!("a batch was written")
+        };
+        assert_eq!(decoded.batch, original);
+        assert_eq!((decoded.first_index_time, decoded.quarantine), (9, true));
+    }
+}
+
+fn write(directory: &Path, batches: &[EventBatch]) -> std::path::PathBuf {
+    let mut journal = Journal::open(directory, 1 << 30).unwrap();
+    for (i, batch) in batches.iter().enumerate() {
+        append(&mut journal, batch, i as u64 + 1);
+    }
+    segments(directory).unwrap().pop().unwrap()
+}
+
+fn append(journal: &mut Journal, batch: &EventBatch, position: u64) {
+    let position = JournalPosition(position);
+    let bytes = encode_batch(batch, 1, false, position, Codec::None, &mut Vec::new());
+    let stream = (batch.origin.index.clone(), false);
+    journal.append(&[writer::Pending { stream, position, bytes: &bytes }]).unwrap();
+}
+
+fn read(path: &Path) -> (Vec<EventBatch>, Scan) {
+    let mut batches = Vec::new();
+    let scan = scan_segment(path, |record| {
+        if let Record::Batch(record) = record {
+            batches.push(record.batch);
+        }
+    });
+    (batches, scan.unwrap())
+}
+
+fn any_batch() -> impl Strategy<Value = EventBatch> {
+    let event = (any::<i64>(), "\\PC{0,40}", prop::option::of("[a-z]{1,5}"));
+    prop::collection::vec(event, 0..20).prop_map(|events| {
+        let mut builder = EventBatchBuilder::new(origin(), 0);
+        for (time, text, field) in &events {
+            builder.push(EventTime(*time), text);
+            if let Some(field) = field {
+                builder.push_field(field.as_str().into(), text);
+            }
+        }
+        builder.finish()
+    })
+}
+
+fn batch(events: &[(i64, &str)]) -> EventBatch {
+    let mut builder = EventBatchBuilder::new(origin(), 0);
+    for (time, text) in events {
+        builder.push(EventTime(*time), text);
+    }
+    builder.finish()
+}
+
+fn origin() -> Arc<Origin> {
+    Arc::new(Origin {
+        index: IndexName::new("main").unwrap(),
+        host: "h".into(),
+        source: "s".into(),
+        sourcetype: "t".into(),
+    })
+}

@@ -1,0 +1,229 @@
+//! Appending to segments, and letting go of them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::path::{Path, PathBuf};
+
+use foldhash::HashMap;
+use model::{IndexName, JournalPosition};
+
+use crate::Error;
+
+/// Begins every segment: magic, version, padding.
+pub(crate) const SEGMENT_HEADER: [u8; 16] = *b"KARSTJRN\x01\0\0\0\0\0\0\0";
+
+/// A stream within the journal's set.
+pub(crate) type StreamRef = (IndexName, bool);
+
+/// One record on its way to the disk.
+#[derive(Debug)]
+pub(crate) struct Pending<'a> {
+    pub(crate) stream: StreamRef,
+    /// The position that must be committed before the record can go.
+    pub(crate) position: JournalPosition,
+    pub(crate) bytes: &'a [u8],
+}
+
+#[derive(Debug)]
+struct Segment {
+    path: PathBuf,
+    bytes: u64,
+    /// Last position of each stream in the segment.
+    last: HashMap<StreamRef, JournalPosition>,
+    /// Has a damaged record: kept under another name when it is let go.
+    damaged: bool,
+}
+
+/// The journal of one pipeline set; one writer.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    directory: PathBuf,
+    segment_bytes: u64,
+    active: Option<(File, Segment)>,
+    sealed: Vec<Segment>,
+    next_number: u64,
+}
+
+/// The segment files of a directory, oldest first.
+pub(crate) fn segments(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let fail = |error| Error::journal_read(directory, error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if number_of(&path).is_some() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn number_of(path: &Path) -> Option<u64> {
+    if path.extension()? != "journal" {
+        return None;
+    }
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+impl Journal {
+    /// Opens the journal in `directory`, after the segments that are there (they have been read;
+    /// `adopt` makes them known). Writes always begin a new segment.
+    pub(crate) fn open(directory: &Path, segment_bytes: u64) -> Result<Self, Error> {
+        fs::create_dir_all(directory).map_err(|error| Error::journal_write(directory, error))?;
+        let last = segments(directory)?.last().and_then(|path| number_of(path));
+        Ok(Self {
+            directory: directory.to_owned(),
+            segment_bytes,
+            active: None,
+            sealed: Vec::new(),
+            next_number: last.map_or(0, |last| last + 1),
+        })
+    }
+
+    /// Makes a segment of an earlier life known, with the last position of each stream in it.
+    pub(crate) fn adopt(
+        &mut self,
+        path: PathBuf,
+        bytes: u64,
+        last: HashMap<StreamRef, JournalPosition>,
+        damaged: bool,
+    ) {
+        self.sealed.push(Segment { path, bytes, last, damaged });
+    }
+
+    /// Writes a group of records and makes them durable with one fsync. When it fails, none of
+    /// the group is in the journal.
+    pub(crate) fn append(&mut self, group: &[Pending<'_>]) -> Result<(), Error> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        if self.active.as_ref().is_some_and(|(_, segment)| segment.bytes >= self.segment_bytes) {
+            self.sealed.extend(self.active.take().map(|(_, segment)| segment));
+        }
+        if self.active.is_none() {
+            self.active = Some(self.begin_segment()?);
+        }
+        let Some((file, segment)) = &mut self.active else {
+            return Err(Error::Abandoned);
+        };
+        let written = write_group(file, group).and_then(|bytes| file.sync_data().map(|()| bytes));
+        match written {
+            Ok(bytes) => {
+                segment.bytes += bytes;
+                for record in group {
+                    let last = segment.last.entry(record.stream.clone()).or_default();
+                    *last = (*last).max(record.position);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let error = Error::journal_write(&segment.path, error);
+                self.cut_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Cuts what a failed group may have left. After a failed fsync the state of the pages is
+    /// unknown, so the segment takes no more writes; if even the cut fails, the tail has records
+    /// nobody was told about, and the next start would bring them back: the file says so.
+    fn cut_back(&mut self) {
+        let Some((file, segment)) = self.active.take() else { return };
+        let cut = file.set_len(segment.bytes).and_then(|()| file.sync_all());
+        if let Err(error) = cut {
+            tracing::error!(
+                path = %segment.path.display(), %error, keep = segment.bytes,
+                "cannot cut back the journal after a failed write; events that were refused may appear after a restart",
+            );
+        }
+        if segment.last.is_empty() {
+            if let Err(error) = fs::remove_file(&segment.path) {
+                tracing::debug!(path = %segment.path.display(), %error, "empty segment stays");
+            }
+        } else {
+            self.sealed.push(segment);
+        }
+    }
+
+    fn begin_segment(&mut self) -> Result<(File, Segment), Error> {
+        let path = self.directory.join(format!("{:020}.journal", self.next_number));
+        let fail = |error| Error::journal_write(&path, error);
+        let mut file =
+            OpenOptions::new().append(true).create_new(true).open(&path).map_err(fail)?;
+        self.next_number += 1;
+        let prepared = file
+            .write_all(&SEGMENT_HEADER)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| File::open(&self.directory)?.sync_all());
+        if let Err(error) = prepared {
+            // An empty segment is harmless, and the next attempt takes another number.
+            let _ = fs::remove_file(&path);
+            return Err(fail(error));
+        }
+        let bytes = SEGMENT_HEADER.len() as u64;
+        Ok((file, Segment { path, bytes, last: HashMap::default(), damaged: false }))
+    }
+
+    /// Deletes the segments whose streams are all committed beyond them.
+    pub(crate) fn release(
+        &mut self,
+        committed: impl Fn(&StreamRef) -> Option<JournalPosition>,
+    ) -> usize {
+        let done = |segment: &Segment| {
+            segment.last.iter().all(|(stream, last)| committed(stream) >= Some(*last))
+        };
+        let before = self.sealed.len();
+        self.sealed.retain(|segment| !(done(segment) && let_go(segment)));
+        // An active segment that holds nothing any more goes as well, so that a drained journal
+        // is an empty directory.
+        let idle = self.active.take_if(|(_, segment)| !segment.last.is_empty() && done(segment));
+        let idle_gone = idle.is_some_and(|(_, segment)| {
+            let gone = let_go(&segment);
+            if !gone {
+                self.sealed.push(segment);
+            }
+            gone
+        });
+        before - self.sealed.len() + usize::from(idle_gone)
+    }
+
+    /// Bytes on the disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        let active = self.active.iter().map(|(_, segment)| segment);
+        self.sealed.iter().chain(active).map(|segment| segment.bytes).sum()
+    }
+
+    /// How many segments there are.
+    pub(crate) fn segment_count(&self) -> usize {
+        self.sealed.len() + usize::from(self.active.is_some())
+    }
+}
+
+fn let_go(segment: &Segment) -> bool {
+    let result = if segment.damaged {
+        fs::rename(&segment.path, segment.path.with_extension("damaged"))
+    } else {
+        fs::remove_file(&segment.path)
+    };
+    if let Err(error) = &result {
+        tracing::warn!(path = %segment.path.display(), %error, "cannot remove a journal segment");
+    }
+    result.is_ok()
+}
+
+fn write_group(file: &mut File, group: &[Pending<'_>]) -> io::Result<u64> {
+    let total = group.iter().map(|record| record.bytes.len() as u64).sum();
+    for some in group.chunks(512) {
+        let mut slices: Vec<_> = some.iter().map(|record| IoSlice::new(record.bytes)).collect();
+        let mut rest = slices.as_mut_slice();
+        while !rest.is_empty() {
+            match file.write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut rest, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(total)
+}

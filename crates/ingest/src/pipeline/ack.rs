@@ -1,0 +1,142 @@
+//! The acknowledgement of one input: completed when every part of it has been settled.
+//!
+//! An input falls into parts (batches) on its way; each part carries a [`Share`]. The sender's wait
+//! ends when the last share is gone. A share that is dropped without having been settled, for
+//! whatever reason, fails the input: an event that got lost on the way is never acknowledged.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::Error;
+
+/// What became of an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// Events that are in the journal now.
+    pub events: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+    /// Bytes of the stream, up to the end of this input, that wait for the rest of their event and
+    /// are not in the journal yet. A reader of a file may only forget what lies before them.
+    pub pending: u64,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    events: AtomicU64,
+    bytes: AtomicU64,
+    pending: AtomicU64,
+    failure: Mutex<Option<Error>>,
+    done: Mutex<Option<oneshot::Sender<Result<Receipt, Error>>>>,
+}
+
+impl Ticket {
+    fn fail(&self, error: Error) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(error);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let receipt = Receipt {
+            events: *self.events.get_mut(),
+            bytes: *self.bytes.get_mut(),
+            pending: *self.pending.get_mut(),
+        };
+        let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(done) = done {
+            // A sender that has gone away does not want the answer.
+            let _ = done.send(failure.map_or(Ok(receipt), Err));
+        }
+    }
+}
+
+/// A part's hold on its input's acknowledgement.
+#[derive(Debug)]
+pub(crate) struct Share {
+    ticket: Option<Arc<Ticket>>,
+}
+
+impl Share {
+    /// The first share of a new input, and the place where its outcome appears.
+    pub(crate) fn new() -> (Self, oneshot::Receiver<Result<Receipt, Error>>) {
+        let (done, outcome) = oneshot::channel();
+        let ticket = Ticket {
+            events: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            pending: AtomicU64::new(0),
+            failure: Mutex::new(None),
+            done: Mutex::new(Some(done)),
+        };
+        (Self { ticket: Some(Arc::new(ticket)) }, outcome)
+    }
+
+    /// A share nobody waits for.
+    pub(crate) const fn unattended() -> Self {
+        Self { ticket: None }
+    }
+
+    /// Another share of the same input.
+    pub(crate) fn another(&self) -> Self {
+        Self { ticket: self.ticket.clone() }
+    }
+
+    /// The part is safe: `events` of `bytes` text.
+    pub(crate) fn settle(mut self, events: u64, bytes: u64) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.events.fetch_add(events, Ordering::Relaxed);
+            ticket.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes how much of the stream waits for the rest of its event.
+    pub(crate) fn set_pending(&self, bytes: u64) {
+        if let Some(ticket) = &self.ticket {
+            ticket.pending.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The part is lost, and with it the input.
+    pub(crate) fn fail(mut self, error: Error) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.fail(error);
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.fail(Error::Abandoned);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_input_is_acknowledged_when_its_last_part_is_settled() {
+        let (share, mut outcome) = Share::new();
+        let other = share.another();
+        share.settle(2, 20);
+        assert!(outcome.try_recv().is_err());
+        other.settle(1, 5);
+        let receipt = outcome.await.unwrap().unwrap();
+        assert_eq!((receipt.events, receipt.bytes), (3, 25));
+    }
+
+    #[tokio::test]
+    async fn a_part_that_is_dropped_fails_its_input() {
+        let (share, outcome) = Share::new();
+        drop(share.another());
+        share.settle(1, 1);
+        assert!(matches!(outcome.await.unwrap(), Err(Error::Abandoned)));
+    }
+}

@@ -1,0 +1,214 @@
+//! Text of a stream into lines, chunk by chunk.
+//!
+//! A break is what the first group of the line breaker matches (`([\r\n]+)` by default): the text
+//! before it ends a line, the text after it begins the next, the break itself is dropped. Empty
+//! lines are dropped. A line longer than the limit is cut there; what is dropped of it is counted
+//! while it passes, so that memory stays within the limit and a chunk.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use knowledge::Pattern;
+use memchr::memchr2;
+
+use super::text::character_border;
+
+/// How far behind the start of new text a break may begin, where the breaker is a regex.
+const LOOK_BEHIND: usize = 64 << 10;
+
+/// Where a line ends and the next begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Break {
+    line_end: usize,
+    next_start: usize,
+    match_end: usize,
+}
+
+/// The next break at or after `from`: what the first group that takes part matches is dropped;
+/// without one, the whole match is.
+fn next_break(pattern: &Pattern, text: &str, from: usize) -> Option<Break> {
+    let groups = pattern.groups_at(text, from)?;
+    let whole = groups.span(0)?;
+    let first = (1..pattern.names().len()).find_map(|group| groups.span(group));
+    let (line_end, next_start) = first.unwrap_or(whole);
+    Some(Break { line_end, next_start, match_end: whole.1 })
+}
+
+/// A line in a block of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// Lines of one chunk.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// The text the lines are in; valid UTF-8.
+    pub(crate) text: Bytes,
+    pub(crate) lines: Vec<Line>,
+    /// Lines that were cut, and the bytes they lost.
+    pub(crate) cut_lines: u64,
+    pub(crate) cut_bytes: u64,
+    /// Length of the text that the lines cover, breaks included.
+    pub(crate) covered: u32,
+}
+
+/// The line breaking state of one stream.
+#[derive(Debug)]
+pub(crate) struct LineBreaker {
+    pattern: Option<Arc<Pattern>>,
+    limit: usize,
+    /// The unfinished line, at most `limit` and a little.
+    carry: Vec<u8>,
+    /// Bytes of the unfinished line that were dropped already.
+    dropped: u64,
+    /// Where to look for breaks in `carry`, with a pattern.
+    searched: usize,
+}
+
+impl LineBreaker {
+    /// `pattern` is `None` for the default; `limit` is the longest line in bytes.
+    pub(crate) fn new(pattern: Option<Arc<Pattern>>, limit: usize) -> Self {
+        Self { pattern, limit, carry: Vec::new(), dropped: 0, searched: 0 }
+    }
+
+    /// Bytes of text that wait for the end of their line.
+    pub(crate) fn pending(&self) -> u64 {
+        self.carry.len() as u64 + self.dropped
+    }
+
+    /// Takes the next text; `end` says that the unfinished line is complete.
+    pub(crate) fn push(&mut self, text: Bytes, end: bool) -> Lines {
+        match self.pattern.clone() {
+            None => self.push_newlines(text, end),
+            Some(pattern) => self.push_pattern(&pattern, &text, end),
+        }
+    }
+
+    fn push_newlines(&mut self, mut text: Bytes, end: bool) -> Lines {
+        if !self.carry.is_empty() {
+            let Some(line_end) = memchr2(b'\n', b'\r', &text) else {
+                self.keep(&text);
+                return if end { self.finish_carry() } else { Lines::default() };
+            };
+            // The unfinished line may be at its limit; what is beyond must not be assembled.
+            let head = text.split_to(line_end);
+            self.keep(&head);
+            let mut joined = std::mem::take(&mut self.carry);
+            joined.extend_from_slice(&text);
+            text = joined.into();
+        }
+        let mut out = Lines::default();
+        let mut start = 0;
+        for at in memchr::memchr2_iter(b'\n', b'\r', &text) {
+            if at > start {
+                self.add(&mut out, &text, start, at);
+            }
+            start = at + 1;
+        }
+        if end && start < text.len() {
+            self.add(&mut out, &text, start, text.len());
+            start = text.len();
+        }
+        self.keep(&text[start..]);
+        out.covered = offset(start);
+        out.text = text;
+        out
+    }
+
+    fn push_pattern(&mut self, pattern: &Pattern, chunk: &Bytes, end: bool) -> Lines {
+        let mut whole = std::mem::take(&mut self.carry);
+        whole.extend_from_slice(chunk);
+        let whole = Bytes::from(whole);
+        let Ok(text) = std::str::from_utf8(&whole) else {
+            // Only whole characters come in and go out; a defect must not lose the text.
+            return self.push_newlines(whole, end);
+        };
+        let mut out = Lines::default();
+        let mut start = 0;
+        let mut from = self.searched.saturating_sub(LOOK_BEHIND).min(whole.len());
+        from = text.floor_char_boundary(from);
+        while let Some(found) = next_break(pattern, text, from) {
+            if found.match_end == text.len() && !end {
+                // More text could make the match longer.
+                break;
+            }
+            if found.line_end > start {
+                self.add(&mut out, &whole, start, found.line_end);
+            }
+            start = found.next_start.max(start);
+            // Groups may end before the match does: what follows the group can hold a break too.
+            from = if start > from { start } else { text.ceil_char_boundary(from + 1) };
+            if from >= text.len() {
+                break;
+            }
+        }
+        if end && start < text.len() {
+            self.add(&mut out, &whole, start, text.len());
+            start = text.len();
+        }
+        self.keep_for_pattern(&text[start..]);
+        out.covered = offset(start);
+        out.text = whole;
+        out
+    }
+
+    fn finish_carry(&mut self) -> Lines {
+        let text = Bytes::from(std::mem::take(&mut self.carry));
+        let mut out = Lines::default();
+        self.add(&mut out, &text, 0, text.len());
+        out.covered = offset(text.len());
+        out.text = text;
+        out
+    }
+
+    /// Adds the line `[start, end)`, cut to the limit.
+    fn add(&mut self, out: &mut Lines, text: &[u8], start: usize, end: usize) {
+        let mut line_end = end;
+        let mut lost = std::mem::take(&mut self.dropped);
+        if end - start > self.limit {
+            line_end = start + character_border(&text[start..end], self.limit);
+            lost += (end - line_end) as u64;
+        }
+        if lost > 0 {
+            out.cut_lines += 1;
+            out.cut_bytes += lost;
+        }
+        out.lines.push(Line { start: offset(start), end: offset(line_end) });
+    }
+
+    /// Keeps the start of the unfinished line, up to just over the limit (so that the cut can see
+    /// the character at the border), and counts the rest.
+    fn keep(&mut self, text: &[u8]) {
+        let room = (self.limit + 4).saturating_sub(self.carry.len());
+        let kept = match self.dropped {
+            0 => character_border(text, room),
+            // Something between the kept part and this is gone already.
+            _ => 0,
+        };
+        self.carry.extend_from_slice(&text[..kept]);
+        self.dropped += (text.len() - kept) as u64;
+    }
+
+    /// Keeps the start of the unfinished line and its end, where a break may have begun.
+    fn keep_for_pattern(&mut self, text: &str) {
+        if text.len() > self.limit + 4 + 3 * LOOK_BEHIND {
+            let head = text.floor_char_boundary(self.limit + 4);
+            let tail = text.ceil_char_boundary(text.len() - LOOK_BEHIND);
+            self.dropped += (tail - head) as u64;
+            self.carry = [&text.as_bytes()[..head], &text.as_bytes()[tail..]].concat();
+        } else {
+            self.carry = text.as_bytes().to_vec();
+        }
+        self.searched = self.carry.len();
+    }
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).expect("a chunk and its unfinished line stay under 4 GiB")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

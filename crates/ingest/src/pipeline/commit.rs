@@ -1,0 +1,239 @@
+//! The end of a pipeline set: journal, hot buckets, acknowledgement, rolling.
+//!
+//! One thread takes what indexing has prepared in groups: writes a group to the journal, syncs once,
+//! makes the rows searchable, and only then acknowledges. While it syncs, the next group gathers in
+//! the queue. It also rolls buckets and hands them to the uploader; when too many rolled buckets
+//! wait for object storage it takes nothing more, and the queues push back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use model::{EventTime, StreamId};
+use runtime::metrics as names;
+
+use super::ack::Share;
+use super::messages::{Indexed, IndexedRecord, Order};
+use super::queue::{Popped, Queue};
+use crate::hot::limits::HotLimits;
+use crate::hot::store::{HotStore, RollReason, RolledBucket};
+use crate::hot::upload::Uploads;
+use crate::journal::{Pending, RollStarted, encode_roll};
+use crate::set::SetState;
+use crate::{Error, Settings};
+
+/// How often buckets are looked at when nothing comes in.
+const TICK: Duration = Duration::from_millis(250);
+
+/// See the module.
+pub(crate) struct Commit {
+    pub(crate) set: Arc<SetState>,
+    pub(crate) queue: Arc<Queue<Indexed>>,
+    pub(crate) hot: Arc<HotStore>,
+    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) limits: Arc<HotLimits>,
+    /// Intake is over: do not wait for object storage any more.
+    pub(crate) stopping: Arc<AtomicBool>,
+}
+
+impl Commit {
+    /// Works until the queue is closed and empty.
+    pub(crate) fn run(self) {
+        loop {
+            let first = match self.queue.pop_timeout(TICK) {
+                Popped::Item(first) => Some(first),
+                Popped::Timeout => None,
+                Popped::Closed => return,
+            };
+            if let Some(first) = first {
+                self.take_group(first);
+            }
+            self.roll_due();
+            self.report();
+            self.wait_for_uploads();
+        }
+    }
+
+    /// Gathers a group up to its size and time, and commits it. An order ends a group.
+    fn take_group(&self, first: Indexed) {
+        let mut group = Vec::new();
+        let mut bytes = 0;
+        let deadline = Instant::now() + self.settings.journal_group_interval;
+        let mut next = Some(first);
+        while let Some(item) = next {
+            match item {
+                Indexed::Record(record) => {
+                    bytes += record.bytes.len();
+                    group.push(record);
+                }
+                Indexed::Order(order, share) => {
+                    self.commit_group(std::mem::take(&mut group));
+                    self.obey(&order, share);
+                    return;
+                }
+            }
+            if bytes >= self.settings.journal_group_size {
+                break;
+            }
+            next = self.queue.try_pop().or_else(|| {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return None;
+                }
+                match self.queue.pop_timeout(left) {
+                    Popped::Item(item) => Some(item),
+                    Popped::Timeout | Popped::Closed => None,
+                }
+            });
+        }
+        self.commit_group(group);
+    }
+
+    #[allow(clippy::vec_box)]
+    fn commit_group(&self, group: Vec<Box<IndexedRecord>>) {
+        if group.is_empty() {
+            return;
+        }
+        let pending: Vec<_> = group
+            .iter()
+            .map(|record| Pending {
+                stream: (record.stream.index.clone(), record.stream.quarantine),
+                position: record.position,
+                bytes: &record.bytes,
+            })
+            .collect();
+        let began = Instant::now();
+        let written = self.set.journal().append(&pending);
+        drop(pending);
+        metrics::histogram!(names::JOURNAL_SYNC).record(began.elapsed().as_secs_f64());
+        let now = self.set.clock.now();
+        match written {
+            Ok(()) => {
+                for record in group {
+                    self.publish(*record, now);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, records = group.len(), "events are refused");
+                metrics::counter!(names::INGEST_REFUSED, "reason" => "journal")
+                    .increment(group.len() as u64);
+                for record in group {
+                    record.share.fail(error.clone());
+                }
+            }
+        }
+    }
+
+    fn publish(&self, record: IndexedRecord, now: EventTime) {
+        let IndexedRecord { stream, position, rows, share, .. } = record;
+        let stretched = |span| self.hot.would_stretch(&stream, span, &self.limits);
+        if rows.span().is_some_and(stretched) {
+            self.roll(&stream, RollReason::Span);
+        }
+        let (events, bytes) = (rows.rows() as u64, rows.raw_bytes() as u64);
+        let index = stream.index.as_str().to_owned();
+        metrics::counter!(names::INGEST_EVENTS, "index" => index.clone()).increment(events);
+        metrics::counter!(names::INGEST_BYTES, "index" => index).increment(bytes);
+        self.hot.append(&stream, rows, position, now);
+        share.settle(events, bytes);
+    }
+
+    fn obey(&self, order: &Order, share: Share) {
+        if let Order::Roll(index) = order {
+            for stream in self.hot.open_streams(self.set.id.set, index.as_ref()) {
+                self.roll(&stream, RollReason::Asked);
+            }
+        }
+        share.settle(0, 0);
+    }
+
+    fn roll_due(&self) {
+        let due = self.hot.due(self.set.id.set, self.set.clock.now(), &self.limits);
+        for (stream, reason) in due {
+            self.roll(&stream, reason);
+        }
+    }
+
+    fn roll(&self, stream: &StreamId, reason: RollReason) {
+        roll(&self.set, &self.hot, &self.uploads, stream, reason);
+    }
+
+    /// Back-pressure of object storage.
+    fn wait_for_uploads(&self) {
+        let full = || self.hot.rolled_count(self.set.id.set) >= self.settings.max_rolled_buckets;
+        if !full() {
+            return;
+        }
+        tracing::warn!(
+            set = self.set.id.set,
+            waiting = self.settings.max_rolled_buckets,
+            "intake waits for object storage: too many finished buckets are not uploaded"
+        );
+        while full() && !self.stopping.load(Ordering::Relaxed) {
+            self.uploads.wait_for_progress(TICK);
+        }
+    }
+
+    fn report(&self) {
+        let set = self.set.id.set.to_string();
+        let status = self.queue.status();
+        #[allow(clippy::cast_precision_loss)]
+        {
+            let journal = self.set.journal().bytes() as f64;
+            metrics::gauge!(names::JOURNAL_BYTES, "set" => set.clone()).set(journal);
+            metrics::gauge!(names::QUEUE_BYTES, "queue" => status.stage, "set" => set)
+                .set(status.bytes as f64);
+            metrics::gauge!(names::HOT_BYTES).set(self.hot.raw_bytes() as f64);
+        }
+    }
+}
+
+/// Rolls a stream's open bucket and sends it on its way.
+pub(crate) fn roll(
+    set: &SetState,
+    hot: &HotStore,
+    uploads: &Uploads,
+    stream: &StreamId,
+    reason: RollReason,
+) {
+    if let Some(rolled) = hot.roll(stream) {
+        announce(set, uploads, rolled, reason);
+    }
+}
+
+/// Notes the planned object of a rolled bucket in the journal, so that a crash between upload and
+/// commit leaves no orphan, and hands the bucket to the uploader.
+pub(crate) fn announce(
+    set: &SetState,
+    uploads: &Uploads,
+    rolled: Arc<RolledBucket>,
+    reason: RollReason,
+) {
+    let stream = &rolled.stream;
+    metrics::counter!(names::ROLLS, "reason" => reason.name()).increment(1);
+    tracing::info!(
+        index = %stream.index, set = stream.set, bucket = %rolled.content.id,
+        rows = rolled.content.rows, raw_bytes = rolled.content.raw_bytes,
+        reason = reason.name(), "bucket rolled"
+    );
+    let note = encode_roll(&RollStarted {
+        index: stream.index.clone(),
+        quarantine: stream.quarantine,
+        upto: rolled.content.upto,
+        bucket: rolled.content.id,
+        path: rolled.path.clone(),
+    });
+    let pending = Pending {
+        stream: (stream.index.clone(), stream.quarantine),
+        position: rolled.content.upto,
+        bytes: &note,
+    };
+    if let Err(error) = set.journal().append(&[pending]) {
+        // The upload goes ahead: it is what frees the disk. The price is that a crash right now
+        // could leave an object that nobody refers to.
+        let error: Error = error;
+        tracing::warn!(%error, path = %rolled.path, "the roll could not be noted in the journal");
+    }
+    uploads.submit(rolled);
+}

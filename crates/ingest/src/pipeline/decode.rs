@@ -1,0 +1,170 @@
+//! Chunks of a stream into text.
+//!
+//! A chunk may end inside a character: its first bytes wait for the next chunk. UTF-8 passes
+//! without a copy; what is invalid in it becomes `\xHH`. A byte order mark at the start of the
+//! stream selects UTF-16 where no character set is configured.
+
+use bytes::Bytes;
+use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+use super::text::append_repaired;
+
+/// The decoding state of one stream.
+pub(crate) struct TextDecoder {
+    /// `None`: UTF-8.
+    other: Option<Decoder>,
+    /// The first bytes of a character whose rest has not come.
+    held: Vec<u8>,
+    /// Whether the stream's first bytes have been looked at.
+    begun: bool,
+    may_sniff: bool,
+}
+
+impl std::fmt::Debug for TextDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextDecoder").field("held", &self.held).finish_non_exhaustive()
+    }
+}
+
+/// Text of a chunk; valid UTF-8.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    pub(crate) text: Bytes,
+    /// Whether something in it was not valid in its character set.
+    pub(crate) repaired: bool,
+}
+
+impl TextDecoder {
+    /// A decoder for a `CHARSET`; `None` is UTF-8, or UTF-16 by its byte order mark.
+    pub(crate) fn new(charset: Option<&'static Encoding>) -> Self {
+        let other = charset.filter(|charset| *charset != UTF_8);
+        Self {
+            other: other.map(Encoding::new_decoder_with_bom_removal),
+            held: Vec::new(),
+            begun: false,
+            may_sniff: charset.is_none(),
+        }
+    }
+
+    /// How many bytes of input a byte of text may stand for, at most.
+    pub(crate) fn input_per_text(&self) -> u64 {
+        match &self.other {
+            Some(decoder) if [UTF_16LE, UTF_16BE].contains(&decoder.encoding()) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Decodes the next chunk; `end` says that none follows.
+    pub(crate) fn decode(&mut self, chunk: Bytes, end: bool) -> Decoded {
+        let mut chunk = self.join_held(chunk);
+        if !self.begun && !chunk.is_empty() {
+            if self.may_sniff && !end && chunk.len() < 3 && b"\xEF\xBB\xBF".starts_with(&chunk) {
+                return self.hold(chunk, 0);
+            }
+            self.begun = true;
+            if self.may_sniff
+                && let Some((encoding, length)) = Encoding::for_bom(&chunk)
+            {
+                chunk = chunk.slice(length..);
+                if encoding != UTF_8 {
+                    self.other = Some(encoding.new_decoder_without_bom_handling());
+                }
+            }
+        }
+        if let Some(decoder) = &mut self.other {
+            return decode_other(decoder, &chunk, end);
+        }
+        self.decode_utf8(chunk, end)
+    }
+
+    fn join_held(&mut self, chunk: Bytes) -> Bytes {
+        if self.held.is_empty() {
+            return chunk;
+        }
+        let mut joined = std::mem::take(&mut self.held);
+        joined.extend_from_slice(&chunk);
+        joined.into()
+    }
+
+    fn hold(&mut self, chunk: Bytes, keep: usize) -> Decoded {
+        self.held = chunk[keep..].to_vec();
+        Decoded { text: chunk.slice(..keep), repaired: false }
+    }
+
+    fn decode_utf8(&mut self, chunk: Bytes, end: bool) -> Decoded {
+        let Err(error) = simdutf8::compat::from_utf8(&chunk) else {
+            return Decoded { text: chunk, repaired: false };
+        };
+        let complete = if end { chunk.len() } else { without_torn_character(&chunk) };
+        if error.valid_up_to() == complete {
+            return self.hold(chunk, complete);
+        }
+        let mut text = String::with_capacity(chunk.len() + 64);
+        append_repaired(&chunk[..complete], &mut text);
+        self.held = chunk[complete..].to_vec();
+        Decoded { text: text.into_bytes().into(), repaired: true }
+    }
+}
+
+/// Length up to a character at the end whose last bytes are missing.
+fn without_torn_character(chunk: &[u8]) -> usize {
+    let tail_start = chunk.len().saturating_sub(3);
+    for at in (tail_start..chunk.len()).rev() {
+        if chunk[at] & 0xC0 == 0x80 {
+            continue;
+        }
+        let torn = std::str::from_utf8(&chunk[at..])
+            .is_err_and(|error| error.error_len().is_none() && error.valid_up_to() == 0);
+        return if torn { at } else { chunk.len() };
+    }
+    chunk.len()
+}
+
+fn decode_other(decoder: &mut Decoder, chunk: &[u8], end: bool) -> Decoded {
+    let mut text = String::new();
+    let mut rest = chunk;
+    let mut repaired = false;
+    loop {
+        let room = decoder.max_utf8_buffer_length(rest.len()).unwrap_or(rest.len() * 3 + 16);
+        text.reserve(room);
+        let (result, read, errors) = decoder.decode_to_string(rest, &mut text, end);
+        repaired |= errors;
+        rest = &rest[read..];
+        if result == CoderResult::InputEmpty {
+            return Decoded { text: text.into_bytes().into(), repaired };
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_cut_between_chunks_is_whole_again() {
+        let text = "aä世𝄞b".as_bytes();
+        for cut in 0..=text.len() {
+            let mut decoder = TextDecoder::new(None);
+            let first = decoder.decode(Bytes::copy_from_slice(&text[..cut]), false);
+            let second = decoder.decode(Bytes::copy_from_slice(&text[cut..]), true);
+            assert!(!first.repaired && !second.repaired);
+            assert_eq!([first.text, second.text].concat(), text, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_torn_character_at_the_end_of_the_stream_is_repaired() {
+        let mut decoder = TextDecoder::new(None);
+        assert_eq!(decoder.decode(Bytes::from_static(b"x\xe4\xb8"), false).text, "x");
+        assert_eq!(decoder.decode(Bytes::new(), true).text, "\\xE4\\xB8");
+    }
+
+    #[test]
+    fn other_character_sets_are_decoded() {
+        let mut latin = TextDecoder::new(Encoding::for_label(b"iso-8859-1"));
+        assert_eq!(latin.decode(Bytes::from_static(b"gr\xfc\xdfe"), true).text, "grüße");
+        let mut marked = TextDecoder::new(None);
+        assert_eq!(marked.decode(Bytes::from_static(b"\xff\xfea\0\xe4\0"), true).text, "aä");
+    }
+}

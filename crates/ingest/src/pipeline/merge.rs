@@ -1,0 +1,295 @@
+//! Merging: lines become events with a time.
+//!
+//! With `SHOULD_LINEMERGE` a line begins an event when `BREAK_ONLY_BEFORE` matches it or, without
+//! that rule, when it shows a timestamp (`BREAK_ONLY_BEFORE_DATE`); `MUST_BREAK_AFTER`,
+//! `MUST_NOT_BREAK_BEFORE` and `MAX_EVENTS` are Splunk's. An event without a timestamp gets the
+//! time of the event before it in its stream, else the time its file was written, else now.
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use knowledge::timestamp::TimestampFinder;
+use model::{EventBatch, EventBatchBuilder, EventTime};
+use runtime::{Clock, metrics as names};
+
+use super::ack::Share;
+use super::breaker::Line;
+use super::input::{CutEvents, MissingTime, StreamKey};
+use super::messages::{Merged, Order, Parsed, ParsedLines, StreamInfo};
+use super::queue::Queue;
+use super::text;
+
+/// The merging state of one stream.
+#[derive(Debug)]
+struct Stream {
+    info: Arc<StreamInfo>,
+    finder: TimestampFinder,
+    last_time: Option<EventTime>,
+    /// The event that may go on in the next line.
+    open: Option<OpenEvent>,
+}
+
+#[derive(Debug)]
+struct OpenEvent {
+    text: String,
+    time: EventTime,
+    lines: usize,
+    /// Bytes of the stream from the start of the event to the start of the current chunk.
+    before: u64,
+    /// Where in the current chunk the event begins.
+    start: u64,
+    /// The last line demands that the event ends.
+    complete: bool,
+}
+
+/// See the module.
+pub(crate) struct Merge {
+    from: Arc<Queue<Parsed>>,
+    to: Arc<Queue<Merged>>,
+    clock: Arc<dyn Clock>,
+    batch_size: usize,
+    streams: HashMap<StreamKey, Stream>,
+}
+
+/// Batches being filled from one message.
+struct Output<'a> {
+    to: &'a Queue<Merged>,
+    info: &'a StreamInfo,
+    share: &'a Share,
+    batch_size: usize,
+    builder: Option<EventBatchBuilder>,
+    expected: usize,
+}
+
+impl Output<'_> {
+    fn push(&mut self, time: EventTime, raw: &str) {
+        let builder = self.builder.get_or_insert_with(|| {
+            let room = self.expected.min(self.batch_size + (64 << 10));
+            EventBatchBuilder::new(Arc::clone(&self.info.origin), room)
+        });
+        builder.push(time, raw);
+        if builder.raw_bytes() >= self.batch_size {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some(builder) = self.builder.take() {
+            send_batch(self.to, builder.finish(), self.share.another());
+        }
+    }
+}
+
+fn send_batch(to: &Queue<Merged>, batch: EventBatch, share: Share) {
+    let size = batch.raw.len() as u64 + batch.rows() as u64 * 12 + 64;
+    if to.push(Merged::Batch(batch, share), size).is_err() {
+        tracing::debug!("typing has ended before merging");
+    }
+}
+
+impl Merge {
+    pub(crate) fn new(
+        from: Arc<Queue<Parsed>>,
+        to: Arc<Queue<Merged>>,
+        clock: Arc<dyn Clock>,
+        batch_size: usize,
+    ) -> Self {
+        Self { from, to, clock, batch_size, streams: HashMap::default() }
+    }
+
+    /// Works until the queue is closed and empty.
+    pub(crate) fn run(mut self) {
+        while let Some(parsed) = self.from.pop() {
+            match parsed {
+                Parsed::Lines(lines) => self.take_lines(lines),
+                Parsed::Cut(events, info, share) => self.take_cut(events, &info, share),
+                Parsed::Order(order, share) => self.forward(order, share),
+            }
+        }
+        self.to.close();
+    }
+
+    fn forward(&self, order: Order, share: Share) {
+        if self.to.push(Merged::Order(order, share), 64).is_err() {
+            tracing::debug!("typing has ended before merging");
+        }
+    }
+
+    fn take_lines(&mut self, parsed: ParsedLines) {
+        let now = self.clock.now();
+        let key = &parsed.stream.key;
+        let known = self.streams.get(key).is_some_and(|s| Arc::ptr_eq(&s.info, &parsed.stream));
+        if !known {
+            let stream = Stream::new(Arc::clone(&parsed.stream));
+            self.streams.insert(key.clone(), stream);
+        }
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let mut out = Output {
+            to: &self.to,
+            info: &parsed.stream,
+            share: &parsed.share,
+            batch_size: self.batch_size,
+            builder: None,
+            expected: parsed.lines.text.len(),
+        };
+        let missing = parsed.modified.unwrap_or(now);
+        if stream.info.rules.merge.is_some() {
+            stream.merge(&parsed, now, missing, &mut out);
+        } else {
+            stream.each_line(&parsed, now, missing, &mut out);
+        }
+        out.flush();
+        let open = stream.open.as_ref().map_or(0, |open| open.before);
+        parsed.share.set_pending((parsed.unbroken + open) * parsed.input_per_text);
+        parsed.share.settle(0, 0);
+        if parsed.end {
+            self.streams.remove(&parsed.stream.key);
+        }
+    }
+
+    fn take_cut(&mut self, events: CutEvents, info: &Arc<StreamInfo>, share: Share) {
+        let now = self.clock.now();
+        let mut finder = TimestampFinder::new(Arc::clone(&info.rules.timestamps));
+        let mut builder = EventBatchBuilder::new(Arc::clone(&info.origin), events.text.len());
+        let mut fields = events.fields.iter().peekable();
+        let mut fallbacks = 0;
+        let mut last_time = None;
+        for row in 0..events.len() {
+            let bytes = events.text(row);
+            let repaired = match simdutf8::basic::from_utf8(bytes) {
+                Ok(_) => None,
+                Err(_) => Some(text::repaired(bytes)),
+            };
+            let raw = match &repaired {
+                Some(text) => {
+                    metrics::counter!(names::INGEST_INVALID_UTF8).increment(1);
+                    text.as_str()
+                }
+                None => std::str::from_utf8(bytes).unwrap_or_default(),
+            };
+            let time = events.time(row).unwrap_or_else(|| match events.missing_time {
+                MissingTime::Now => now,
+                MissingTime::FromText => finder.find(raw, now).unwrap_or_else(|| {
+                    fallbacks += 1;
+                    last_time.unwrap_or(now)
+                }),
+            });
+            last_time = Some(time);
+            builder.push(time, raw);
+            while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
+                builder.push_field(Arc::clone(&field.name), &field.value);
+            }
+        }
+        count_fallbacks(fallbacks);
+        if builder.rows() == 0 {
+            share.settle(0, 0);
+            return;
+        }
+        send_batch(&self.to, builder.finish(), share);
+    }
+}
+
+fn count_fallbacks(count: u64) {
+    if count > 0 {
+        metrics::counter!(names::INGEST_TIMESTAMP_FALLBACKS).increment(count);
+    }
+}
+
+impl Stream {
+    fn new(info: Arc<StreamInfo>) -> Self {
+        let finder = TimestampFinder::new(Arc::clone(&info.rules.timestamps));
+        Self { info, finder, last_time: None, open: None }
+    }
+
+    /// Every line is an event.
+    fn each_line(
+        &mut self,
+        parsed: &ParsedLines,
+        now: EventTime,
+        missing: EventTime,
+        out: &mut Output<'_>,
+    ) {
+        let mut fallbacks = 0;
+        let from_text = self.info.rules.time_from_text;
+        for_each_line(parsed, &self.info, |_, raw| {
+            let time = self.finder.find(raw, now).unwrap_or_else(|| {
+                fallbacks += u64::from(from_text);
+                if from_text { self.last_time.unwrap_or(missing) } else { now }
+            });
+            self.last_time = Some(time);
+            out.push(time, raw);
+        });
+        count_fallbacks(fallbacks);
+    }
+
+    fn merge(
+        &mut self,
+        parsed: &ParsedLines,
+        now: EventTime,
+        missing: EventTime,
+        out: &mut Output<'_>,
+    ) {
+        let info = Arc::clone(&self.info);
+        let Some(rules) = &info.rules.merge else { return };
+        let mut fallbacks = 0;
+        for_each_line(parsed, &info, |line, raw| {
+            let found = self.finder.find(raw, now);
+            let breaks = match &mut self.open {
+                None => true,
+                Some(open) => {
+                    open.complete
+                        || open.lines >= rules.max_lines
+                        || rules.starts_event(raw, found.is_some())
+                }
+            };
+            if breaks {
+                self.emit_open(out);
+                let time = found.unwrap_or_else(|| {
+                    fallbacks += u64::from(info.rules.time_from_text);
+                    if info.rules.time_from_text { self.last_time.unwrap_or(missing) } else { now }
+                });
+                self.last_time = Some(time);
+                let start = u64::from(line.start);
+                let text = raw.to_owned();
+                self.open =
+                    Some(OpenEvent { text, time, lines: 1, before: 0, start, complete: false });
+            } else if let Some(open) = &mut self.open {
+                open.text.push('\n');
+                open.text.push_str(raw);
+                open.lines += 1;
+            }
+            if let Some(open) = &mut self.open {
+                open.complete = rules.ends_event(raw) || open.text.len() > rules.max_bytes;
+            }
+        });
+        count_fallbacks(fallbacks);
+        if parsed.end {
+            self.emit_open(out);
+        }
+        if let Some(open) = &mut self.open {
+            open.before += u64::from(parsed.lines.covered) - open.start;
+            open.start = 0;
+        }
+    }
+
+    fn emit_open(&mut self, out: &mut Output<'_>) {
+        if let Some(open) = self.open.take() {
+            out.push(open.time, &open.text);
+        }
+    }
+}
+
+fn for_each_line(parsed: &ParsedLines, info: &StreamInfo, mut each: impl FnMut(Line, &str)) {
+    let lines = &parsed.lines;
+    let Ok(text) = std::str::from_utf8(&lines.text) else {
+        // Parsing hands over valid text only; losing it silently would be worse than noise.
+        tracing::error!(source = %info.origin.source, "a chunk of text is not UTF-8");
+        return;
+    };
+    for line in &lines.lines {
+        let raw = &text[line.start as usize..line.end as usize];
+        if !info.rules.is_preamble(raw) {
+            each(*line, raw);
+        }
+    }
+}

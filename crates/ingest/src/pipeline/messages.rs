@@ -1,0 +1,90 @@
+//! What travels between the stages of a pipeline set.
+
+use std::sync::Arc;
+
+use model::{EventBatch, EventTime, IndexName, JournalPosition, Origin, StreamId};
+
+use super::ack::Share;
+use super::breaker::Lines;
+use super::input::{CutEvents, Input, StreamKey};
+use super::rules::StreamRules;
+use crate::hot::rows::Rows;
+
+/// An order that passes through all stages behind the events before it.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Finish the unfinished events of all streams; settled when everything is in the journal.
+    Flush,
+    /// Roll the open buckets of one index, or of all.
+    Roll(Option<IndexName>),
+}
+
+/// A stream of bytes as the stages know it.
+#[derive(Debug)]
+pub(crate) struct StreamInfo {
+    pub(crate) key: StreamKey,
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) rules: Arc<StreamRules>,
+}
+
+/// To parsing.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Input(Input, Share),
+    Order(Order, Share),
+}
+
+/// From parsing to merging.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    Lines(ParsedLines),
+    /// Cut events, with their rules.
+    Cut(CutEvents, Arc<StreamInfo>, Share),
+    Order(Order, Share),
+}
+
+/// Lines of one stream.
+#[derive(Debug)]
+pub(crate) struct ParsedLines {
+    pub(crate) stream: Arc<StreamInfo>,
+    pub(crate) lines: Lines,
+    /// Bytes of the stream behind these lines that wait for the end of their line.
+    pub(crate) unbroken: u64,
+    /// How many bytes of input a byte of text stands for, at most.
+    pub(crate) input_per_text: u64,
+    pub(crate) modified: Option<EventTime>,
+    /// No more lines of this stream come.
+    pub(crate) end: bool,
+    pub(crate) share: Share,
+}
+
+/// From merging to typing, and from typing to indexing.
+#[derive(Debug)]
+pub(crate) enum Merged {
+    Batch(EventBatch, Share),
+    Order(Order, Share),
+}
+
+/// From typing to indexing.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    Batch { batch: EventBatch, quarantine: bool, share: Share },
+    Order(Order, Share),
+}
+
+/// From indexing to the journal.
+#[derive(Debug)]
+pub(crate) enum Indexed {
+    Record(Box<IndexedRecord>),
+    Order(Order, Share),
+}
+
+/// A batch as journal bytes and as rows of a hot bucket.
+#[derive(Debug)]
+pub(crate) struct IndexedRecord {
+    pub(crate) stream: StreamId,
+    pub(crate) position: JournalPosition,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rows: Rows,
+    pub(crate) share: Share,
+}

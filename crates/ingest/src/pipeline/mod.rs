@@ -1,0 +1,165 @@
+//! Pipeline sets: four stages and a committer, each a thread, joined by queues bounded in bytes.
+//!
+//! ```text
+//! submit -> parsing -> merging -> typing -> indexing -> commit (journal, hot buckets, acks)
+//!           lines      events     where     bytes        fsync
+//! ```
+//!
+//! Sets share nothing but the clock of arrivals. A stream sticks to a set by its key.
+
+pub(crate) mod ack;
+mod breaker;
+pub(crate) mod commit;
+mod decode;
+mod indexing;
+pub(crate) mod input;
+mod merge;
+pub(crate) mod messages;
+mod parse;
+pub(crate) mod queue;
+pub(crate) mod rules;
+pub(crate) mod text;
+mod typing;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use self::commit::Commit;
+use self::indexing::Indexing;
+use self::merge::Merge;
+use self::messages::Work;
+use self::parse::Parse;
+use self::queue::{Queue, QueueStatus};
+use self::rules::RuleBook;
+use self::typing::Typing;
+use crate::hot::limits::HotLimits;
+use crate::hot::store::HotStore;
+use crate::hot::upload::Uploads;
+use crate::set::{Arrivals, SetState};
+use crate::{Error, Settings};
+
+/// What sets are built from.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) limits: Arc<HotLimits>,
+    pub(crate) rules: RuleBook,
+    pub(crate) hot: Arc<HotStore>,
+    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) arrivals: Arc<Arrivals>,
+}
+
+type StatusOf = Box<dyn Fn() -> QueueStatus + Send + Sync>;
+
+/// One running set.
+pub(crate) struct PipelineSet {
+    pub(crate) entrance: Arc<Queue<Work>>,
+    queues: Vec<StatusOf>,
+    threads: Vec<JoinHandle<()>>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for PipelineSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PipelineSet").field("queues", &self.status()).finish_non_exhaustive()
+    }
+}
+
+impl PipelineSet {
+    /// Starts the threads of a set.
+    pub(crate) fn start(state: Arc<SetState>, shared: Shared) -> Result<Self, Error> {
+        let Shared { settings, limits, rules, hot, uploads, arrivals } = shared;
+        let (set, size) = (state.id.set, settings.queue_size);
+        let clock = Arc::clone(&state.clock);
+        let parsing = Arc::new(Queue::new(set, "parsing", size));
+        let merging = Arc::new(Queue::new(set, "merging", size));
+        let typing = Arc::new(Queue::new(set, "typing", size));
+        let indexing = Arc::new(Queue::new(set, "indexing", size));
+        let committing = Arc::new(Queue::new(set, "journal", size));
+        let stopping = Arc::new(AtomicBool::new(false));
+        let parse = Parse::new(
+            Arc::clone(&parsing),
+            Arc::clone(&merging),
+            rules,
+            settings.max_event_size,
+            settings.batch_size,
+        );
+        let merge = Merge::new(
+            Arc::clone(&merging),
+            Arc::clone(&typing),
+            Arc::clone(&clock),
+            settings.batch_size,
+        );
+        let typer = Typing {
+            from: Arc::clone(&typing),
+            to: Arc::clone(&indexing),
+            clock,
+            limits: Arc::clone(&limits),
+        };
+        let indexer = Indexing {
+            from: Arc::clone(&indexing),
+            to: Arc::clone(&committing),
+            set: Arc::clone(&state),
+            arrivals,
+            codec: settings.journal_codec,
+        };
+        let commit = Commit {
+            set: state,
+            queue: Arc::clone(&committing),
+            hot,
+            uploads,
+            settings,
+            limits,
+            stopping: Arc::clone(&stopping),
+        };
+        let threads = vec![
+            spawn(set, "parsing", move || parse.run())?,
+            spawn(set, "merging", move || merge.run())?,
+            spawn(set, "typing", move || typer.run())?,
+            spawn(set, "indexing", move || indexer.run())?,
+            spawn(set, "journal", move || commit.run())?,
+        ];
+        let entrance = Arc::clone(&parsing);
+        let queues = vec![
+            status_of(parsing),
+            status_of(merging),
+            status_of(typing),
+            status_of(indexing),
+            status_of(committing),
+        ];
+        Ok(Self { entrance, queues, threads, stopping })
+    }
+
+    pub(crate) fn status(&self) -> Vec<QueueStatus> {
+        self.queues.iter().map(|status| status()).collect()
+    }
+
+    /// Takes nothing more; what is inside passes through.
+    pub(crate) fn close(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.entrance.close();
+    }
+
+    /// Waits until all threads have ended.
+    pub(crate) fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of a pipeline set has panicked");
+            }
+        }
+    }
+}
+
+fn status_of<T: Send + 'static>(queue: Arc<Queue<T>>) -> StatusOf {
+    Box::new(move || queue.status())
+}
+
+fn spawn(
+    set: u16,
+    stage: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let builder = thread::Builder::new().name(format!("{stage}-{set}"));
+    builder.spawn(work).map_err(|error| Error::read(format!("thread {stage}-{set}"), error))
+}

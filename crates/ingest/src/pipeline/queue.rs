@@ -1,0 +1,289 @@
+//! A queue bounded in bytes between two stages.
+//!
+//! A full queue makes its writer wait: that wait is the back-pressure which travels from a slow
+//! stage to the sender. One item larger than the whole queue is let in when the queue is empty, so
+//! that the bound is the capacity or one item, whichever is larger. Items leave in the order in
+//! which they came; what is inside when the queue closes is still handed out.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+/// What a queue has seen, for metrics and the status page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueStatus {
+    /// The pipeline set the queue belongs to.
+    pub set: u16,
+    /// The stage that reads the queue.
+    pub stage: &'static str,
+    /// Bytes waiting now.
+    pub bytes: u64,
+    /// Items waiting now.
+    pub items: u64,
+    /// Bytes that may wait.
+    pub capacity: u64,
+    /// Bytes that have passed.
+    pub passed_bytes: u64,
+    /// Items that have passed.
+    pub passed_items: u64,
+    /// How long writers have waited for room.
+    pub blocked: Duration,
+}
+
+/// Why an item did not get in; the item comes back.
+#[derive(Debug)]
+pub(crate) enum Refused<T> {
+    /// No room appeared in the time allowed.
+    Full(T),
+    /// The queue takes no more.
+    Closed(T),
+}
+
+/// What a timed read found.
+#[derive(Debug)]
+pub(crate) enum Popped<T> {
+    Item(T),
+    Timeout,
+    Closed,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    items: VecDeque<(T, u64)>,
+    bytes: u64,
+    closed: bool,
+    passed_bytes: u64,
+    passed_items: u64,
+    blocked: Duration,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    set: u16,
+    stage: &'static str,
+    capacity: u64,
+    state: Mutex<State<T>>,
+    filled: Condvar,
+    freed: Condvar,
+    freed_async: Notify,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(set: u16, stage: &'static str, capacity: u64) -> Self {
+        let state = State {
+            items: VecDeque::new(),
+            bytes: 0,
+            closed: false,
+            passed_bytes: 0,
+            passed_items: 0,
+            blocked: Duration::ZERO,
+        };
+        Self {
+            set,
+            stage,
+            capacity,
+            state: Mutex::new(state),
+            filled: Condvar::new(),
+            freed: Condvar::new(),
+            freed_async: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // The state is consistent at every point where a panic could happen.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_room(&self, state: &State<T>, bytes: u64) -> bool {
+        state.items.is_empty() || state.bytes + bytes <= self.capacity
+    }
+
+    fn admit(&self, state: &mut State<T>, item: T, bytes: u64) {
+        state.items.push_back((item, bytes));
+        state.bytes += bytes;
+        self.filled.notify_one();
+    }
+
+    /// Waits for room as long as it takes; gives the item back if the queue is closed.
+    pub(crate) fn push(&self, item: T, bytes: u64) -> Result<(), T> {
+        let mut state = self.lock();
+        let mut waiting: Option<Instant> = None;
+        while !state.closed && !self.has_room(&state, bytes) {
+            waiting.get_or_insert_with(Instant::now);
+            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(since) = waiting {
+            state.blocked += since.elapsed();
+        }
+        if state.closed {
+            return Err(item);
+        }
+        self.admit(&mut state, item, bytes);
+        Ok(())
+    }
+
+    fn try_push(&self, item: T, bytes: u64) -> Result<(), Refused<T>> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Refused::Closed(item));
+        }
+        if !self.has_room(&state, bytes) {
+            return Err(Refused::Full(item));
+        }
+        self.admit(&mut state, item, bytes);
+        let room_left = state.bytes < self.capacity;
+        drop(state);
+        if room_left {
+            // Another sender may fit as well: hand the wake-up on.
+            self.freed_async.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits for room up to `wait`, without blocking the thread.
+    pub(crate) async fn push_async(
+        &self,
+        item: T,
+        bytes: u64,
+        wait: Duration,
+    ) -> Result<(), Refused<T>> {
+        let mut item = match self.try_push(item, bytes) {
+            Err(Refused::Full(item)) => item,
+            done => return done,
+        };
+        let since = Instant::now();
+        let result = loop {
+            let freed = self.freed_async.notified();
+            match self.try_push(item, bytes) {
+                Err(Refused::Full(back)) => item = back,
+                done => break done,
+            }
+            let left = wait.saturating_sub(since.elapsed());
+            if left.is_zero() || tokio::time::timeout(left, freed).await.is_err() {
+                break self.try_push(item, bytes);
+            }
+        };
+        self.lock().blocked += since.elapsed();
+        result
+    }
+
+    /// Waits for an item; `None` once the queue is closed and empty.
+    pub(crate) fn pop(&self) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            if let Some(item) = self.take(&mut state) {
+                return Some(item);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for an item for at most `wait`.
+    pub(crate) fn pop_timeout(&self, wait: Duration) -> Popped<T> {
+        let mut state = self.lock();
+        let since = Instant::now();
+        loop {
+            if let Some(item) = self.take(&mut state) {
+                return Popped::Item(item);
+            }
+            if state.closed {
+                return Popped::Closed;
+            }
+            let left = wait.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Popped::Timeout;
+            }
+            let woken = self.filled.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The next item if one is there.
+    pub(crate) fn try_pop(&self) -> Option<T> {
+        let mut state = self.lock();
+        self.take(&mut state)
+    }
+
+    fn take(&self, state: &mut State<T>) -> Option<T> {
+        let (item, bytes) = state.items.pop_front()?;
+        state.bytes -= bytes;
+        state.passed_bytes += bytes;
+        state.passed_items += 1;
+        self.freed.notify_one();
+        self.freed_async.notify_one();
+        Some(item)
+    }
+
+    /// Takes no more; readers get what is left and then the end.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.filled.notify_all();
+        self.freed.notify_all();
+        self.freed_async.notify_waiters();
+    }
+
+    pub(crate) fn status(&self) -> QueueStatus {
+        let state = self.lock();
+        QueueStatus {
+            set: self.set,
+            stage: self.stage,
+            bytes: state.bytes,
+            items: state.items.len() as u64,
+            capacity: self.capacity,
+            passed_bytes: state.passed_bytes,
+            passed_items: state.passed_items,
+            blocked: state.blocked,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_after_the_wait_and_gives_the_item_back() {
+        let queue = Queue::new(0, "parsing", 10);
+        queue.push("a", 8).unwrap();
+        let refused = queue.push_async("b", 8, Duration::from_millis(5)).await;
+        assert!(matches!(refused, Err(Refused::Full("b"))));
+        assert_eq!(queue.status().bytes, 8);
+    }
+
+    #[tokio::test]
+    async fn a_waiting_sender_gets_in_when_room_appears() {
+        let queue = Arc::new(Queue::new(0, "parsing", 10));
+        queue.push("a", 8).unwrap();
+        let sender = Arc::clone(&queue);
+        let sent =
+            tokio::spawn(async move { sender.push_async("b", 8, Duration::from_secs(60)).await });
+        assert_eq!(queue.pop(), Some("a"));
+        assert!(sent.await.unwrap().is_ok());
+        assert_eq!(queue.pop(), Some("b"));
+    }
+
+    #[test]
+    fn an_item_larger_than_the_queue_passes_when_it_is_alone() {
+        let queue = Queue::new(0, "parsing", 10);
+        queue.push("big", 1000).unwrap();
+        assert_eq!(queue.pop(), Some("big"));
+    }
+
+    #[test]
+    fn a_closed_queue_hands_out_what_is_left() {
+        let queue = Queue::new(0, "parsing", 10);
+        queue.push("a", 1).unwrap();
+        queue.close();
+        assert_eq!(queue.push("b", 1), Err("b"));
+        assert_eq!((queue.pop(), queue.pop()), (Some("a"), None));
+    }
+}

@@ -1,0 +1,86 @@
+//! Typing: decides where events go. Events far from now go to the quarantine of their index, so that
+//! they do not stretch the time range of other buckets.
+
+use std::sync::Arc;
+
+use model::{EventBatch, EventBatchBuilder, EventTime};
+use runtime::{Clock, metrics as names};
+
+use super::ack::Share;
+use super::messages::{Merged, Typed};
+use super::queue::Queue;
+use crate::hot::limits::HotLimits;
+
+/// See the module.
+pub(crate) struct Typing {
+    pub(crate) from: Arc<Queue<Merged>>,
+    pub(crate) to: Arc<Queue<Typed>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Arc<HotLimits>,
+}
+
+impl Typing {
+    /// Works until the queue is closed and empty.
+    pub(crate) fn run(self) {
+        while let Some(merged) = self.from.pop() {
+            match merged {
+                Merged::Batch(batch, share) => self.take(batch, share),
+                Merged::Order(order, share) => self.send(Typed::Order(order, share), 64),
+            }
+        }
+        self.to.close();
+    }
+
+    fn send(&self, typed: Typed, size: u64) {
+        if self.to.push(typed, size).is_err() {
+            tracing::debug!("indexing has ended before typing");
+        }
+    }
+
+    fn send_batch(&self, batch: EventBatch, quarantine: bool, share: Share) {
+        let size = batch.raw.len() as u64 + batch.rows() as u64 * 12 + 64;
+        self.send(Typed::Batch { batch, quarantine, share }, size);
+    }
+
+    fn take(&self, batch: EventBatch, share: Share) {
+        let now = self.clock.now().0;
+        let micros =
+            |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let (past, future) = self.limits.quarantine(&batch.origin.index);
+        let earliest = now.saturating_sub(micros(past));
+        let latest = now.saturating_add(micros(future));
+        let near = |time: &EventTime| earliest <= time.0 && time.0 <= latest;
+        let near_count = batch.time.iter().filter(|time| near(time)).count();
+        let far_count = batch.rows() - near_count;
+        if far_count > 0 {
+            metrics::counter!(names::INGEST_QUARANTINED).increment(far_count as u64);
+        }
+        if far_count == 0 || near_count == 0 {
+            self.send_batch(batch, far_count > 0, share);
+            return;
+        }
+        let wanted = |row: usize| near(&batch.time[row]);
+        self.send_batch(select(&batch, wanted), false, share.another());
+        self.send_batch(select(&batch, |row| !wanted(row)), true, share);
+    }
+}
+
+/// The rows that are wanted.
+fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
+    let mut builder = EventBatchBuilder::new(Arc::clone(&batch.origin), batch.raw.len());
+    let mut fields = batch.fields.iter().peekable();
+    for row in 0..batch.rows() {
+        let wanted = wanted(row);
+        if wanted {
+            // Batches hold whole characters by construction.
+            let raw = std::str::from_utf8(batch.row(row)).unwrap_or_default();
+            builder.push(batch.time[row], raw);
+        }
+        while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
+            if wanted {
+                builder.push_field(Arc::clone(&field.name), &field.value);
+            }
+        }
+    }
+    builder.finish()
+}

@@ -1,0 +1,114 @@
+//! What outlives the threads of a pipeline set: its journal and what of it is committed.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::HashMap;
+use model::{IndexName, IndexerId, JournalPosition, StreamId};
+use runtime::Clock;
+
+use crate::journal::{Journal, StreamRef};
+
+/// A set of an indexer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SetId {
+    pub(crate) indexer: IndexerId,
+    pub(crate) set: u16,
+}
+
+impl SetId {
+    /// The stream of the set for an index.
+    pub(crate) fn stream(self, index: &IndexName, quarantine: bool) -> StreamId {
+        StreamId { indexer: self.indexer, set: self.set, index: index.clone(), quarantine }
+    }
+}
+
+/// Gives arrival times: strictly increasing over the whole process, one microsecond apart at least,
+/// so that they order all events.
+#[derive(Debug)]
+pub(crate) struct Arrivals(AtomicI64);
+
+impl Arrivals {
+    /// Times after `last`.
+    pub(crate) const fn after(last: i64) -> Self {
+        Self(AtomicI64::new(last))
+    }
+
+    /// Reserves `count` times in a row and gives the first.
+    pub(crate) fn reserve(&self, now: i64, count: usize) -> i64 {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut last = self.0.load(Ordering::Relaxed);
+        loop {
+            let first = last.saturating_add(1).max(now);
+            let end = first.saturating_add(count - 1);
+            match self.0.compare_exchange_weak(last, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return first,
+                Err(seen) => last = seen,
+            }
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SetState {
+    pub(crate) id: SetId,
+    pub(crate) clock: Arc<dyn Clock>,
+    journal: Mutex<Journal>,
+    committed: Mutex<HashMap<StreamRef, JournalPosition>>,
+    next_position: AtomicU64,
+}
+
+impl SetState {
+    pub(crate) fn new(
+        id: SetId,
+        clock: Arc<dyn Clock>,
+        journal: Journal,
+        committed: HashMap<StreamRef, JournalPosition>,
+        next_position: u64,
+    ) -> Self {
+        Self {
+            id,
+            clock,
+            journal: Mutex::new(journal),
+            committed: Mutex::new(committed),
+            next_position: AtomicU64::new(next_position),
+        }
+    }
+
+    pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
+        // A journal whose writer panicked is in the state of its last whole group.
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The position of the next record.
+    pub(crate) fn next_position(&self) -> JournalPosition {
+        JournalPosition(self.next_position.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Notes that the catalog has the stream up to `position`, and lets go of what it covers.
+    pub(crate) fn release(&self, stream: &StreamId, position: JournalPosition) {
+        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (stream.index.clone(), stream.quarantine);
+        let known = committed.entry(key).or_default();
+        *known = (*known).max(position);
+        let gone = self.journal().release(|stream| committed.get(stream).copied());
+        if gone > 0 {
+            tracing::debug!(set = self.id.set, segments = gone, "journal released");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_never_repeat_and_never_lag_behind_the_clock() {
+        let arrivals = Arrivals::after(10);
+        assert_eq!(arrivals.reserve(5, 3), 11);
+        assert_eq!(arrivals.reserve(5, 1), 14);
+        assert_eq!(arrivals.reserve(100, 2), 100);
+        assert_eq!(arrivals.reserve(100, 1), 102);
+    }
+}

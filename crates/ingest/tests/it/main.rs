@@ -1,0 +1,10 @@
+//! Ingest from its inputs to the catalog, on real storage and across crashes.
+#![allow(clippy::unwrap_used)]
+
+mod crash;
+mod files;
+mod lifecycle;
+mod network;
+mod parsing;
+mod setup;
+mod trouble;
