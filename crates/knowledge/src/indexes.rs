@@ -89,3 +89,29 @@ fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSet
     let disabled = stanza.and_then(|s| Values::of(s).boolean("disabled", errors)).unwrap_or(false);
     IndexSettings { disabled, ..settings }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Knowledge;
+    use crate::layers::{Layer, Layers};
+
+    #[test]
+    fn indexes_have_the_defaults_and_their_own_settings() {
+        let text = "[shop]\nmaxDataSize = auto_high_volume\nmaxHotIdleSecs = 60\ndisabled = true\n[Bad Name]\n[x]\nmaxHotBuckets = many";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "indexes", text));
+        let names: Vec<&str> =
+            knowledge.indexes().iter().map(|index| index.name.as_str()).collect();
+        assert_eq!(names, ["_audit", "_internal", "main", "shop", "x"]);
+        let find =
+            |name: &str| knowledge.indexes().iter().find(|i| i.name.as_str() == name).unwrap();
+        assert_eq!(find("main").max_data_size, 256 << 20);
+        assert_eq!(find("main").max_hot_idle, None);
+        assert_eq!(find("shop").max_data_size, 1 << 30);
+        assert_eq!(find("shop").max_hot_idle, Some(Duration::from_secs(60)));
+        assert!(find("shop").disabled);
+        assert_eq!(find("_internal").frozen_after, Duration::from_secs(2_592_000));
+        assert_eq!(knowledge.errors().len(), 2);
+    }
+}

@@ -45,6 +45,8 @@ struct Inner {
     indexes: Vec<IndexSettings>,
     warnings: Vec<Warning>,
     errors: Vec<Error>,
+    /// Fingerprint of the rules of sources and hosts, which may meet events of any sourcetype.
+    anywhere: u64,
     parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
     fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
 }
@@ -63,11 +65,15 @@ impl Knowledge {
         let transforms = layers.effective("transforms");
         let limits = limits(&layers.effective("limits"), &mut errors);
         let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
+        let mut anywhere = 0_u64;
         for stanza in &props.stanzas {
             let values = Values::of(&stanza.stanza);
             let _ = ParsingRules::read(&values, &mut errors);
             let none = [("host", ""), ("source", ""), ("sourcetype", "")];
-            let _ = searching::field_rules(&values, &transforms, limits, none, &mut errors);
+            let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
+            if !matches!(stanza.matcher, StanzaMatcher::Sourcetype(_)) {
+                anywhere = anywhere.rotate_left(7) ^ rules.fingerprint();
+            }
         }
         let inner = Inner {
             layers,
@@ -78,6 +84,7 @@ impl Knowledge {
             indexes,
             warnings,
             errors,
+            anywhere,
             parsing: Mutex::new(HashMap::new()),
             fields: Mutex::new(HashMap::new()),
         };
@@ -156,6 +163,13 @@ impl Knowledge {
         let key = if rules.reads_metadata() { special } else { (special.0, None) };
         bounded(&mut cache).insert(key, rules.clone());
         rules
+    }
+
+    /// A number that changes whenever the fields of some event of the sourcetype could change,
+    /// whatever its source and host. Stored with columns made from the rules.
+    #[must_use]
+    pub fn fingerprint(&self, sourcetype: &str) -> u64 {
+        self.field_rules(sourcetype, "", "").fingerprint() ^ self.inner.anywhere.rotate_left(1)
     }
 
     /// All calculated fields, in the order of precedence of their stanzas.

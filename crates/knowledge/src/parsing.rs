@@ -176,3 +176,97 @@ fn timestamp(values: &Values<'_>, errors: &mut Vec<Error>) -> TimestampRules {
     rules.max_days_hence = values.number("MAX_DAYS_HENCE", errors).unwrap_or(rules.max_days_hence);
     rules
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Knowledge;
+    use crate::layers::{Layer, Layers};
+
+    fn knowledge(props: &str) -> Knowledge {
+        Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", props))
+    }
+
+    fn lines<'a>(breaker: &LineBreaker, text: &'a str, end_of_input: bool) -> Vec<&'a str> {
+        let (mut lines, mut from) = (Vec::new(), 0);
+        while let Some((start, end)) = breaker.next_gap(text, from, end_of_input) {
+            lines.push(&text[from..start]);
+            from = end;
+        }
+        lines.push(&text[from..]);
+        lines
+    }
+
+    #[test]
+    fn lines_end_at_newlines_and_only_a_whole_gap_counts() {
+        let breaker = LineBreaker::Newlines;
+        assert_eq!(lines(&breaker, "a\r\nb\n\nc\n", true), ["a", "b", "c", ""]);
+        assert_eq!(lines(&breaker, "a\r\nb\r", false), ["a", "b\r"]);
+    }
+
+    #[test]
+    fn the_first_group_of_a_line_breaker_is_dropped() {
+        let rules = knowledge("[a]\nLINE_BREAKER = ;([,]+)x|(\\|)").parsing_rules("a", "s", "h");
+        assert_eq!(lines(&rules.line_breaker, "1;,,x2|3", true), ["1;", "x2", "3"]);
+    }
+
+    #[test]
+    fn cloudtrail_records_are_cut_out_of_their_wrapper() {
+        let rules = Knowledge::builtin().parsing_rules("aws:cloudtrail", "s", "h");
+        let one = r#"{"Records":[{"eventVersion":"1","a":[{"b":1}]},{"eventVersion":"2"}]}"#;
+        let first = r#"{"eventVersion":"1","a":[{"b":1}]}"#;
+        let second = r#"{"eventVersion":"2"}"#;
+        assert_eq!(
+            lines(&rules.line_breaker, &format!("{one}\n{one}\n"), true),
+            ["", first, second, first, second, ""]
+        );
+        let spaced = "{\n \"Records\" : [ {\"eventVersion\":1},\n {\"eventVersion\":2} ]\n}";
+        assert_eq!(
+            lines(&rules.line_breaker, spaced, true),
+            ["", "{\"eventVersion\":1}", "{\"eventVersion\":2}", ""]
+        );
+    }
+
+    #[test]
+    fn settings_are_read_and_typed() {
+        let rules = knowledge(
+            "[a]\nSHOULD_LINEMERGE = false\nTRUNCATE = 0\nMAX_EVENTS = 9\nBREAK_ONLY_BEFORE = ^x\nTZ = +01:00\n\
+             MAX_TIMESTAMP_LOOKAHEAD = 20\nDATETIME_CONFIG = CURRENT\nCHARSET = LATIN-1\nMAX_DAYS_AGO = 5",
+        )
+        .parsing_rules("a", "s", "h");
+        assert!(!rules.should_linemerge && rules.truncate.is_none() && rules.max_events == 9);
+        assert!(rules.break_only_before.as_ref().is_some_and(|p| p.is_match("xy")));
+        assert_eq!(rules.charset.as_ref(), "LATIN-1");
+        let time = &rules.timestamp;
+        assert_eq!((time.lookahead, time.from), (Lookahead::Bytes(20), TimestampSource::Arrival));
+        assert_eq!((time.max_days_ago, time.max_days_hence), (5, 2));
+    }
+
+    #[test]
+    fn wrong_settings_are_errors_with_their_place_and_leave_the_default() {
+        let text = "[a]\nTRUNCATE = x\nLINE_BREAKER = (\nTIME_FORMAT = %q\nTZ = Moon\nEXTRACT-a = (?<a\nREPORT-b = none";
+        let knowledge = knowledge(text);
+        let shown: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+        for (line, part) in [
+            (2, "TRUNCATE = x"),
+            (3, "LINE_BREAKER"),
+            (4, "%q"),
+            (5, "Moon"),
+            (6, "EXTRACT-a"),
+            (7, "[none]"),
+        ] {
+            let place = format!("system/local/props.conf:{line}: ");
+            assert!(
+                shown.iter().any(|e| e.starts_with(&place) && e.contains(part)),
+                "{line}: {shown:#?}"
+            );
+        }
+        assert_eq!(knowledge.parsing_rules("a", "s", "h").truncate, Some(10_000));
+    }
+
+    #[test]
+    fn built_in_settings_have_no_errors() {
+        assert!(Knowledge::builtin().errors().is_empty(), "{:?}", Knowledge::builtin().errors());
+    }
+}

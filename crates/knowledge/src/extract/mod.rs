@@ -12,6 +12,8 @@ mod kv;
 mod rules;
 mod run;
 mod seen;
+#[cfg(test)]
+mod tests;
 mod transform;
 mod xml;
 

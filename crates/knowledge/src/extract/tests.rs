@@ -1,0 +1,219 @@
+#![allow(clippy::unwrap_used)]
+use proptest::prelude::*;
+
+use super::*;
+use crate::Knowledge;
+use crate::layers::{Layer, Layers};
+
+fn knowledge(props: &str, transforms: &str) -> Knowledge {
+    let layers = Layers::builtin().with(Layer::SystemLocal, "props", props).with(
+        Layer::SystemLocal,
+        "transforms",
+        transforms,
+    );
+    let knowledge = Knowledge::new(layers);
+    assert!(knowledge.errors().is_empty(), "{:?}", knowledge.errors());
+    knowledge
+}
+
+fn all(rules: &FieldRules, raw: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let _ = rules.extract(raw, &mut |name, value| out.push(format!("{name}={value}")));
+    out
+}
+
+fn check(props: &str, transforms: &str, raw: &str, expected: &[&str]) {
+    let rules =
+        knowledge(&format!("[st]\n{props}"), transforms).field_rules("st", "/a/b.log", "web1");
+    assert_eq!(all(&rules, raw), expected, "{props}");
+    for wanted in expected.iter().filter_map(|field| field.split_once('=')) {
+        let mut found = Vec::new();
+        let names = rules.wanted([wanted.0]);
+        let _ = rules
+            .extract_wanted(raw, &names, &mut |name, value| found.push(format!("{name}={value}")));
+        let prefix = format!("{}=", wanted.0);
+        let same: Vec<_> = expected.iter().filter(|field| field.starts_with(&prefix)).collect();
+        assert_eq!(
+            found.iter().collect::<Vec<_>>().len(),
+            same.len(),
+            "{wanted:?} alone: {found:?}"
+        );
+        assert!(rules.may_produce(wanted.0), "{}", wanted.0);
+    }
+}
+
+#[test]
+fn rules_apply_in_order_and_the_first_value_stays() {
+    check(
+        "EXTRACT-a = x(?<f>\\d)\nREPORT-b = t\nKV_MODE = auto",
+        "[t]\nREGEX = y(?<f>\\d)(?<g>\\d)",
+        "x1 y23 f=4 g=5 h=6 h=7",
+        &["f=1", "g=3", "h=6"],
+    );
+}
+
+#[test]
+fn multivalues_come_from_mv_add_and_from_arrays() {
+    check(
+        "REPORT-a = t\nKV_MODE = none",
+        "[t]\nREGEX = (\\d)\nFORMAT = n::$1\nMV_ADD = true",
+        "1 2",
+        &["n=1", "n=2"],
+    );
+    check("KV_MODE = auto", "", r#"{"a":["x","y"],"b":1}"#, &["a{}=x", "a{}=y", "b=1"]);
+}
+
+#[test]
+fn dynamic_names_are_cleaned() {
+    let transforms = "[t]\nREGEX = ([^=,]+):([^,]+)\nFORMAT = $1::$2";
+    check("REPORT-a = t\nKV_MODE = none", transforms, "a b:1,_c.d:2", &["a_b=1", "c_d=2"]);
+}
+
+#[test]
+fn rules_may_read_other_fields_and_metadata() {
+    check(
+        "EXTRACT-a = ^(?<uri>\\S+)\nEXTRACT-b = \\?(?<query>.*) in uri\nKV_MODE = none",
+        "",
+        "/x?y z",
+        &["uri=/x?y", "query=y"],
+    );
+    check("EXTRACT-a = /(?<app>\\w+)/ in source\nKV_MODE = none", "", "x", &["app=a"]);
+    let rules = knowledge(
+        "[st]\nREPORT-a = t",
+        "[t]\nSOURCE_KEY = MetaData:Host\nREGEX = ^(?<role>[a-z]+)",
+    );
+    assert_eq!(all(&rules.field_rules("st", "s", "db7"), "x"), ["role=db"]);
+}
+
+#[test]
+fn delimiters_split_columns() {
+    check(
+        "REPORT-a = t\nKV_MODE = none",
+        "[t]\nDELIMS = \"\\t\"\nFIELDS = \"a\", \"b\", c.d",
+        "1\t\t3\t4",
+        &["a=1", "c.d=3"],
+    );
+}
+
+#[test]
+fn aliases_add_replace_or_leave_fields() {
+    check("FIELDALIAS-a = a AS b", "", "a=1", &["a=1", "b=1"]);
+    check("FIELDALIAS-a = a AS b", "", "a=1 b=2", &["a=1", "b=1"]);
+    check("FIELDALIAS-a = a AS b", "", "b=2", &["b=2"]);
+    check("FIELDALIAS-a = a ASNEW b", "", "a=1 b=2", &["a=1", "b=2"]);
+    check("FIELDALIAS-a = a ASNEW b c AS d", "", "a=1 c=3", &["a=1", "c=3", "b=1", "d=3"]);
+}
+
+#[test]
+fn fixed_fields_are_never_produced() {
+    check("KV_MODE = auto", "", r#"{"host":"x","source":"y","_raw":1,"_path":"p"}"#, &["_path=p"]);
+}
+
+#[test]
+fn text_before_json_makes_it_plain_text() {
+    check("", "", r#"INFO k=v {"a":1}"#, &["k=v"]);
+    check("KV_MODE = json", "", r"k=v", &[]);
+}
+
+#[test]
+fn limits_are_reported() {
+    let limits = |kv: &str, raw: &str| {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "limits", &format!("[kv]\n{kv}"));
+        let rules = Knowledge::new(layers).field_rules("st", "s", "h");
+        rules.extract(raw, &mut |_, _| {})
+    };
+    let raw = "a=1 b=2 c=3";
+    assert_eq!(
+        limits("maxcols = 2", raw),
+        Extraction { values: 2, cut: Some(ExtractionLimit::Columns) }
+    );
+    assert_eq!(
+        limits("limit = 2", raw),
+        Extraction { values: 2, cut: Some(ExtractionLimit::Automatic) }
+    );
+    assert_eq!(
+        limits("maxchars = 8", raw),
+        Extraction { values: 2, cut: Some(ExtractionLimit::Chars) }
+    );
+    assert_eq!(limits("maxcols = 3\nlimit = 3", raw), Extraction { values: 3, cut: None });
+}
+
+#[test]
+fn a_million_fields_end_at_the_limit_or_take_linear_time() {
+    let raw: String = (0..1_000_000).map(|n| format!("k{n}=1 ")).collect();
+    let rules = knowledge("", "").field_rules("st", "s", "h");
+    let done = rules.extract(&raw, &mut |_, _| {});
+    assert!(done.cut.is_some() && done.values <= 10_000);
+    let open = Layers::builtin().with(
+        Layer::SystemLocal,
+        "limits",
+        "[kv]\nmaxcols = 0\nlimit = 0\nmaxchars = 0",
+    );
+    let rules = Knowledge::new(open).field_rules("st", "s", "h");
+    assert_eq!(rules.extract(&raw, &mut |_, _| {}), Extraction { values: 1_000_000, cut: None });
+}
+
+#[test]
+fn the_fingerprint_follows_the_rules_and_nothing_else() {
+    let print = |props: &str, transforms: &str, source: &str| {
+        knowledge(props, transforms).field_rules("st", source, "h").fingerprint()
+    };
+    let base = print("[st]\nREPORT-a = t", "[t]\nREGEX = (?<a>x)", "s");
+    assert_eq!(base, print("[st]\nREPORT-a = t\nTRUNCATE = 5", "[t]\nREGEX = (?<a>x)", "other"));
+    assert_ne!(base, print("[st]\nREPORT-a = t", "[t]\nREGEX = (?<a>y)", "s"));
+    assert_ne!(base, print("[st]\nREPORT-b = t", "[t]\nREGEX = (?<a>x)", "s"));
+    let reads = "[st]\nEXTRACT-a = (?<a>x) in source";
+    assert_ne!(print(reads, "", "s"), print(reads, "", "other"));
+    assert_eq!(Knowledge::builtin().field_rules("plain", "s", "h").fingerprint(), 0);
+}
+
+#[test]
+fn wanted_fields_come_without_the_rules_they_do_not_need() {
+    let rules = knowledge("[st]\nEXTRACT-a = (?<a>1)\nEXTRACT-b = (?<b>2)\nKV_MODE = none", "")
+        .field_rules("st", "s", "h");
+    let wanted = rules.wanted(["b"]);
+    assert_eq!(wanted.transforms, [false, true]);
+    assert!(!rules.may_produce("c"));
+    assert!(!rules.is_dynamic());
+    assert_eq!(rules.names(), ["a", "b"]);
+}
+
+#[test]
+fn calculated_fields_are_handed_to_the_planner() {
+    let knowledge = knowledge("[st]\nEVAL-b = a+1\nEVAL-a = 1", "");
+    let rules = knowledge.field_rules("st", "s", "h");
+    assert_eq!(
+        rules.evals(),
+        [("a".to_owned(), "1".to_owned()), ("b".to_owned(), "a+1".to_owned())]
+    );
+    let fields = knowledge.calculated_fields();
+    assert_eq!(fields.len(), 2);
+    assert!(fields[0].matcher.matches("st", "s", "h") && !fields[0].matcher.matches("x", "s", "h"));
+}
+
+proptest! {
+    #[test]
+    fn wanted_fields_are_those_of_the_whole_extraction(raw in "([a-d]=[0-9]{1,2}[ ,;]){0,8}|\\{\"a\":[0-9],\"b\":\\[1,2\\]\\}") {
+        let rules = knowledge(
+            "[st]\nEXTRACT-x = a=(?<d>\\d)\nEXTRACT-y = (?<e>\\d)$ in b\nFIELDALIAS-z = a AS c b ASNEW f",
+            "",
+        ).field_rules("st", "s", "h");
+        let whole = all(&rules, &raw);
+        for name in ["a", "b", "c", "d", "e", "f", "b{}"] {
+            let mut found = Vec::new();
+            let wanted = rules.wanted([name]);
+            let _ = rules.extract_wanted(&raw, &wanted, &mut |name, value| found.push(format!("{name}={value}")));
+            let prefix = format!("{name}=");
+            let expected: Vec<String> = whole.iter().filter(|field| field.starts_with(&prefix)).cloned().collect();
+            prop_assert_eq!(found, expected, "{}", &raw);
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived(raw in "\\PC{0,80}|<[a-z<>/= \"&;]{0,40}") {
+        for mode in ["auto", "auto_escaped", "json", "xml", "none"] {
+            let rules = knowledge(&format!("[st]\nKV_MODE = {mode}\nEXTRACT-a = (?<a>.)(?=.)"), "").field_rules("st", "s", "h");
+            let _ = all(&rules, &raw);
+        }
+    }
+}
