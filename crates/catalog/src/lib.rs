@@ -17,6 +17,8 @@
 //!   been replaced by a merge in between.
 //! - There is one writer. Opening the catalog a second time fences the first: its commits fail with
 //!   [`Error::Fenced`] and change nothing.
+//! - A put that the store did but did not report is told from a fence by its metadata. A directory
+//!   keeps none: there the catalog reports a fence, and opening it again goes on with nothing lost.
 //! - A dropped (cancelled) call to `commit` is still carried out or not at all, and the snapshot
 //!   follows what is durable.
 //!

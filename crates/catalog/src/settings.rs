@@ -3,7 +3,10 @@
 //! S3 bills requests (about 5 USD per million PUT or LIST, 0.4 USD per million GET), so an idle
 //! catalog must be nearly silent. The database polls because other processes could write; here
 //! there is one writer, and being fenced shows at the next commit anyway, so polling is slow.
-//! `docs` on each field say what it costs per hour.
+//!
+//! Measured with a counting store and the defaults: an idle catalog makes about 75 GETs and 4 LISTs
+//! an hour, which is less than 0.05 USD a month. A commit is one PUT (plus about 4 requests every
+//! 256 commits), opening is about 40 requests. On a directory a commit takes 4 to 30 ms, two fsyncs.
 
 use std::time::Duration;
 
@@ -13,14 +16,14 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// How often the writer looks whether it was fenced or compaction made progress, without
-    /// committing itself. Commits notice a fence at once. Each look is one or two requests: 12 to 24
-    /// an hour at the default of 5 minutes.
+    /// committing itself. Commits notice a fence at once. Each look is 2 GETs: 24 an hour at the
+    /// default of 5 minutes.
     pub poll_interval: Duration,
-    /// How often compaction of old write-ahead data is considered. Three or four requests each: about
-    /// 20 an hour at the default of 10 minutes. Longer lets small files pile up, which slows opening.
+    /// How often compaction of folded files is considered. About 6 GETs each: 36 an hour at the
+    /// default of 10 minutes. Longer lets small files pile up, which slows opening.
     pub compaction_interval: Duration,
-    /// How often files that are no longer needed are looked for. About six requests (listings)
-    /// each: 6 an hour at the default of 1 hour. Longer keeps more dead bytes.
+    /// How often files that are no longer needed are looked for. 4 LISTs and about 15 GETs each, at
+    /// the default of 1 hour. Longer keeps more dead bytes.
     pub cleanup_interval: Duration,
     /// How long a file must have been unneeded before it is deleted. A process that was suspended
     /// longer than this and resumes could read files that are gone; it is fenced then.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use karst_catalog::{Commit, Error, Settings};
 use model::{BucketState, EventTime, JournalPosition, TimeRange};
 use object_store::ObjectStore;
+use object_store::memory::InMemory;
 use runtime::store::{DurableLocal, Options};
 use support::{at, bucket, id, ids, index, indexer, open, stream};
 use testkit::{CountingStore, FailingStore, Moment, Operation, S3Server, TestDir};
@@ -174,8 +175,9 @@ async fn documents_live_next_to_buckets() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_waits_for_a_store_that_is_away_and_then_succeeds() {
-    let dir = TestDir::new();
-    let store = Arc::new(FailingStore::new(local(&dir)));
+    // A put that was done and not reported is told from a fence by its metadata, which a directory
+    // does not keep; there, such a put is reported as a fence, and opening again goes on.
+    let store = Arc::new(FailingStore::new(Arc::new(InMemory::new())));
     let catalog = open(store.clone(), Settings::default()).await.unwrap();
     for moment in [Moment::Before, Moment::After] {
         let before = store.hooks().failures();
@@ -242,45 +244,4 @@ async fn on_s3_it_keeps_its_promises_through_a_restart_of_the_server() {
     assert_eq!(ids(&second), [1, 2]);
     let error = first.commit(add(3)).await.unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tmp_measure() {
-    if std::env::var_os("MEASURE").is_none() {
-        return;
-    }
-    for (name, poll, compact, clean) in
-        [("poll", 1, 9999, 9999), ("compact", 9999, 1, 9999), ("clean", 9999, 9999, 1)]
-    {
-        let dir = TestDir::new();
-        let store = Arc::new(CountingStore::new(local(&dir)));
-        let s = Duration::from_secs;
-        let settings = Settings {
-            poll_interval: s(poll),
-            compaction_interval: s(compact),
-            cleanup_interval: s(clean),
-            cleanup_age: s(20000),
-            ..Settings::default()
-        };
-        let catalog = open(store.clone(), settings).await.unwrap();
-        println!("{name}: open took {} requests", store.hooks().requests());
-        let start = std::time::Instant::now();
-        for n in 0..20 {
-            let before = store.hooks().requests();
-            let t = std::time::Instant::now();
-            catalog.commit(add(n)).await.unwrap();
-            if n > 15 {
-                println!("commit {:?} {} requests", t.elapsed(), store.hooks().requests() - before);
-            }
-        }
-        println!("20 commits {:?}", start.elapsed());
-        tokio::time::sleep(s(3)).await;
-        store.hooks().reset();
-        tokio::time::sleep(s(10)).await;
-        let ops =
-            [Operation::Put, Operation::Get, Operation::Head, Operation::List, Operation::Delete];
-        let each: Vec<_> = ops.iter().map(|o| (*o, store.hooks().of(*o))).collect();
-        println!("{name}: idle 10 s: {each:?}");
-        catalog.close().await.unwrap();
-    }
 }
