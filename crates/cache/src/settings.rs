@@ -25,7 +25,7 @@ pub struct Settings {
     pub fetch_bytes: usize,
     /// How many blocks nobody asked for are fetched along rather than making two requests.
     pub gap_blocks: u64,
-    /// Requests to the store of one read that run side by side.
+    /// Requests for blocks that run side by side, in the whole process.
     pub parallel_fetches: usize,
     /// Bytes waiting to be written to NVMe, in memory. When it is full, blocks are kept in DRAM only.
     pub nvme_buffer_bytes: usize,
@@ -43,7 +43,7 @@ impl Default for Settings {
             block_bytes: 256 << 10,
             fetch_bytes: 4 << 20,
             gap_blocks: 1,
-            parallel_fetches: 16,
+            parallel_fetches: 32,
             nvme_buffer_bytes: 64 << 20,
             objects: 100_000,
         }

@@ -288,15 +288,21 @@ impl CachedStore {
         let starts = std::iter::successors(Some(range.start), move |start| Some(start + window));
         let parts = starts.take_while(move |start| *start < end);
         let load = move |start: u64| {
-            let (store, location) = (self.clone(), location.clone());
-            async move {
-                let part = start..end.min(start + window);
-                let loaded = store.load(&location, &store.numbers(&part).collect()).await?;
-                let slices = store.slices(&loaded, &part);
-                Ok(futures::stream::iter(slices.into_iter().map(Ok)))
-            }
+            let part = start..end.min(start + window);
+            self.clone().part(location.clone(), part)
         };
         futures::stream::iter(parts).map(load).buffered(2).try_flatten().boxed()
+    }
+
+    /// One part of a long range.
+    async fn part(
+        self,
+        location: Path,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes>>> {
+        let loaded = self.load(&location, &self.numbers(&range).collect()).await?;
+        let slices = self.slices(&loaded, &range);
+        Ok(futures::stream::iter(slices.into_iter().map(Ok)).boxed())
     }
 }
 
