@@ -1,0 +1,245 @@
+//! Runs blocks and compares what comes out.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use knowledge::layers::{Layer, Layers};
+use model::{EventTime, IndexName, TimeRange};
+use plan::{
+    Completed, Limits, PlanContext, ResultKind, SessionSettings, execute, plan_search, session,
+};
+
+use crate::cell::Cell;
+use crate::report::{Failure, Report};
+use crate::spec::{Block, Expectation, parse};
+use crate::topology::Topology;
+
+/// Set to rewrite the expectations that differ, for a person to review.
+const BLESS: &str = "KARST_BLESS";
+
+/// What a search gave.
+#[derive(Debug)]
+struct Outcome {
+    columns: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+    completed: Completed,
+}
+
+/// Runs all `.spec` files below a directory.
+///
+/// # Errors
+/// If a file cannot be read or is not a spec file.
+pub async fn run_directory(
+    directory: &Path,
+    topologies: &[Arc<dyn Topology>],
+) -> Result<Report, String> {
+    let mut report = Report::default();
+    for file in files(directory)? {
+        report.add(run_file(&file, topologies).await?);
+    }
+    Ok(report)
+}
+
+fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let entries = std::fs::read_dir(directory);
+    for entry in entries.map_err(|error| format!("{}: {error}", directory.display()))? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "spec") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs the blocks of a file.
+///
+/// # Errors
+/// If the file cannot be read or is not a spec file.
+pub async fn run_file(file: &Path, topologies: &[Arc<dyn Topology>]) -> Result<Report, String> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    let blocks = parse(&text).map_err(|error| format!("{name}: {error}"))?;
+    let mut report = Report { blocks: blocks.len(), failures: Vec::new() };
+    let mut rewrites = Vec::new();
+    for block in &blocks {
+        for topology in topologies {
+            let outcome = run_block(block, topology.as_ref()).await;
+            if let Err(message) = check(block, &outcome) {
+                if std::env::var_os(BLESS).is_some() {
+                    rewrites.push((block.expect_lines, expectation(&outcome)));
+                    break;
+                }
+                report.failures.push(Failure {
+                    place: format!("{name}:{}", block.line),
+                    title: block.title.clone(),
+                    topology: topology.name(),
+                    message,
+                });
+            }
+        }
+    }
+    if !rewrites.is_empty() {
+        rewrite(file, &text, &rewrites).map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(report)
+}
+
+async fn run_block(block: &Block, topology: &dyn Topology) -> Result<Outcome, String> {
+    let mut layers = Layers::builtin();
+    for (name, text) in &block.conf {
+        layers = layers.with(Layer::SystemLocal, name, text);
+    }
+    let knowledge = Arc::new(knowledge::Knowledge::new(layers));
+    let source = topology.load(&block.events, &knowledge).await?;
+    let timezone = jiff::tz::TimeZone::get(&block.timezone).map_err(|error| error.to_string())?;
+    let range = block.range.map_or(TimeRange::ALL, |(from, to)| TimeRange {
+        earliest: EventTime::from_seconds(from),
+        latest: EventTime::from_seconds(to),
+    });
+    let context = PlanContext {
+        source,
+        knowledge,
+        now: EventTime::from_seconds(block.now),
+        timezone,
+        range,
+        default_indexes: IndexName::new("main").into_iter().collect(),
+        limits: limits(&block.limits)?,
+    };
+    search(&block.search, &context).await
+}
+
+fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
+    let mut limits = Limits::default();
+    for (name, value) in set {
+        let limit = match name.as_str() {
+            "sort_rows" => &mut limits.sort_rows,
+            "stage_rows" => &mut limits.stage_rows,
+            "bins" => &mut limits.bins,
+            "columns" => &mut limits.columns,
+            "generated_rows" => &mut limits.generated_rows,
+            "stream_window" => &mut limits.stream_window,
+            "groups" => &mut limits.groups,
+            "subsearch_rows" => &mut limits.subsearch_rows,
+            "commands" => &mut limits.commands,
+            other => return Err(format!("there is no limit \"{other}\"")),
+        };
+        *limit = *value;
+    }
+    Ok(limits)
+}
+
+async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
+    let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
+    let session = session(&settings).map_err(|error| error.to_string())?;
+    let planned = plan_search(text, context).await.map_err(|error| error.render(text))?;
+    let mut batches = Vec::new();
+    let completed = execute(&planned, &session, &mut |_, batch| {
+        batches.push(batch);
+        ControlFlow::Continue(())
+    })
+    .await
+    .map_err(|error| error.render(text))?;
+    let shown: Vec<usize> =
+        (0..completed.columns.len()).filter(|at| completed.columns[*at].shown).collect();
+    let mut rows = Vec::new();
+    for batch in &batches {
+        for row in 0..batch.num_rows() {
+            rows.push(shown.iter().map(|at| Cell::of(batch.column(*at), row)).collect());
+        }
+    }
+    let columns = shown.iter().map(|at| completed.columns[*at].name.clone()).collect();
+    Ok(Outcome { columns, rows, completed })
+}
+
+fn check(block: &Block, outcome: &Result<Outcome, String>) -> Result<(), String> {
+    let found = match (&block.expect, outcome) {
+        (Expectation::Error(text), Err(error)) if error.contains(text.as_str()) => return Ok(()),
+        (Expectation::Error(text), Err(error)) => {
+            return Err(format!("expected the error \"{text}\", got:\n{error}"));
+        }
+        (Expectation::Error(text), Ok(found)) => {
+            return Err(format!("expected the error \"{text}\", got:\n{}", show(found)));
+        }
+        (_, Err(error)) => return Err(error.clone()),
+        (_, Ok(found)) => found,
+    };
+    for wanted in &block.messages {
+        let messages = &found.completed.messages;
+        if !messages.iter().any(|message| message.text.contains(wanted.as_str())) {
+            return Err(format!("expected a message with \"{wanted}\", got {messages:?}"));
+        }
+    }
+    let Expectation::Rows { columns, rows } = &block.expect else {
+        let nothing = found.rows.is_empty();
+        return if nothing { Ok(()) } else { Err(format!("expected nothing, got:\n{}", show(found))) };
+    };
+    let (mut actual, mut wanted) = (selected(found, columns)?, rows.clone());
+    if block.sort {
+        actual.sort_by_key(|row| line(row));
+        wanted.sort_by_key(|row| line(row));
+    }
+    if actual == wanted { Ok(()) } else { Err(format!("got:\n{}", show(found))) }
+}
+
+/// The rows in the columns expected: of events only those are compared, of reports all.
+fn selected(found: &Outcome, columns: &[String]) -> Result<Vec<Vec<Cell>>, String> {
+    if found.completed.kind == ResultKind::Report {
+        if found.columns != columns {
+            return Err(format!("the columns differ, got:\n{}", show(found)));
+        }
+        return Ok(found.rows.clone());
+    }
+    let place = |name: &String| {
+        let at = found.columns.iter().position(|known| known == name);
+        at.ok_or_else(|| format!("there is no column \"{name}\", got:\n{}", show(found)))
+    };
+    let places = columns.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    let pick = |row: &Vec<Cell>| places.iter().map(|at| row[*at].clone()).collect();
+    Ok(found.rows.iter().map(pick).collect())
+}
+
+fn line(row: &[Cell]) -> String {
+    row.iter().map(Cell::text).collect::<Vec<_>>().join("  ")
+}
+
+fn show(found: &Outcome) -> String {
+    let names: Vec<Cell> = found.columns.iter().cloned().map(Cell::Text).collect();
+    let lines = std::iter::once(line(&names)).chain(found.rows.iter().map(|row| line(row)));
+    let mut shown: Vec<String> = lines.map(|line| format!("  {line}")).collect();
+    shown.extend(found.completed.messages.iter().map(|message| format!("message: {}", message.text)));
+    shown.join("\n")
+}
+
+/// The expectation that would hold.
+fn expectation(outcome: &Result<Outcome, String>) -> Vec<String> {
+    match outcome {
+        Err(error) => {
+            let first = error.lines().next().unwrap_or_default();
+            vec![format!("error {}", Cell::Text(format!("{first} ")).text().replace(" \"", "\""))]
+        }
+        Ok(found) if found.rows.is_empty() => vec!["expect nothing".to_owned()],
+        Ok(found) => {
+            let names: Vec<Cell> = found.columns.iter().cloned().map(Cell::Text).collect();
+            let mut lines = vec!["expect".to_owned(), format!("  {}", line(&names))];
+            lines.extend(found.rows.iter().map(|row| format!("  {}", line(row))));
+            lines
+        }
+    }
+}
+
+fn rewrite(
+    file: &Path,
+    text: &str,
+    rewrites: &[((usize, usize), Vec<String>)],
+) -> std::io::Result<()> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for ((from, behind), new) in rewrites.iter().rev() {
+        lines.splice(*from..*behind, new.iter().cloned());
+    }
+    std::fs::write(file, lines.join("\n") + "\n")
+}

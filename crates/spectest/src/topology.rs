@@ -1,0 +1,27 @@
+//! Where the events of a block lie while its search runs.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use plan::EventSource;
+
+use crate::SpecEvent;
+
+/// One way to hold events. Implementations put every event where a search finds it once.
+#[async_trait]
+pub trait Topology: Send + Sync + Debug {
+    /// Names it in reports.
+    fn name(&self) -> String;
+
+    /// Takes the events of a block, in the order in which the block lists them, and gives back a
+    /// source that finds them. `knowledge` holds the block's configuration.
+    ///
+    /// # Errors
+    /// Why they could not be stored; the block fails with it.
+    async fn load(
+        &self,
+        events: &[SpecEvent],
+        knowledge: &Arc<knowledge::Knowledge>,
+    ) -> Result<Arc<dyn EventSource>, String>;
+}
