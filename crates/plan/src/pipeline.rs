@@ -35,6 +35,14 @@ impl<'e> Env<'e> {
         Self { context, log, session }
     }
 
+    /// The same with another context, such as a narrower time range.
+    pub(crate) fn within<'n>(&self, context: &'n PlanContext) -> Env<'n>
+    where
+        'e: 'n,
+    {
+        Env { context, log: self.log, session: self.session }
+    }
+
     /// The session in which stages run.
     pub(crate) fn session(&self) -> Result<&'e SessionContext, Error> {
         self.session.ok_or_else(|| Error::internal("a stage runs while a search is planned"))
@@ -112,7 +120,7 @@ pub(crate) async fn plan_pipeline(
     let start = Box::pin(commands::start(first, &pipeline.commands, env)).await?;
     let mut context = env.context.clone();
     context.range = start.range;
-    let ranged = Env { context: &context, ..*env };
+    let ranged = env.within(&context);
     let stage = plan_stage(start.frame, rest, &ranged)?;
     Ok(PlannedSearch {
         plan: stage.plan,

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
-    Expr, ExprFunctionExt, LogicalPlan, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowFunctionDefinition, when,
+    Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, when,
 };
 use spl::ast::EventstatsCommand;
 
@@ -20,12 +19,26 @@ use crate::pipeline::Env;
 
 pub(super) fn plan(
     command: &EventstatsCommand,
-    mut frame: Frame,
+    frame: Frame,
     env: &Env<'_>,
 ) -> Result<Frame, Error> {
     let keys = by_fields(&command.by, &frame);
-    let partition: Vec<Expr> = keys.iter().map(|name| frame.field(name).expr).collect();
     let values = aggregates(&command.calls, &keys, &frame, env)?;
+    if keys.iter().any(|name| frame.kind(name).is_none()) {
+        let nulls = values.into_iter().map(|(name, value)| (name, Typed::null(value.kind)));
+        return frame.with_columns(nulls.collect());
+    }
+    let (frame, outputs) = windowed(frame, &keys, values)?;
+    frame.with_columns(outputs)
+}
+
+/// Aggregates as window functions over whole groups.
+fn windowed(
+    mut frame: Frame,
+    keys: &[String],
+    values: Vec<(String, Typed)>,
+) -> Result<(Frame, Vec<(String, Typed)>), Error> {
+    let partition: Vec<Expr> = keys.iter().map(|name| frame.field(name).expr).collect();
     let present = partition.iter().map(|key| key.clone().is_not_null()).reduce(Expr::and);
     let mut windows = Vec::new();
     let mut outputs = Vec::new();
@@ -39,15 +52,15 @@ pub(super) fn plan(
         outputs.push((name, Typed::new(expr, kind)));
     }
     if windows.is_empty() {
-        return Ok(frame);
+        return Ok((frame, outputs));
     }
     let frame = frame.map_plan(|plan| {
         Ok(LogicalPlan::Window(Window::try_new(windows, Arc::new(plan))?))
     })?;
-    frame.with_columns(outputs)
+    Ok((frame, outputs))
 }
 
-/// Replaces aggregate calls by columns of window functions over whole groups.
+/// Replaces aggregate calls by columns of window functions.
 fn over(
     expr: Expr,
     partition: &[Expr],
@@ -59,17 +72,9 @@ fn over(
             return Ok(Transformed::no(node));
         };
         let definition = WindowFunctionDefinition::AggregateUDF(func);
-        let unbounded = datafusion::common::ScalarValue::UInt64(None);
-        let whole = WindowFrame::new_bounds(
-            WindowFrameUnits::Rows,
-            WindowFrameBound::Preceding(unbounded.clone()),
-            WindowFrameBound::Following(unbounded),
-        );
         let name = frame.fresh("window");
         let window = Expr::from(WindowFunction::new(definition, params.args))
             .partition_by(partition.to_vec())
-            .order_by(params.order_by)
-            .window_frame(whole)
             .build()?;
         windows.push(window.alias(&name));
         Ok(Transformed::new(column(&name), true, TreeNodeRecursion::Jump))

@@ -7,7 +7,8 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
 use super::fields::expand;
-use crate::Error;
+use crate::aggregates::{AggregateOptions, Report};
+use crate::{Error, MessageKind};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::order::group_key;
@@ -104,10 +105,16 @@ pub(super) fn aggregates(
     env: &Env<'_>,
 ) -> Result<Vec<(String, Typed)>, Error> {
     let order = frame.sort_exprs();
+    let log = env.log.clone();
+    let options = AggregateOptions {
+        report: Report::new(move |text| log.add(MessageKind::Warning, text)),
+        ..AggregateOptions::default()
+    };
     let mut values: Vec<(String, Typed)> = Vec::new();
     for call in expand_calls(calls, keys, frame) {
         let name = call.output_name().to_owned();
-        let value = crate::aggregates::aggregate(&call, &env.scope(frame), &order)?;
+        let value =
+            crate::aggregates::aggregate_with(&call, &env.scope(frame), &order, &options)?;
         if values.iter().any(|(known, _)| *known == name) {
             if call.alias.is_some() {
                 let message = format!("two results are named \"{name}\"; rename one with AS");

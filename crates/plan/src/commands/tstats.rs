@@ -39,7 +39,7 @@ pub(super) async fn start(
     frame.open = false;
     let mut context = env.context.clone();
     context.range = bounds.time;
-    let ranged = Env { context: &context, ..*env };
+    let ranged = env.within(&context);
     let frame = aggregated(command, frame, &ranged)?;
     Ok(Start { frame, range: bounds.time, indexes, messages })
 }

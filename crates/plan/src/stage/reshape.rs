@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
+use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
 
 use super::batch::{Column, Rows, convert};

@@ -12,7 +12,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, LexRequirement, OrderingRequirements, PhysicalExpr,
     create_physical_sort_exprs,
@@ -22,9 +22,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
 };
-use datafusion::physical_planner::{
-    ExtensionPlanner, PhysicalPlanner, create_aggregate_expr_and_maybe_filter,
-};
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use futures::StreamExt;
 
 use super::{StreamNode, StreamOp, StreamRun};
@@ -57,17 +55,16 @@ impl ExtensionPlanner for StreamPlanner {
         }
         let mut aggregates = Vec::new();
         for aggregate in &node.aggregates {
-            let (call, filter, _) = create_aggregate_expr_and_maybe_filter(
-                aggregate,
-                schema,
-                &input.schema(),
-                session.execution_props(),
-            )?;
-            arguments.extend(call.expressions());
-            if filter.is_some() {
+            let columns = input.schema();
+            let props = session.execution_props();
+            let lowered =
+                LoweredAggregateBuilder::new(aggregate, schema, &columns, props, planning)
+                    .build()?;
+            if lowered.filter.is_some() {
                 return internal_err!("aggregates of a stream operator have no filter");
             }
-            aggregates.push(call);
+            arguments.extend(lowered.aggregate.expressions());
+            aggregates.push(lowered.aggregate);
         }
         let order =
             create_physical_sort_exprs(&node.order, schema, session.execution_props(), planning)?;
