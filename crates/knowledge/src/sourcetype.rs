@@ -30,7 +30,7 @@ const CONTENT: &[(&str, &str, usize)] = &[
         r#"^\{.*"(?:Channel|ProviderGuid|Provider)"\s*:.*"(?:EventID|EventRecordID)"\s*:"#,
         50,
     ),
-    ("_json", r"^\s*\{.*\}\s*$", 60),
+    ("_json", r#"^\s*\{\s*(?:"|\}\s*$)"#, 60),
     ("XmlWinEventLog", r"^\s*<Event xmlns=", 50),
     (
         "access_combined",
