@@ -1,4 +1,5 @@
-//! How much raw text a CPU-second takes through the whole path: lines, journal, hot bucket, encoding, upload.
+//! How much raw text a CPU-second takes through the whole path: lines, journal, hot bucket,
+//! encoding, upload.
 //!
 //! `cargo run -p karst-ingest --example ingest_rate -- [MB] [FILE_OR_DIRECTORY]` prints MB/s per
 //! CPU-second of one core, for generated lines of about 300 bytes or for the files.

@@ -11,7 +11,10 @@ use model::ErrorKind;
 #[non_exhaustive]
 pub enum Error {
     /// The journal could not be written; nothing of the input was kept.
-    #[error("cannot write journal {}: {source}; free space or repair the disk, then send again", path.display())]
+    #[error(
+        "cannot write journal {}: {source}; free space or repair the disk, then send again",
+        path.display()
+    )]
     JournalWrite {
         /// The segment or directory.
         path: PathBuf,
@@ -27,7 +30,11 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// A journal record is not what was written.
-    #[error("journal {} is damaged at byte {offset}: {reason}; later records were recovered, the file is kept as .damaged", path.display())]
+    #[error(
+        "journal {} is damaged at byte {offset}: {reason}; later records were recovered, and the \
+         file is kept as .damaged",
+        path.display()
+    )]
     JournalDamaged {
         /// The segment.
         path: PathBuf,
@@ -38,7 +45,8 @@ pub enum Error {
     },
     /// A queue stayed full.
     #[error(
-        "the {stage} queue of pipeline set {set} stayed full for {waited_ms} ms; slow down, or raise its size"
+        "the {stage} queue of pipeline set {set} stayed full for {waited_ms} ms; slow down, or \
+         raise queueSize"
     )]
     QueueFull {
         /// The stage that reads the queue.

@@ -1,5 +1,5 @@
-//! Ingest: events in, buckets out. Inputs hand bytes to pipeline sets; a set cuts them into events, writes
-//! them to its journal, makes them searchable in hot buckets, and uploads full buckets.
+//! Ingest: events in, buckets out. Inputs hand bytes to pipeline sets; a set cuts them into events,
+//! writes them to its journal, makes them searchable in hot buckets, and uploads full buckets.
 //!
 //! Not here: HTTP and tokens (`api`), the bucket format (`bucket`), what the rules say
 //! (`knowledge`), searching (`search`; hot buckets reach it through `bucket::HotBuckets`).

@@ -1,5 +1,5 @@
-//! When buckets of an index roll, and which events are too far from now: `indexes.conf` where it names the
-//! index, within what the process allows.
+//! When buckets of an index roll, and which events are too far from now: `indexes.conf` where it
+//! names the index, within what the process allows.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -269,7 +269,7 @@ impl Uploader {
             }
         };
         if bytes.len() as u64 > self.settings.multipart_threshold {
-            // Parts cannot be put conditionally everywhere; the name is unique, so a look is enough.
+            // Parts cannot be put conditionally everywhere; the name is unique: a look is enough.
             match self.store.head(&location).await {
                 Ok(there) => return same_size(path, bytes, there.size),
                 Err(object_store::Error::NotFound { .. }) => {}

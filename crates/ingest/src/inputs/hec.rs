@@ -200,7 +200,7 @@ pub fn decode_events(
     let text = match simdutf8::basic::from_utf8(body) {
         Ok(text) => Cow::Borrowed(text),
         // HEC takes events with broken characters; they are repaired like all other text.
-        Err(_) => Cow::Owned(crate::pipeline::text::repaired(body)),
+        Err(_) => Cow::Owned(crate::pipeline::text::repaired_json(body)),
     };
     let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     if text.is_empty() {

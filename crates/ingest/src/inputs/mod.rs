@@ -1,5 +1,5 @@
-//! Where events come from, one file each. Inputs turn bytes of the outside into [`crate::Input`]s and keep
-//! their own limits; what an event is, is the pipeline's decision.
+//! Where events come from, one file each. Inputs turn bytes of the outside into [`crate::Input`]s
+//! and keep their own limits; what an event is, is the pipeline's decision.
 
 pub mod hec;
 mod intake;

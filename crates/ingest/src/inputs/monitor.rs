@@ -53,6 +53,8 @@ pub struct Monitor {
     saved: Vec<Checkpoint>,
     tails: HashMap<(u64, u64), Tail>,
     ignored: HashSet<PathBuf>,
+    /// Keeps the streams of this monitor apart from those of an earlier one.
+    instance: uuid::Uuid,
 }
 
 /// How far a file has been taken in.
@@ -103,6 +105,7 @@ impl Monitor {
             saved,
             tails: HashMap::default(),
             ignored: HashSet::default(),
+            instance: uuid::Uuid::now_v7(),
         })
     }
 
@@ -216,7 +219,7 @@ impl Monitor {
             checkpoint,
             read: offset,
             origin: Arc::new(origin),
-            stream: StreamKey(format!("monitor:{device}:{inode}").into()),
+            stream: StreamKey(format!("monitor:{}:{device}:{inode}", self.instance).into()),
             intake: Intake::new(Arc::clone(ingest)),
             last_growth: Instant::now(),
         }))
@@ -253,7 +256,7 @@ impl Tail {
     async fn advance(&mut self, path: &Path, size: u64, idle: Duration) -> Result<(), Error> {
         let fail = |error| Error::read(path.display(), error);
         if size < self.read {
-            tracing::info!(path = %path.display(), "a monitored file was truncated; reading it anew");
+            tracing::info!(path = %path.display(), "a file was truncated; it is read anew");
             self.end().await?;
             (self.read, self.checkpoint.offset, self.checkpoint.prefix) = (0, 0, 0);
         }

@@ -1,4 +1,5 @@
-//! Syslog framing (RFC 6587: line feeds and octet counts) and the host in a header (RFC 3164, 5424).
+//! Syslog framing (RFC 6587: line feeds and octet counts) and the host in a header (RFC 3164,
+//! 5424).
 //!
 //! A message is kept as it was sent, priority included.
 

@@ -98,7 +98,8 @@ impl TcpInput {
             };
             let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
                 metrics::counter!(names::INGEST_REFUSED, "reason" => "connections").increment(1);
-                tracing::warn!(%local, %peer, limit = input.max_connections, "too many connections");
+                let limit = input.max_connections;
+                tracing::warn!(%local, %peer, limit, "too many connections");
                 continue;
             };
             let connection = Connection {

@@ -20,7 +20,7 @@ mod writer;
 
 pub(crate) use reader::{Scan, scan_segment};
 pub use record::Codec;
-pub(crate) use record::{Record, RollStarted, encode_batch, encode_roll};
+pub(crate) use record::{Encoder, Record, RollStarted, encode_roll};
 pub(crate) use writer::{Journal, Pending, StreamRef, segments};
 
 #[cfg(test)]

@@ -116,18 +116,46 @@ impl Header {
     }
 }
 
-/// The record of a batch; `scratch` is reused between calls.
-pub(crate) fn encode_batch(
-    batch: &EventBatch,
-    first_index_time: i64,
-    quarantine: bool,
-    position: JournalPosition,
-    codec: Codec,
-    scratch: &mut Vec<u8>,
-) -> Vec<u8> {
-    scratch.clear();
-    write_batch(batch, first_index_time, scratch);
-    finish(KIND_BATCH, &batch.origin.index, quarantine, position, codec, scratch)
+/// Makes records, with buffers that live on between them.
+pub(crate) struct Encoder {
+    plain: Vec<u8>,
+    packer: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoder").field("packs", &self.packer.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Payloads below this size are not worth compressing.
+const PACKED_FROM: usize = 512;
+
+impl Encoder {
+    /// An encoder; without memory for compression it stores records as they are.
+    pub(crate) fn new(codec: Codec) -> Self {
+        let packer = match codec {
+            Codec::Zstd => zstd::bulk::Compressor::new(1).ok(),
+            Codec::None => None,
+        };
+        Self { plain: Vec::new(), packer }
+    }
+
+    /// The record of a batch.
+    pub(crate) fn batch(
+        &mut self,
+        batch: &EventBatch,
+        first_index_time: i64,
+        quarantine: bool,
+        position: JournalPosition,
+    ) -> Vec<u8> {
+        self.plain.clear();
+        write_batch(batch, first_index_time, &mut self.plain);
+        let plain = self.plain.as_slice();
+        let packer = self.packer.as_mut().filter(|_| plain.len() >= PACKED_FROM);
+        let packed = packer.and_then(|packer| packer.compress(plain).ok());
+        finish(KIND_BATCH, &batch.origin.index, quarantine, position, packed.as_deref(), plain)
+    }
 }
 
 /// The record that notes a roll.
@@ -135,7 +163,7 @@ pub(crate) fn encode_roll(roll: &RollStarted) -> Vec<u8> {
     let mut plain = Vec::with_capacity(64 + roll.path.len());
     plain.extend_from_slice(roll.bucket.0.as_bytes());
     plain.extend_from_slice(roll.path.as_bytes());
-    finish(KIND_ROLL, &roll.index, roll.quarantine, roll.upto, Codec::None, &plain)
+    finish(KIND_ROLL, &roll.index, roll.quarantine, roll.upto, None, &plain)
 }
 
 fn finish(
@@ -143,15 +171,11 @@ fn finish(
     index: &IndexName,
     quarantine: bool,
     position: JournalPosition,
-    codec: Codec,
+    packed: Option<&[u8]>,
     plain: &[u8],
 ) -> Vec<u8> {
-    let packed = match codec {
-        Codec::Zstd => zstd::bulk::compress(plain, 1).ok(),
-        Codec::None => None,
-    };
-    let (codec, payload) = match &packed {
-        Some(packed) => (1, packed.as_slice()),
+    let (codec, payload) = match packed {
+        Some(packed) => (1, packed),
         None => (0, plain),
     };
     let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("batches stay under 4 GiB");

@@ -133,7 +133,8 @@ impl Journal {
         if let Err(error) = cut {
             tracing::error!(
                 path = %segment.path.display(), %error, keep = segment.bytes,
-                "cannot cut back the journal after a failed write; events that were refused may appear after a restart",
+                "cannot cut back the journal after a failed write; refused events may come back \
+                 after a restart",
             );
         }
         if segment.last.is_empty() {

@@ -52,6 +52,8 @@ pub(crate) struct Lines {
     pub(crate) cut_bytes: u64,
     /// Length of the text that the lines cover, breaks included.
     pub(crate) covered: u32,
+    /// Bytes of these lines that had been dropped before they came into `text`.
+    pub(crate) dropped: u64,
 }
 
 /// The line breaking state of one stream.
@@ -167,6 +169,7 @@ impl LineBreaker {
     fn add(&mut self, out: &mut Lines, text: &[u8], start: usize, end: usize) {
         let mut line_end = end;
         let mut lost = std::mem::take(&mut self.dropped);
+        out.dropped += lost;
         if end - start > self.limit {
             line_end = start + character_border(&text[start..end], self.limit);
             lost += (end - line_end) as u64;

@@ -1,9 +1,9 @@
 //! The end of a pipeline set: journal, hot buckets, acknowledgement, rolling.
 //!
-//! One thread takes what indexing has prepared in groups: writes a group to the journal, syncs once,
-//! makes the rows searchable, and only then acknowledges. While it syncs, the next group gathers in
-//! the queue. It also rolls buckets and hands them to the uploader; when too many rolled buckets
-//! wait for object storage it takes nothing more, and the queues push back.
+//! One thread takes what indexing has prepared in groups: writes a group to the journal, syncs
+//! once, makes the rows searchable, and only then acknowledges. While it syncs, the next group
+//! gathers in the queue. It also rolls buckets and hands them to the uploader; when too many rolled
+//! buckets wait for object storage it takes nothing more, and the queues push back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -100,7 +100,7 @@ impl TextDecoder {
             return self.hold(chunk, complete);
         }
         let mut text = String::with_capacity(chunk.len() + 64);
-        append_repaired(&chunk[..complete], &mut text);
+        append_repaired(&chunk[..complete], "\\x", &mut text);
         self.held = chunk[complete..].to_vec();
         Decoded { text: text.into_bytes().into(), repaired: true }
     }

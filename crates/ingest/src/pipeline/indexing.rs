@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::messages::{Indexed, IndexedRecord, Typed};
 use super::queue::Queue;
 use crate::hot::rows::Rows;
-use crate::journal::{Codec, encode_batch};
+use crate::journal::{Codec, Encoder};
 use crate::set::{Arrivals, SetState};
 
 /// See the module.
@@ -21,7 +21,7 @@ pub(crate) struct Indexing {
 impl Indexing {
     /// Works until the queue is closed and empty.
     pub(crate) fn run(self) {
-        let mut scratch = Vec::new();
+        let mut encoder = Encoder::new(self.codec);
         while let Some(typed) = self.from.pop() {
             let (item, size) = match typed {
                 Typed::Order(order, share) => (Indexed::Order(order, share), 64),
@@ -30,9 +30,7 @@ impl Indexing {
                     let first = self.arrivals.reserve(now, batch.rows());
                     let position = self.set.next_position();
                     let stream = self.set.id.stream(&batch.origin.index, quarantine);
-                    let codec = self.codec;
-                    let bytes =
-                        encode_batch(&batch, first, quarantine, position, codec, &mut scratch);
+                    let bytes = encoder.batch(&batch, first, quarantine, position);
                     let rows = Rows::new(batch, first);
                     let size = (rows.raw_bytes() + bytes.len()) as u64;
                     let record = IndexedRecord { stream, position, bytes, rows, share };

@@ -27,6 +27,8 @@ struct Stream {
     last_time: Option<EventTime>,
     /// The event that may go on in the next line.
     open: Option<OpenEvent>,
+    /// The buffer of the event before, so that events cost no allocation.
+    spare: String,
 }
 
 #[derive(Debug)]
@@ -198,7 +200,7 @@ fn count_fallbacks(count: u64) {
 impl Stream {
     fn new(info: Arc<StreamInfo>) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&info.rules.timestamps));
-        Self { info, finder, last_time: None, open: None }
+        Self { info, finder, last_time: None, open: None, spare: String::new() }
     }
 
     /// Every line is an event.
@@ -250,7 +252,8 @@ impl Stream {
                 });
                 self.last_time = Some(time);
                 let start = u64::from(line.start);
-                let text = raw.to_owned();
+                let mut text = std::mem::take(&mut self.spare);
+                text.push_str(raw);
                 self.open =
                     Some(OpenEvent { text, time, lines: 1, before: 0, start, complete: false });
             } else if let Some(open) = &mut self.open {
@@ -267,7 +270,9 @@ impl Stream {
             self.emit_open(out);
         }
         if let Some(open) = &mut self.open {
-            open.before += u64::from(parsed.lines.covered) - open.start;
+            // Dropped bytes may belong to lines before the event: then this is too much, which
+            // makes a reader go back further than it must.
+            open.before += u64::from(parsed.lines.covered) - open.start + parsed.lines.dropped;
             open.start = 0;
         }
     }
@@ -275,6 +280,8 @@ impl Stream {
     fn emit_open(&mut self, out: &mut Output<'_>) {
         if let Some(open) = self.open.take() {
             out.push(open.time, &open.text);
+            self.spare = open.text;
+            self.spare.clear();
         }
     }
 }

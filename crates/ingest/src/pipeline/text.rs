@@ -9,19 +9,26 @@ use std::fmt::Write;
 /// The text with every invalid byte as `\xHH`.
 pub(crate) fn repaired(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 16);
-    append_repaired(bytes, &mut out);
+    append_repaired(bytes, "\\x", &mut out);
+    out
+}
+
+/// JSON with every invalid byte, which can only stand inside a string, as the escaped `\\xHH`.
+pub(crate) fn repaired_json(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + 16);
+    append_repaired(bytes, "\\\\x", &mut out);
     out
 }
 
 /// Appends the repaired text; tells whether anything had to be repaired.
-pub(crate) fn append_repaired(bytes: &[u8], out: &mut String) -> bool {
+pub(crate) fn append_repaired(bytes: &[u8], mark: &str, out: &mut String) -> bool {
     let mut broken = false;
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
         for byte in chunk.invalid() {
             broken = true;
             // Writing to a string does not fail.
-            let _ = write!(out, "\\x{byte:02X}");
+            let _ = write!(out, "{mark}{byte:02X}");
         }
     }
     broken

@@ -1,5 +1,5 @@
-//! Typing: decides where events go. Events far from now go to the quarantine of their index, so that
-//! they do not stretch the time range of other buckets.
+//! Typing: decides where events go. Events far from now go to the quarantine of their index, so
+//! that they do not stretch the time range of other buckets.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::setup::{Setup, main_index, settings, start};
 async fn syslog_over_tcp_arrives_with_the_host_of_its_header() {
     let (_data, setup) = running().await;
     let mut socket = connect(&setup, TcpInput::new(main_index(), Framing::Syslog)).await;
-    let text = b"<34>Oct 11 22:14:15 gw su: a\n31 <34>Oct 11 22:14:16 fw su: b\nc";
+    let text = b"<34>Oct 11 22:14:15 gw su: a\n30 <34>Oct 11 22:14:16 fw su: b\nc";
     socket.write_all(text).await.unwrap();
     drop(socket);
     assert!(arrive(&setup, 2).await, "{:?}", setup.texts().await);

@@ -113,7 +113,7 @@ impl Setup {
             let reader = BucketReader::open(store, &path, entry.size).await.unwrap();
             let all = reader.granules_in(&TimeRange::ALL);
             let columns = ["_time", "_indextime", "_raw"];
-            let stream = reader.read(&all, &columns, 8192).await.unwrap();
+            let stream = reader.read(&columns, &all, 8192).await.unwrap();
             let batches: Vec<RecordBatch> = stream.try_collect().await.unwrap();
             batches.iter().for_each(|batch| collect(batch, &mut rows));
         }
