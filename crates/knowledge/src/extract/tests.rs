@@ -33,11 +33,7 @@ fn check(props: &str, transforms: &str, raw: &str, expected: &[&str]) {
             .extract_wanted(raw, &names, &mut |name, value| found.push(format!("{name}={value}")));
         let prefix = format!("{}=", wanted.0);
         let same: Vec<_> = expected.iter().filter(|field| field.starts_with(&prefix)).collect();
-        assert_eq!(
-            found.len(),
-            same.len(),
-            "{wanted:?} alone: {found:?}"
-        );
+        assert_eq!(found.len(), same.len(), "{wanted:?} alone: {found:?}");
         assert!(rules.may_produce(wanted.0), "{}", wanted.0);
     }
 }
@@ -164,7 +160,10 @@ fn the_fingerprint_follows_the_rules_and_nothing_else() {
     assert_ne!(base, print("[st]\nREPORT-b = t", "[t]\nREGEX = (?<a>x)", "s"));
     let reads = "[st]\nEXTRACT-a = (?<a>x) in source";
     assert_ne!(print(reads, "", "s"), print(reads, "", "other"));
-    assert_eq!(Knowledge::builtin().field_rules("plain", "s", "h").fingerprint(), 12_784_310_775_830_103_396);
+    assert_eq!(
+        Knowledge::builtin().field_rules("plain", "s", "h").fingerprint(),
+        12_784_310_775_830_103_396
+    );
 }
 
 #[test]
