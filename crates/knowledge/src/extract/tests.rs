@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use std::sync::{Arc, LazyLock};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -190,29 +192,52 @@ fn calculated_fields_are_handed_to_the_planner() {
     assert!(fields[0].matcher.matches("st", "s", "h") && !fields[0].matcher.matches("x", "s", "h"));
 }
 
+/// Rules of `[st]` with these settings, compiled once for all cases of a property.
+fn compiled(settings: &[&str]) -> Vec<Arc<FieldRules>> {
+    let rules = |text: &&str| knowledge(&format!("[st]\n{text}"), "").field_rules("st", "s", "h");
+    settings.iter().map(rules).collect()
+}
+
+static ALIASED: LazyLock<Vec<Arc<FieldRules>>> = LazyLock::new(|| {
+    compiled(&[
+        "EXTRACT-x = a=(?<d>\\d)\nEXTRACT-y = (?<e>\\d)$ in b\nFIELDALIAS-z = a AS c b ASNEW f",
+    ])
+});
+
+static MODES: LazyLock<Vec<Arc<FieldRules>>> = LazyLock::new(|| {
+    compiled(&[
+        "KV_MODE = auto\nEXTRACT-a = (?<a>.)(?=.)",
+        "KV_MODE = auto_escaped",
+        "KV_MODE = json",
+        "KV_MODE = xml",
+        "KV_MODE = none\nEXTRACT-a = (?<a>.)(?=.)",
+    ])
+});
+
 proptest! {
     #[test]
-    fn wanted_fields_are_those_of_the_whole_extraction(raw in "([a-d]=[0-9]{1,2}[ ,;]){0,8}|\\{\"a\":[0-9],\"b\":\\[1,2\\]\\}") {
-        let rules = knowledge(
-            "[st]\nEXTRACT-x = a=(?<d>\\d)\nEXTRACT-y = (?<e>\\d)$ in b\nFIELDALIAS-z = a AS c b ASNEW f",
-            "",
-        ).field_rules("st", "s", "h");
-        let whole = all(&rules, &raw);
+    fn wanted_fields_are_those_of_the_whole_extraction(
+        raw in "([a-d]=[0-9]{1,2}[ ,;]){0,8}|\\{\"a\":[0-9],\"b\":\\[1,2\\]\\}"
+    ) {
+        let rules = &ALIASED[0];
+        let whole = all(rules, &raw);
         for name in ["a", "b", "c", "d", "e", "f", "b{}"] {
             let mut found = Vec::new();
             let wanted = rules.wanted([name]);
-            let _ = rules.extract_wanted(&raw, &wanted, &mut |name, value| found.push(format!("{name}={value}")));
+            let _ = rules.extract_wanted(&raw, &wanted, &mut |name, value| {
+                found.push(format!("{name}={value}"));
+            });
             let prefix = format!("{name}=");
-            let expected: Vec<String> = whole.iter().filter(|field| field.starts_with(&prefix)).cloned().collect();
+            let expected: Vec<String> =
+                whole.iter().filter(|field| field.starts_with(&prefix)).cloned().collect();
             prop_assert_eq!(found, expected, "{}", &raw);
         }
     }
 
     #[test]
     fn any_text_is_survived(raw in "\\PC{0,80}|<[a-z<>/= \"&;]{0,40}") {
-        for mode in ["auto", "auto_escaped", "json", "xml", "none"] {
-            let rules = knowledge(&format!("[st]\nKV_MODE = {mode}\nEXTRACT-a = (?<a>.)(?=.)"), "").field_rules("st", "s", "h");
-            let _ = all(&rules, &raw);
+        for rules in MODES.iter() {
+            let _ = all(rules, &raw);
         }
     }
 }
