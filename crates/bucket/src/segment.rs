@@ -210,6 +210,7 @@ fn read_u64(bytes: &[u8], at: usize) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

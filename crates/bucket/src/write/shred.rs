@@ -376,6 +376,7 @@ fn item() -> Arc<Field> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::canonical_integer;
 

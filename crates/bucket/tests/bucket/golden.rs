@@ -24,12 +24,38 @@ fn events() -> Vec<Event> {
     events
 }
 
-/// Writes the file of the current format if it is missing; existing ones are never changed.
+/// Enough words for several index blocks, in all kinds of lists.
+fn many_events() -> Vec<Event> {
+    let text = |at: usize| {
+        let often = if at % 5 < 2 { "often" } else { "" };
+        format!("id={} n={at} half{} {often}", at * 7919, at / 1500)
+    };
+    lines((0..3000).map(text))
+}
+
+/// Writes the files of the current format if they are missing; existing ones are never changed.
 #[test]
-fn the_current_format_has_a_golden_file() {
-    let path = directory().join("v1-mixed.parquet");
-    if !path.exists() {
-        std::fs::write(&path, written(&events(), &Pairs, &small()).bytes).unwrap();
+fn the_current_format_has_golden_files() {
+    for (name, events) in [("v1-mixed.parquet", events()), ("v1-blocks.parquet", many_events())] {
+        let path = directory().join(name);
+        if !path.exists() {
+            std::fs::write(&path, written(&events, &Pairs, &small()).bytes).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn version_1_with_many_blocks_is_still_read() {
+    let bytes = std::fs::read(directory().join("v1-blocks.parquet")).unwrap();
+    let reader = open_in(Arc::new(InMemory::new()), bytes.into()).await.unwrap();
+    assert!(reader.describe().index_blocks > 1);
+    let terms = ["often", "half1", "id", "1999"].map(TermHash::of);
+    let found = reader.lookup(&terms).await.unwrap();
+    let totals: Vec<u64> = found.iter().map(|postings| postings.total_rows()).collect();
+    assert_eq!(totals, [1200, 1500, 3000, 1]);
+    for at in (0..3000).step_by(53) {
+        let query = TermQuery::for_text(&format!("id={}", at * 7919));
+        assert!(reader.candidates(&query).await.unwrap().contains(at / 64));
     }
 }
 

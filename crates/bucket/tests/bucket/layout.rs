@@ -12,7 +12,11 @@ use crate::support::{CountingStore, Event, Pairs, lines, open, open_in, small, w
 fn mixed() -> Vec<Event> {
     let text = |at: usize| {
         let tags = "tag=some-long-tag tag=another ".repeat(at % 4);
-        let odd = if at % 3 == 0 { format!(" odd={}", "v".repeat(at % 90)) } else { String::new() };
+        let odd = if at.is_multiple_of(3) {
+            format!(" odd={}", "v".repeat(at % 90))
+        } else {
+            String::new()
+        };
         format!("seq={at} user=user-{at} status={} {tags}{odd}", 200 + at % 4)
     };
     lines((0..1000).map(text))
