@@ -15,6 +15,8 @@ pub(crate) mod kernel;
 pub(crate) mod operators;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::Expr;

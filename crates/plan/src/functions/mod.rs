@@ -7,7 +7,7 @@
 
 mod conditional;
 mod hash;
-mod json;
+pub(crate) mod json;
 mod math;
 mod mv;
 mod mv_each;
@@ -19,6 +19,8 @@ mod random;
 mod round;
 mod searchmatch;
 mod string;
+#[cfg(test)]
+mod tests;
 mod time;
 mod tonumber;
 mod tostring;
@@ -168,17 +170,4 @@ pub(crate) const fn syntax(
     build: fn(&Call, Span, &dyn Scope) -> Result<Typed, Error>,
 ) -> Function {
     Function { names, arity, build: Build::Syntax(build) }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    #[test]
-    fn every_name_belongs_to_one_function() {
-        let mut seen = HashSet::new();
-        for name in super::names() {
-            assert!(seen.insert(name), "{name} is registered twice");
-        }
-    }
 }

@@ -1,0 +1,362 @@
+//! The functions of `stats` and its relatives as DataFusion aggregates.
+//!
+//! Guarantees: the result does not depend on how events are split into batches and partitions. Where
+//! it depends on their order, the sort keys are arguments of the aggregate and no sorted input is
+//! needed. All aggregates run in two phases, grouped, and as window functions, sliding included.
+//! It leaves wildcards in arguments and names of results to the commands.
+
+mod distinct;
+mod extreme;
+mod mode;
+mod moments;
+mod percentile;
+mod pick;
+mod state;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::functions_aggregate::average::avg_udaf;
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::logical_expr::{AggregateUDF, Case, Expr, SortExpr};
+use spl::ast::{StatsArgument, StatsCall, StatsKind};
+
+use crate::Error;
+use crate::expr::{Scope, Typed, compile};
+use crate::types::ValueType;
+
+use distinct::{Distinct, Estimate};
+use extreme::Extreme;
+use mode::Mode;
+use moments::{Moment, Moments};
+use percentile::Percentile;
+use pick::{Pick, Rate};
+use summary::SummaryFunction;
+use values::{Listing, Values};
+
+/// Where aggregates say that a limit cut something off.
+#[derive(Clone)]
+pub struct Report(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Report {
+    /// Calls `say` with a sentence for the user; it may be the same one many times.
+    pub fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(say))
+    }
+
+    fn say(&self, text: &str) {
+        (self.0)(text);
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Report")
+    }
+}
+
+/// What aggregates depend on besides events.
+#[derive(Debug, Clone)]
+pub struct AggregateOptions {
+    /// The most values `list` gives (`[stats] list_maxsize`); 0 is no limit.
+    pub list_limit: usize,
+    /// The most values `values` gives (`[stats] maxvalues`); 0 is no limit.
+    pub values_limit: usize,
+    /// The span of a group in seconds, which `per_second` and its relatives divide by.
+    pub span_seconds: Option<f64>,
+    /// Where limits are reported.
+    pub report: Report,
+}
+
+impl Default for AggregateOptions {
+    fn default() -> Self {
+        Self { list_limit: 100, values_limit: 0, span_seconds: None, report: Report::new(|_| {}) }
+    }
+}
+
+/// The aggregate of a call. `order` is the order of the events as the search shows them, which
+/// `first`, `last`, `list` and ties of `earliest` and `latest` follow; it should be total.
+///
+/// # Errors
+/// If the argument is missing or does not compile, or the function has no meaning here.
+pub fn aggregate(
+    call: &StatsCall,
+    scope: &dyn Scope,
+    order: &[SortExpr],
+) -> Result<Typed, Error> {
+    aggregate_with(call, scope, order, &AggregateOptions::default())
+}
+
+/// As [`aggregate`], with other limits than the default, their report, and the span of a group.
+///
+/// # Errors
+/// As [`aggregate`].
+pub fn aggregate_with(
+    call: &StatsCall,
+    scope: &dyn Scope,
+    order: &[SortExpr],
+    options: &AggregateOptions,
+) -> Result<Typed, Error> {
+    let Some(value) = argument(call, scope)? else {
+        return match call.function.kind {
+            StatsKind::Count => Ok(count_rows()),
+            _ => Err(error(call, format!("{}() needs a field", call.function.name.node))),
+        };
+    };
+    let place = Place { scope, order, options };
+    by_place(call, &value, &place).unwrap_or_else(|| by_value(call, value, options))
+}
+
+/// What an aggregate that depends on the place of events needs.
+struct Place<'a> {
+    scope: &'a dyn Scope,
+    order: &'a [SortExpr],
+    options: &'a AggregateOptions,
+}
+
+fn error(call: &StatsCall, message: impl Into<String>) -> Error {
+    Error::invalid(message, call.span.start..call.span.end)
+}
+
+fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error> {
+    match &call.argument {
+        StatsArgument::None => Ok(None),
+        StatsArgument::Field(pattern) => {
+            let missing = || Typed::null(ValueType::Text);
+            let kind = scope.field(&pattern.text);
+            Ok(Some(kind.map_or_else(missing, |kind| Typed::column(&pattern.text, kind))))
+        }
+        StatsArgument::Eval(expr) => compile(expr, scope).map(Some),
+        StatsArgument::Prefix(_) => Err(error(call, "PREFIX() can be used with tstats only")),
+        StatsArgument::Sparkline { .. } => {
+            Err(error(call, "sparkline() is not supported yet; use timechart"))
+        }
+    }
+}
+
+/// The number of events.
+fn count_rows() -> Typed {
+    let one = Expr::Literal(datafusion::common::ScalarValue::Int64(Some(1)), None);
+    Typed::new(count_udaf().call(vec![one]), ValueType::Integer)
+}
+
+fn native(udaf: &AggregateUDF, value: Typed) -> Typed {
+    Typed::new(udaf.call(vec![value.expr]), value.kind)
+}
+
+/// Aggregates for which the order or time of events matters.
+fn by_place(
+    call: &StatsCall,
+    value: &Typed,
+    place: &Place<'_>,
+) -> Option<Result<Typed, Error>> {
+    let reversed = || place.order.iter().map(reverse).collect::<Vec<_>>();
+    let time = |ascending| time_key(place.scope, ascending).ok_or_else(|| no_time(call));
+    Some(match call.function.kind {
+        StatsKind::First => Ok(pick("first", value, place.order, false)),
+        StatsKind::Last => Ok(pick("last", value, &reversed(), true)),
+        StatsKind::Earliest => time(true).map(|time| {
+            pick("earliest", value, &[vec![time], reversed()].concat(), true)
+        }),
+        StatsKind::Latest => time(false).map(|time| {
+            pick("latest", value, &[vec![time], place.order.to_vec()].concat(), false)
+        }),
+        StatsKind::List => {
+            let options = place.options;
+            let empty = Listing::new(options.list_limit, options.report.clone());
+            let parameters = options.list_limit.to_string();
+            let function = SummaryFunction::new("list", parameters, ValueType::Multi, empty);
+            Ok(function.call(vec![value.expr.clone()], place.order))
+        }
+        StatsKind::EarliestTime => time_of(call, value, place.scope, &min_udaf()),
+        StatsKind::LatestTime => time_of(call, value, place.scope, &max_udaf()),
+        StatsKind::Rate => match event_time(place.scope) {
+            Some(time) => {
+                let function =
+                    SummaryFunction::new("rate", "", ValueType::Float, Rate::default());
+                Ok(function.call(vec![value.expr.clone(), time.expr], &[]))
+            }
+            None => Err(no_time(call)),
+        },
+        _ => return None,
+    })
+}
+
+fn no_time(call: &StatsCall) -> Error {
+    let name = &call.function.name.node;
+    error(call, format!("{name}() needs the field _time, which was removed before"))
+}
+
+fn event_time(scope: &dyn Scope) -> Option<Typed> {
+    let name = model::columns::TIME;
+    Some(Typed::column(name, scope.field(name)?))
+}
+
+fn time_key(scope: &dyn Scope, ascending: bool) -> Option<SortExpr> {
+    Some(event_time(scope)?.expr.sort(ascending, false))
+}
+
+fn reverse(key: &SortExpr) -> SortExpr {
+    SortExpr { expr: key.expr.clone(), asc: !key.asc, nulls_first: !key.nulls_first }
+}
+
+/// The value with the least keys. Times are numbers, truths texts.
+fn pick(name: &'static str, value: &Typed, order: &[SortExpr], later: bool) -> Typed {
+    let kind = match value.kind {
+        ValueType::Time => ValueType::Float,
+        ValueType::Boolean | ValueType::Null => ValueType::Text,
+        other => other,
+    };
+    let value = value.clone().to(kind);
+    // With keys, ties are decided by what comes first; without, by arrival.
+    let empty = Pick::new(kind, later && order.is_empty());
+    let parameters = format!("{kind:?}");
+    SummaryFunction::new(name, parameters, kind, empty).call(vec![value.expr], order)
+}
+
+/// The least or greatest time of events that have a value.
+fn time_of(
+    call: &StatsCall,
+    value: &Typed,
+    scope: &dyn Scope,
+    udaf: &AggregateUDF,
+) -> Result<Typed, Error> {
+    let time = event_time(scope).ok_or_else(|| no_time(call))?.to(ValueType::Float);
+    let present = Expr::IsNotNull(Box::new(value.expr.clone()));
+    let branch = vec![(Box::new(present), Box::new(time.expr))];
+    let case = Expr::Case(Case::new(None, branch, None));
+    Ok(native(udaf, Typed::new(case, ValueType::Float)))
+}
+
+/// Aggregates that look at values alone.
+fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
+    let summary = |name, returns, value: Typed, empty| {
+        Ok(moments_call(name, returns, value, empty))
+    };
+    let percent = |exact| {
+        let percent = call.function.percent().unwrap_or(50.0);
+        let empty = Percentile::new(percent, exact);
+        let parameters = format!("{percent} {exact}");
+        SummaryFunction::new("percentile", parameters, ValueType::Float, empty)
+    };
+    match call.function.kind {
+        StatsKind::Count => Ok(count_values(value)),
+        StatsKind::Sum => Ok(sum(value)),
+        StatsKind::Average if value.kind == ValueType::Multi => {
+            summary("avg", ValueType::Float, value, Moment::Average)
+        }
+        StatsKind::Average => Ok(native(&avg_udaf(), value.to(ValueType::Float))),
+        StatsKind::Min => Ok(extreme("min", &min_udaf(), value, false)),
+        StatsKind::Max => Ok(extreme("max", &max_udaf(), value, true)),
+        StatsKind::Range => summary("range", ValueType::Float, value, Moment::Range),
+        StatsKind::SumOfSquares => summary("sumsq", ValueType::Float, value, Moment::SumOfSquares),
+        StatsKind::Variance => summary("var", ValueType::Float, value, Moment::VarianceOfSample),
+        StatsKind::VariancePopulation => {
+            summary("varp", ValueType::Float, value, Moment::VarianceOfPopulation)
+        }
+        StatsKind::StandardDeviation => {
+            summary("stdev", ValueType::Float, value, Moment::DeviationOfSample)
+        }
+        StatsKind::StandardDeviationPopulation => {
+            summary("stdevp", ValueType::Float, value, Moment::DeviationOfPopulation)
+        }
+        StatsKind::PerSecond => per(call, value, options, 1.0),
+        StatsKind::PerMinute => per(call, value, options, 60.0),
+        StatsKind::PerHour => per(call, value, options, 3_600.0),
+        StatsKind::PerDay => per(call, value, options, 86_400.0),
+        StatsKind::Median | StatsKind::Percentile | StatsKind::UpperPercentile => {
+            Ok(percent(false).call(vec![value.expr], &[]))
+        }
+        StatsKind::ExactPercentile => Ok(percent(true).call(vec![value.expr], &[])),
+        _ => distinct(call, value, options),
+    }
+}
+
+/// Aggregates over different texts.
+fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
+    let function = match call.function.kind {
+        StatsKind::DistinctCount => {
+            SummaryFunction::new("dc", "", ValueType::Integer, Distinct::default())
+        }
+        StatsKind::EstimatedDistinctCount => {
+            SummaryFunction::new("estdc", "", ValueType::Float, Estimate::new(false))
+        }
+        StatsKind::EstimatedDistinctCountError => {
+            SummaryFunction::new("estdc_error", "", ValueType::Float, Estimate::new(true))
+        }
+        StatsKind::Mode => SummaryFunction::new("mode", "", ValueType::Text, Mode::default()),
+        StatsKind::Values => {
+            let empty = Values::new(options.values_limit, options.report.clone());
+            let parameters = options.values_limit.to_string();
+            SummaryFunction::new("values", parameters, ValueType::Multi, empty)
+        }
+        _ => {
+            let name = &call.function.name.node;
+            return Err(error(call, format!("{name}() has no meaning here")));
+        }
+    };
+    Ok(function.call(vec![value.expr], &[]))
+}
+
+fn moments_call(name: &'static str, returns: ValueType, value: Typed, moment: Moment) -> Typed {
+    let parameters = format!("{moment:?}");
+    SummaryFunction::new(name, parameters, returns, Moments::new(moment)).call(vec![value.expr], &[])
+}
+
+fn sum(value: Typed) -> Typed {
+    match value.kind {
+        ValueType::Multi => moments_call("sum", ValueType::Float, value, Moment::Sum),
+        _ => native(&sum_udaf(), value.to(ValueType::Float)),
+    }
+}
+
+/// The number of values that are not null, of several all; of a condition, how often it is true.
+fn count_values(value: Typed) -> Typed {
+    let counted = match value.kind {
+        ValueType::Boolean => {
+            let one = Typed::number(1.0);
+            let branch = vec![(Box::new(value.expr), Box::new(one.expr))];
+            Expr::Case(Case::new(None, branch, None))
+        }
+        ValueType::Multi => {
+            let function =
+                SummaryFunction::new("count", "", ValueType::Integer, distinct::Occurrences::default());
+            return function.call(vec![value.expr], &[]);
+        }
+        _ => value.expr,
+    };
+    Typed::new(count_udaf().call(vec![counted]), ValueType::Integer)
+}
+
+/// Numbers have DataFusion's own `min` and `max`.
+fn extreme(name: &'static str, udaf: &AggregateUDF, value: Typed, greatest: bool) -> Typed {
+    match value.kind {
+        ValueType::Integer | ValueType::Float => native(udaf, value),
+        ValueType::Time => native(udaf, value.to(ValueType::Float)),
+        _ => {
+            let parameters = if greatest { "greatest" } else { "least" };
+            let empty = Extreme::new(greatest);
+            SummaryFunction::new(name, parameters, ValueType::Text, empty).call(vec![value.expr], &[])
+        }
+    }
+}
+
+/// A sum scaled from the span of a group to a unit of time.
+fn per(
+    call: &StatsCall,
+    value: Typed,
+    options: &AggregateOptions,
+    seconds: f64,
+) -> Result<Typed, Error> {
+    let Some(span) = options.span_seconds.filter(|span| *span > 0.0) else {
+        let name = &call.function.name.node;
+        return Err(error(call, format!("{name}() can be used with timechart only")));
+    };
+    Ok(moments_call("per", ValueType::Float, value, Moment::Scaled(seconds / span)))
+}
