@@ -1,3 +1,4 @@
+//! Extraction as a whole: order, limits, fingerprints, subsets.
 #![allow(clippy::unwrap_used)]
 use std::sync::{Arc, LazyLock};
 
