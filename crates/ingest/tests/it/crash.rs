@@ -6,10 +6,11 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
+use futures::TryStreamExt;
 use ingest::Settings;
 use testkit::{TestDir, wait_until};
 
-use crate::setup::{cut, settings, start};
+use crate::setup::{Setup, cut, settings, start};
 
 const DATA: &str = "KARST_CRASH_TEST_DATA";
 const ROUND: &str = "KARST_CRASH_TEST_ROUND";
@@ -33,7 +34,7 @@ async fn every_acknowledged_event_survives_kills_exactly_once() {
     assert!(acknowledged.len() > 100, "only {} events were acknowledged", acknowledged.len());
     setup.ingest.roll_all(None).await.unwrap();
     let catalog = &setup.catalog;
-    let no_orphans = || async { objects(&data) == catalog.snapshot().len() };
+    let no_orphans = || async { objects(&setup).await == catalog.snapshot().len() };
     assert!(wait_until(no_orphans, Duration::from_secs(20)).await, "objects without an entry");
 }
 
@@ -102,18 +103,8 @@ fn tiny() -> Settings {
     Settings { max_data_size: 20_000, journal_segment_size: 10_000, ..settings() }
 }
 
-fn objects(data: &TestDir) -> usize {
-    let mut count = 0;
-    let mut directories = vec![data.join("store").join("buckets")];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else {
-                count += 1;
-            }
-        }
-    }
-    count
+/// Objects that a list of the store shows; files that a killed process had not finished are none.
+async fn objects(setup: &Setup) -> usize {
+    let prefix = object_store::path::Path::from("buckets");
+    setup.store.list(Some(&prefix)).try_collect::<Vec<_>>().await.unwrap().len()
 }
