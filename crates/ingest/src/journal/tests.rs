@@ -83,7 +83,7 @@ fn append(journal: &mut Journal, batch: &EventBatch, position: u64) {
     let position = JournalPosition(position);
     let bytes = Encoder::new(Codec::None).batch(batch, 1, false, position);
     let stream = (batch.origin.index.clone(), false);
-    journal.append(&[writer::Pending { stream, position, bytes: &bytes }]).unwrap();
+    journal.append(&[Pending { stream, position, bytes: &bytes }]).unwrap();
 }
 
 fn read(path: &Path) -> (Vec<EventBatch>, Scan) {

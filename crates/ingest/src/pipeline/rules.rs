@@ -68,13 +68,15 @@ impl StreamRules {
     }
 }
 
+/// Rules by the address of the compiled ones, which the entry keeps alive.
+type Known = HashMap<usize, (Arc<ParsingRules>, Arc<StreamRules>)>;
+
 /// Finds the rules of streams, and keeps them.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleBook {
     knowledge: Arc<Knowledge>,
     max_event_size: usize,
-    /// By the address of the compiled rules, which the entry keeps alive.
-    known: Arc<Mutex<HashMap<usize, (Arc<ParsingRules>, Arc<StreamRules>)>>>,
+    known: Arc<Mutex<Known>>,
 }
 
 /// How much of a stream is looked at to recognise its sourcetype.

@@ -58,7 +58,7 @@ fn run_and_kill(data: &TestDir, round: u64) -> Vec<String> {
     });
     let patience = Duration::from_secs(120);
     let first = received.recv_timeout(patience).expect("the child starts");
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         // Every other child lives until it has done something.
         while !received.recv_timeout(patience).expect("the child works").contains("ack ") {}
     }
