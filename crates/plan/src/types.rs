@@ -33,7 +33,9 @@ impl ValueType {
     pub fn data_type(self) -> DataType {
         match self {
             Self::Text => DataType::Utf8View,
-            Self::Multi => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true))),
+            Self::Multi => {
+                DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true)))
+            }
             Self::Integer => DataType::Int64,
             Self::Float => DataType::Float64,
             Self::Boolean => DataType::Boolean,

@@ -251,8 +251,10 @@ mod tests {
 
     #[test]
     fn other_texts_are_not_numbers() {
-        let texts =
-            ["", " ", "-", ".", "+", "abc", "1a", "1 2", "inf", "nan", "0x10", "1.2.3", "1e999", "--1", "1,5"];
+        let texts = [
+            "", " ", "-", ".", "+", "abc", "1a", "1 2", "inf", "nan", "0x10", "1.2.3", "1e999",
+            "--1", "1,5",
+        ];
         for text in texts {
             assert_eq!(parse_number(text), None, "{text:?}");
         }

@@ -101,8 +101,7 @@ impl Estimate {
             return 0.0;
         }
         let count = REGISTERS as f64;
-        let inverse: f64 =
-            self.registers.iter().map(|rank| 2_f64.powi(-i32::from(*rank))).sum();
+        let inverse: f64 = self.registers.iter().map(|rank| 2_f64.powi(-i32::from(*rank))).sum();
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / inverse;
         let empty = self.registers.iter().filter(|rank| **rank == 0).count() as f64;
         // Few values leave registers empty, whose number is the better estimate.

@@ -85,11 +85,7 @@ impl Default for AggregateOptions {
 ///
 /// # Errors
 /// If the argument is missing or does not compile, or the function has no meaning here.
-pub fn aggregate(
-    call: &StatsCall,
-    scope: &dyn Scope,
-    order: &[SortExpr],
-) -> Result<Typed, Error> {
+pub fn aggregate(call: &StatsCall, scope: &dyn Scope, order: &[SortExpr]) -> Result<Typed, Error> {
     aggregate_with(call, scope, order, &AggregateOptions::default())
 }
 
@@ -151,22 +147,17 @@ fn native(udaf: &AggregateUDF, value: Typed) -> Typed {
 }
 
 /// Aggregates for which the order or time of events matters.
-fn by_place(
-    call: &StatsCall,
-    value: &Typed,
-    place: &Place<'_>,
-) -> Option<Result<Typed, Error>> {
+fn by_place(call: &StatsCall, value: &Typed, place: &Place<'_>) -> Option<Result<Typed, Error>> {
     let reversed = || place.order.iter().map(reverse).collect::<Vec<_>>();
     let time = |ascending| time_key(place.scope, ascending).ok_or_else(|| no_time(call));
     Some(match call.function.kind {
         StatsKind::First => Ok(pick("first", value, place.order, false)),
         StatsKind::Last => Ok(pick("last", value, &reversed(), true)),
-        StatsKind::Earliest => time(true).map(|time| {
-            pick("earliest", value, &[vec![time], reversed()].concat(), true)
-        }),
-        StatsKind::Latest => time(false).map(|time| {
-            pick("latest", value, &[vec![time], place.order.to_vec()].concat(), false)
-        }),
+        StatsKind::Earliest => {
+            time(true).map(|time| pick("earliest", value, &[vec![time], reversed()].concat(), true))
+        }
+        StatsKind::Latest => time(false)
+            .map(|time| pick("latest", value, &[vec![time], place.order.to_vec()].concat(), false)),
         StatsKind::List => {
             let options = place.options;
             let empty = Listing::new(options.list_limit, options.report.clone());
@@ -178,8 +169,7 @@ fn by_place(
         StatsKind::LatestTime => time_of(call, value, place.scope, &max_udaf()),
         StatsKind::Rate => match event_time(place.scope) {
             Some(time) => {
-                let function =
-                    SummaryFunction::new("rate", "", ValueType::Float, Rate::default());
+                let function = SummaryFunction::new("rate", "", ValueType::Float, Rate::default());
                 Ok(function.call(vec![value.expr.clone(), time.expr], &[]))
             }
             None => Err(no_time(call)),
@@ -236,9 +226,8 @@ fn time_of(
 
 /// Aggregates that look at values alone.
 fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
-    let summary = |name, returns, value: Typed, empty| {
-        Ok(moments_call(name, returns, value, empty))
-    };
+    let summary =
+        |name, returns, value: Typed, empty| Ok(moments_call(name, returns, value, empty));
     let percent = |exact| {
         let percent = call.function.percent().unwrap_or(50.0);
         let empty = Percentile::new(percent, exact);
@@ -306,7 +295,8 @@ fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
 
 fn moments_call(name: &'static str, returns: ValueType, value: Typed, moment: Moment) -> Typed {
     let parameters = format!("{moment:?}");
-    SummaryFunction::new(name, parameters, returns, Moments::new(moment)).call(vec![value.expr], &[])
+    SummaryFunction::new(name, parameters, returns, Moments::new(moment))
+        .call(vec![value.expr], &[])
 }
 
 fn sum(value: Typed) -> Typed {
@@ -325,8 +315,12 @@ fn count_values(value: Typed) -> Typed {
             Expr::Case(Case::new(None, branch, None))
         }
         ValueType::Multi => {
-            let function =
-                SummaryFunction::new("count", "", ValueType::Integer, distinct::Occurrences::default());
+            let function = SummaryFunction::new(
+                "count",
+                "",
+                ValueType::Integer,
+                distinct::Occurrences::default(),
+            );
             return function.call(vec![value.expr], &[]);
         }
         _ => value.expr,
@@ -342,7 +336,8 @@ fn extreme(name: &'static str, udaf: &AggregateUDF, value: Typed, greatest: bool
         _ => {
             let parameters = if greatest { "greatest" } else { "least" };
             let empty = Extreme::new(greatest);
-            SummaryFunction::new(name, parameters, ValueType::Text, empty).call(vec![value.expr], &[])
+            SummaryFunction::new(name, parameters, ValueType::Text, empty)
+                .call(vec![value.expr], &[])
         }
     }
 }

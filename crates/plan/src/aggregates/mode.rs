@@ -37,8 +37,11 @@ impl Summary for Mode {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let (texts, counts): (Vec<_>, Vec<_>) =
-            self.counts.drain().map(|(text, count)| (text, ScalarValue::Int64(Some(count)))).unzip();
+        let (texts, counts): (Vec<_>, Vec<_>) = self
+            .counts
+            .drain()
+            .map(|(text, count)| (text, ScalarValue::Int64(Some(count))))
+            .unzip();
         let counts = ScalarValue::new_list(&counts, &DataType::Int64, true);
         Ok(vec![state::texts(texts), ScalarValue::List(counts)])
     }

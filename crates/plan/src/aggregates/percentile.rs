@@ -22,8 +22,8 @@ const FINENESS: f64 = 500.0;
 /// Values, or means of neighbouring values with how many they stand for.
 #[derive(Debug, Clone)]
 pub(crate) struct Percentile {
-    /// Between 0 and 1.
-    rank: f64,
+    /// Between 0 and 100.
+    percent: f64,
     exact: bool,
     points: Vec<(f64, f64)>,
     merged: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Percentile {
 
 impl Percentile {
     pub(crate) fn new(percent: f64, exact: bool) -> Self {
-        Self { rank: percent / 100.0, exact, points: Vec::new(), merged: false }
+        Self { percent, exact, points: Vec::new(), merged: false }
     }
 
     fn add_point(&mut self, value: f64, weight: f64) {
@@ -69,24 +69,20 @@ impl Percentile {
         self.merged = true;
     }
 
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss
-    )]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
     fn value(&mut self) -> Option<f64> {
         self.sort();
         let points = &self.points;
         let last = points.last()?;
         if !self.merged {
-            let place = self.rank * (points.len() - 1) as f64;
+            let place = self.percent * (points.len() - 1) as f64 / 100.0;
             let (below, fraction) = (place.floor(), place.fract());
             let low = points[below as usize].0;
             let high = points.get(below as usize + 1).map_or(low, |point| point.0);
             return Some(low + (high - low) * fraction);
         }
         let total: f64 = points.iter().map(|point| point.1).sum();
-        let wanted = self.rank * (total - 1.0);
+        let wanted = self.percent * (total - 1.0) / 100.0;
         // A point stands in the middle of the values it stands for.
         let mut before = 0.0;
         let mut previous: Option<(f64, f64)> = None;

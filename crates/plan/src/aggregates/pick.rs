@@ -132,7 +132,8 @@ impl Summary for Rate {
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let parts = [self.earliest, self.latest].into_iter();
-        let parts = parts.flat_map(|point| [point.map(|(time, _)| time), point.map(|(_, value)| value)]);
+        let parts =
+            parts.flat_map(|point| [point.map(|(time, _)| time), point.map(|(_, value)| value)]);
         Ok(parts.map(ScalarValue::Float64).collect())
     }
 

@@ -8,8 +8,7 @@ use crate::types::ValueType;
 
 /// A list of texts.
 pub(crate) fn texts(values: impl IntoIterator<Item = String>) -> ScalarValue {
-    let values: Vec<_> =
-        values.into_iter().map(|text| ScalarValue::Utf8View(Some(text))).collect();
+    let values: Vec<_> = values.into_iter().map(|text| ScalarValue::Utf8View(Some(text))).collect();
     ScalarValue::List(ScalarValue::new_list(&values, &DataType::Utf8View, true))
 }
 
@@ -33,8 +32,7 @@ pub(crate) fn each_text(states: &ArrayRef, row: usize, mut visit: impl FnMut(&st
 
 /// A list of numbers.
 pub(crate) fn numbers(values: &[f64]) -> ScalarValue {
-    let values: Vec<_> =
-        values.iter().map(|number| ScalarValue::Float64(Some(*number))).collect();
+    let values: Vec<_> = values.iter().map(|number| ScalarValue::Float64(Some(*number))).collect();
     ScalarValue::List(ScalarValue::new_list(&values, &DataType::Float64, true))
 }
 

@@ -354,8 +354,7 @@ impl SummaryFunction {
         let keys = order.iter().map(|key| key.expr.clone());
         let arguments = values.into_iter().chain(keys).collect();
         let udf = Arc::new(AggregateUDF::new_from_impl(self));
-        let call =
-            AggregateFunction::new_udf(udf, arguments, false, None, Vec::new(), None);
+        let call = AggregateFunction::new_udf(udf, arguments, false, None, Vec::new(), None);
         Typed::new(Expr::AggregateFunction(call), returns)
     }
 }
@@ -423,9 +422,7 @@ impl AggregateUDFImpl for SummaryFunction {
         Ok(self.factory.groups(&self.order))
     }
 
-    fn order_sensitivity(
-        &self,
-    ) -> datafusion::logical_expr::utils::AggregateOrderSensitivity {
+    fn order_sensitivity(&self) -> datafusion::logical_expr::utils::AggregateOrderSensitivity {
         datafusion::logical_expr::utils::AggregateOrderSensitivity::Insensitive
     }
 }

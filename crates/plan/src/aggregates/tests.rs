@@ -19,7 +19,10 @@ fn table() -> Table {
         .float("f", &[Some(1.0), Some(2.0), Some(3.0), Some(4.0), None])
         .integer("i", &[Some(1), Some(2), Some(3), Some(4), Some(5)])
         .multi("mv", &[&["1", "2"], &["2"], &[], &["z", "1"], &["3"]])
-        .time("_time", &[Some(5_000_000), Some(4_000_000), Some(3_500_000), Some(2_000_000), Some(1_000_000)])
+        .time(
+            "_time",
+            &[Some(5_000_000), Some(4_000_000), Some(3_500_000), Some(2_000_000), Some(1_000_000)],
+        )
 }
 
 fn call(text: &str) -> StatsCall {
@@ -117,9 +120,11 @@ async fn results_do_not_depend_on_how_events_are_split() {
 
 #[tokio::test]
 async fn a_sliding_window_forgets_rows() {
-    use datafusion::logical_expr::{Expr, WindowFrame, WindowFunctionDefinition, expr::WindowFunction};
-    use datafusion::logical_expr::{ExprFunctionExt, WindowFrameBound, WindowFrameUnits};
     use datafusion::common::ScalarValue;
+    use datafusion::logical_expr::{
+        Expr, WindowFrame, WindowFunctionDefinition, expr::WindowFunction,
+    };
+    use datafusion::logical_expr::{ExprFunctionExt, WindowFrameBound, WindowFrameUnits};
     let table = table();
     let cases = [
         ("dc(mv)", ["2", "2", "1", "2", "3"]),
@@ -159,7 +164,8 @@ async fn a_cut_list_is_reported() {
     let said = Arc::new(std::sync::Mutex::new(Vec::new()));
     let heard = Arc::clone(&said);
     let report = Report::new(move |text| heard.lock().unwrap().push(text.to_owned()));
-    let options = AggregateOptions { list_limit: 2, values_limit: 1, report, ..AggregateOptions::default() };
+    let options =
+        AggregateOptions { list_limit: 2, values_limit: 1, report, ..AggregateOptions::default() };
     let table = table();
     let list = aggregate_with(&call("list(i)"), &table, &order(), &options).unwrap();
     let values = aggregate_with(&call("values(i)"), &table, &order(), &options).unwrap();

@@ -111,7 +111,11 @@ impl Summary for Listing {
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![state::list_of(DataType::Utf8View), state::list_of(DataType::Binary), DataType::Boolean]
+        vec![
+            state::list_of(DataType::Utf8View),
+            state::list_of(DataType::Binary),
+            DataType::Boolean,
+        ]
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

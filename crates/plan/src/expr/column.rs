@@ -38,11 +38,8 @@ impl Values {
             exec_datafusion_err!("a column of type {} is no SPL value", array.data_type())
         })?;
         let wanted = kind.data_type();
-        let array = if *array.data_type() == wanted {
-            Arc::clone(array)
-        } else {
-            cast(array, &wanted)?
-        };
+        let array =
+            if *array.data_type() == wanted { Arc::clone(array) } else { cast(array, &wanted)? };
         Ok(match kind {
             ValueType::Null => Self::Null,
             ValueType::Text => Self::Text(array.as_string_view().clone()),
@@ -54,9 +51,7 @@ impl Values {
             ValueType::Integer => Self::Integer(array.as_primitive::<Int64Type>().clone()),
             ValueType::Float => Self::Float(array.as_primitive::<Float64Type>().clone()),
             ValueType::Boolean => Self::Boolean(array.as_boolean().clone()),
-            ValueType::Time => {
-                Self::Time(array.as_primitive::<TimestampMicrosecondType>().clone())
-            }
+            ValueType::Time => Self::Time(array.as_primitive::<TimestampMicrosecondType>().clone()),
         })
     }
 

@@ -25,8 +25,11 @@ pub(crate) fn compare(operator: ComparisonOperator, left: Typed, right: Typed) -
     let same = left.kind == right.kind && left.kind != ValueType::Text;
     let native = left.kind.is_number() && right.kind.is_number();
     if native || (same && left.kind == ValueType::Boolean) {
-        let (left, right) =
-            if same { (left, right) } else { (left.to(ValueType::Float), right.to(ValueType::Float)) };
+        let (left, right) = if same {
+            (left, right)
+        } else {
+            (left.to(ValueType::Float), right.to(ValueType::Float))
+        };
         return binary(left.expr, arrow_operator(operator), right.expr);
     }
     let function = columns("compare", ValueType::Boolean, move |arguments, rows| {
@@ -74,12 +77,18 @@ fn compare_columns(
         match right.get(0) {
             Value::Text(text) => return compare_with_text(operator, texts, text),
             number @ (Value::Integer(_) | Value::Float(_)) => {
-                return compare_with_text(operator, texts, &number.text().expect("a number has a text"));
+                return compare_with_text(
+                    operator,
+                    texts,
+                    &number.text().expect("a number has a text"),
+                );
             }
             _ => {}
         }
     }
-    (0..rows).map(|row| compare_values(operator, arguments[0].get(row), arguments[1].get(row))).collect()
+    (0..rows)
+        .map(|row| compare_values(operator, arguments[0].get(row), arguments[1].get(row)))
+        .collect()
 }
 
 /// A column of texts against one text, whose number is known beforehand.
@@ -108,12 +117,16 @@ pub(crate) fn compare_values(
 ) -> Option<bool> {
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => None,
-        (Value::Multi(values), right) => {
-            Some(values.iter().any(|left| compare_values(operator, Value::Text(left), right) == Some(true)))
-        }
-        (left, Value::Multi(values)) => {
-            Some(values.iter().any(|right| compare_values(operator, left, Value::Text(right)) == Some(true)))
-        }
+        (Value::Multi(values), right) => Some(
+            values
+                .iter()
+                .any(|left| compare_values(operator, Value::Text(left), right) == Some(true)),
+        ),
+        (left, Value::Multi(values)) => Some(
+            values
+                .iter()
+                .any(|right| compare_values(operator, left, Value::Text(right)) == Some(true)),
+        ),
         (Value::Boolean(left), right) => Some(satisfies(operator, left.cmp(&right.truth()?))),
         (left, Value::Boolean(right)) => Some(satisfies(operator, left.truth()?.cmp(&right))),
         (left, right) => Some(satisfies(operator, order(left, right)?)),

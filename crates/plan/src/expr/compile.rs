@@ -26,7 +26,8 @@ pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
         }
         ExprKind::In { value, list, negated } => {
             let value = compile(value, scope)?;
-            let list = list.iter().map(|item| compile(item, scope)).collect::<Result<Vec<_>, _>>()?;
+            let list =
+                list.iter().map(|item| compile(item, scope)).collect::<Result<Vec<_>, _>>()?;
             Ok(one_of(value, list, *negated))
         }
         ExprKind::Call(call) => call_function(call, expr.span, scope),
@@ -35,7 +36,8 @@ pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
 
 fn number(text: &str, span: Span) -> Result<Typed, Error> {
     let number = crate::value::parse_number(text);
-    let number = number.ok_or_else(|| Error::invalid(format!("\"{text}\" is no number"), span.start..span.end))?;
+    let number = number
+        .ok_or_else(|| Error::invalid(format!("\"{text}\" is no number"), span.start..span.end))?;
     Ok(Typed::number(number))
 }
 
@@ -48,7 +50,8 @@ fn field_value(field: &FieldRef, scope: &dyn Scope) -> Typed {
 
 /// `value IN (list)`: equal to any of them.
 pub(crate) fn one_of(value: Typed, list: Vec<Typed>, negated: bool) -> Typed {
-    let equal = |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);
+    let equal =
+        |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);
     let any = list.into_iter().map(equal).reduce(|one, two| binary(BinaryOperator::Or, one, two));
     let any = any.unwrap_or_else(|| Typed::truth(false));
     if negated { unary(UnaryOperator::Not, any) } else { any }

@@ -11,7 +11,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringViewBuilder,
+    Array, ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListBuilder,
+    StringViewBuilder,
 };
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err};
@@ -224,8 +225,7 @@ impl ScalarUDFImpl for EvalFunction {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arguments =
-            args.args.iter().map(Argument::new).collect::<Result<Vec<_>>>()?;
+        let arguments = args.args.iter().map(Argument::new).collect::<Result<Vec<_>>>()?;
         let constant = !arguments.is_empty()
             && self.signature.volatility == Volatility::Immutable
             && arguments.iter().all(|argument| argument.constant);

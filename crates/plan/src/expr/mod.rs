@@ -7,9 +7,9 @@
 //! It leaves the functions to `functions`, and which fields exist to the [`Scope`].
 
 pub(crate) mod cached;
-mod compile;
 pub(crate) mod column;
 pub(crate) mod compare;
+mod compile;
 pub(crate) mod convert;
 pub(crate) mod kernel;
 pub(crate) mod operators;
@@ -25,9 +25,9 @@ use model::EventTime;
 
 use crate::types::ValueType;
 
+pub(crate) use compare::compare;
 pub use compile::compile;
 pub(crate) use compile::one_of;
-pub(crate) use compare::compare;
 
 /// What an expression can see.
 pub trait Scope {

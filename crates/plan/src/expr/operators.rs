@@ -135,8 +135,7 @@ pub(crate) fn like(value: Typed, pattern: Typed) -> Typed {
         return function.with(parameters).call(vec![value]);
     }
     let cache = Cached::new(like_regex);
-    let function =
-        truth("like", move |row| any_text(row.value(0), &*cache.get(&row.text(1)?)?));
+    let function = truth("like", move |row| any_text(row.value(0), &*cache.get(&row.text(1)?)?));
     function.call(vec![value, pattern])
 }
 

@@ -82,8 +82,7 @@ impl Table {
     pub(crate) fn evaluate(&self, expr: &Expr) -> Vec<Option<String>> {
         let batch = self.batch();
         let schema = datafusion::common::DFSchema::try_from(batch.schema()).unwrap();
-        let physical =
-            SessionContext::new().create_physical_expr(expr.clone(), &schema).unwrap();
+        let physical = SessionContext::new().create_physical_expr(expr.clone(), &schema).unwrap();
         let result = physical.evaluate(&batch).unwrap().into_array(batch.num_rows()).unwrap();
         shown(&result)
     }

@@ -86,7 +86,10 @@ fn conditionals_take_the_first_true_branch() {
     check("coalesce(f, n)", &["1.5", "-2", "x", "0"]);
     check("coalesce(nothing, i)", &["3", "4", "5", "-"]);
     check("nullif(i, 4)", &["3", "-", "5", "-"]);
-    check("validate(isint(n), \"no integer\", n < 9, \"too big\")", &["-", "too big", "no integer", "no integer"]);
+    check(
+        "validate(isint(n), \"no integer\", n < 9, \"too big\")",
+        &["-", "too big", "no integer", "no integer"],
+    );
     check("if(isnull(n), \"none\", n)", &["5", "10", "x", "none"]);
     check("isnotnull(nothing)", &["False"; 4]);
 }

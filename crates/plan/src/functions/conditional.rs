@@ -34,7 +34,10 @@ fn if_(call: Invocation<'_>) -> Result<Typed, Error> {
 fn case(call: Invocation<'_>) -> Result<Typed, Error> {
     if call.arguments.len() % 2 == 1 {
         let last = call.arguments.len() - 1;
-        return Err(call.error(last, "case() takes pairs of a condition and a value; this condition has no value"));
+        return Err(call.error(
+            last,
+            "case() takes pairs of a condition and a value; this condition has no value",
+        ));
     }
     let mut arguments = call.arguments.into_iter();
     let mut branches = Vec::new();

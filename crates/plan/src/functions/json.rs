@@ -191,7 +191,9 @@ fn to_json(value: Value<'_>) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Boolean(truth) => Json::Bool(truth),
-        Value::Multi(values) => Json::Array(values.iter().map(|text| to_json(Value::Text(text))).collect()),
+        Value::Multi(values) => {
+            Json::Array(values.iter().map(|text| to_json(Value::Text(text))).collect())
+        }
         Value::Text(text) => match serde_json::from_str(text) {
             Ok(parsed @ (Json::Number(_) | Json::Object(_) | Json::Array(_))) => parsed,
             _ => Json::String(text.to_owned()),
@@ -206,7 +208,8 @@ fn to_json(value: Value<'_>) -> Json {
 fn object(call: Invocation<'_>) -> Result<Typed, Error> {
     if call.arguments.len() % 2 == 1 {
         let last = call.arguments.len() - 1;
-        return Err(call.error(last, "json_object() takes pairs of a key and a value; this key has no value"));
+        return Err(call
+            .error(last, "json_object() takes pairs of a key and a value; this key has no value"));
     }
     let function = text("json_object", |row, out| {
         let all: Vec<_> = row.values().collect();

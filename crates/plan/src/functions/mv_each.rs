@@ -127,7 +127,8 @@ fn build(
     let parameters = format!("{field}: {}", value.expr);
     let each = Each { expr: value.expr, schema, physical: OnceLock::new(), filters };
     each.physical()?;
-    let function = columns(name, ValueType::Multi, move |arguments, rows| each.run(arguments, rows));
+    let function =
+        columns(name, ValueType::Multi, move |arguments, rows| each.run(arguments, rows));
     let mut arguments = vec![Typed::column(field, kind)];
     arguments.extend(others.iter().map(|(kind, other)| Typed::column(other, *kind)));
     Ok(function.with(parameters).call(arguments))

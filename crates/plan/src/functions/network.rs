@@ -57,7 +57,9 @@ fn cidrmatch(call: Invocation<'_>) -> Result<Typed, Error> {
     let function = truth("cidrmatch", move |row| {
         let network = cache.get(&row.text(0)?)?;
         let mut any = None;
-        row.value(1).each_text(|text| any = Some(any == Some(true) || network.contains(text) == Some(true)));
+        row.value(1).each_text(|text| {
+            any = Some(any == Some(true) || network.contains(text) == Some(true))
+        });
         any
     });
     Ok(function.call(call.arguments))
@@ -80,7 +82,11 @@ mod tests {
             ("::/0", "1.2.3.4", Some(false)),
         ];
         for (network, address, expected) in cases {
-            assert_eq!(Network::new(network).unwrap().contains(address), expected, "{network} {address}");
+            assert_eq!(
+                Network::new(network).unwrap().contains(address),
+                expected,
+                "{network} {address}"
+            );
         }
         assert_eq!(Network::new("10.0.0.0/33"), None);
     }

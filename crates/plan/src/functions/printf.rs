@@ -88,10 +88,7 @@ fn convert<'f, 'v>(
 }
 
 /// A number or `*`.
-fn size<'f, 'v>(
-    rest: &'f str,
-    argument: &mut dyn FnMut() -> Value<'v>,
-) -> (Option<i64>, &'f str) {
+fn size<'f, 'v>(rest: &'f str, argument: &mut dyn FnMut() -> Value<'v>) -> (Option<i64>, &'f str) {
     if let Some(after) = rest.strip_prefix('*') {
         return (argument().whole(), after);
     }
@@ -105,7 +102,9 @@ impl Conversion {
         let digits = self.precision.unwrap_or(6);
         let body = match kind {
             's' | 'c' => return self.write_text(kind, value, out),
-            'd' | 'i' | 'u' => grouped(&value.whole().unwrap_or(0).unsigned_abs().to_string(), self.group),
+            'd' | 'i' | 'u' => {
+                grouped(&value.whole().unwrap_or(0).unsigned_abs().to_string(), self.group)
+            }
             'x' => format!("{}{:x}", self.prefix("0x"), value.whole().unwrap_or(0)),
             'X' => format!("{}{:X}", self.prefix("0X"), value.whole().unwrap_or(0)),
             'o' => format!("{}{:o}", self.prefix("0"), value.whole().unwrap_or(0)),
@@ -146,7 +145,8 @@ impl Conversion {
         let missing = self.width.saturating_sub(text.chars().count());
         let spaces = " ".repeat(missing);
         // Writing to a String cannot fail.
-        let _ = if self.left { write!(out, "{text}{spaces}") } else { write!(out, "{spaces}{text}") };
+        let _ =
+            if self.left { write!(out, "{text}{spaces}") } else { write!(out, "{spaces}{text}") };
     }
 }
 

@@ -67,8 +67,9 @@ fn tostring(call: Invocation<'_>) -> Result<Typed, Error> {
     if let Some(name) = call.literal(1)
         && Format::find(name).is_none()
     {
-        let message =
-            format!("tostring() knows \"binary\", \"commas\", \"duration\" and \"hex\", not \"{name}\"");
+        let message = format!(
+            "tostring() knows \"binary\", \"commas\", \"duration\" and \"hex\", not \"{name}\""
+        );
         return Err(call.error(1, message));
     }
     let function = text_of_each("tostring", |row, out| {

@@ -13,7 +13,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[values(&["validate"], (2, ANY), vali
 fn validate(call: Invocation<'_>) -> Result<Typed, Error> {
     if call.arguments.len() % 2 == 1 {
         let last = call.arguments.len() - 1;
-        let message = "validate() takes pairs of a condition and a message; this condition has none";
+        let message =
+            "validate() takes pairs of a condition and a message; this condition has none";
         return Err(call.error(last, message));
     }
     let mut arguments = call.arguments.into_iter();

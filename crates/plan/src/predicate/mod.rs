@@ -57,11 +57,7 @@ fn unresolved(span: Span) -> Error {
     Error::invalid("a subsearch cannot stand here", span.start..span.end)
 }
 
-fn combine(
-    operator: Operator,
-    members: &[SearchExpr],
-    scope: &dyn Scope,
-) -> Result<Expr, Error> {
+fn combine(operator: Operator, members: &[SearchExpr], scope: &dyn Scope) -> Result<Expr, Error> {
     let compiled = members.iter().map(|member| compile_search(member, scope));
     let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
     let neutral = Typed::truth(operator == Operator::And).expr;
@@ -75,7 +71,9 @@ pub(crate) fn balanced(operator: Operator, mut members: Vec<Expr>) -> Option<Exp
         let mut rest = members.into_iter();
         while let Some(left) = rest.next() {
             joined.push(match rest.next() {
-                Some(right) => Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right))),
+                Some(right) => {
+                    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right)))
+                }
                 None => left,
             });
         }

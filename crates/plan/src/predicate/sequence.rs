@@ -201,7 +201,8 @@ fn find_bounded(
         let at = literal.find(text, from)?;
         let end = at + literal.len();
         let start_free = !bounded.0 || at == 0 || breaks(breakers, text[at - 1], text[at]);
-        let end_free = !bounded.1 || end == text.len() || breaks(breakers, text[end], text[end - 1]);
+        let end_free =
+            !bounded.1 || end == text.len() || breaks(breakers, text[end], text[end - 1]);
         if start_free && end_free {
             return Some(at);
         }

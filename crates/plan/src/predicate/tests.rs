@@ -145,7 +145,8 @@ async fn sql_calls_become_leaves() {
     let context = datafusion::prelude::SessionContext::new();
     super::sql_functions().into_iter().for_each(|udf| context.register_udf(udf));
     context.register_batch("t", table().batch()).unwrap();
-    let sql = "SELECT count(*) FROM t WHERE search(\"_raw\", 'get') AND field_matches(status, '2*')";
+    let sql =
+        "SELECT count(*) FROM t WHERE search(\"_raw\", 'get') AND field_matches(status, '2*')";
     let frame = context.sql(sql).await.unwrap();
     let plan = frame.clone().into_optimized_plan().unwrap().to_string();
     assert!(plan.contains("karst_term") && plan.contains("karst_field"), "{plan}");
@@ -176,10 +177,13 @@ fn naive(term: &str, raw: &str) -> bool {
     (0..=raw.len()).any(|at| {
         let first = &pieces[0];
         let fits = raw[at..].starts_with(first.as_bytes());
-        let bounded = first.is_empty() || starts(at);
         let end = at + first.len();
-        fits && bounded
-            && if pieces.len() == 1 { first.is_empty() || ends(end) } else { rest(&pieces[1..], raw, end, &ends) }
+        fits && (first.is_empty() || starts(at))
+            && if pieces.len() == 1 {
+                first.is_empty() || ends(end)
+            } else {
+                rest(&pieces[1..], raw, end, &ends)
+            }
     })
 }
 
