@@ -34,9 +34,9 @@ const LADDER: [(u64, TimeUnit, i64); 11] = [
 pub(crate) fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -> TimeSpan {
     let bins = i128::from(bins.max(1));
     let least = minspan.map_or(0, length_of);
-    let found = LADDER.iter().find(|(_, _, step)| {
-        *step >= least && i128::from(*step) * bins >= i128::from(length)
-    });
+    let found = LADDER
+        .iter()
+        .find(|(_, _, step)| *step >= least && i128::from(*step) * bins >= i128::from(length));
     let (count, unit) = found.map_or((1, TimeUnit::Month), |(count, unit, _)| (*count, *unit));
     TimeSpan { count, unit, snap: None }
 }
@@ -230,7 +230,10 @@ impl NumberBins {
                     return None;
                 }
                 let power = ((number / coefficient).log(base) + 1e-9).floor();
-                Some((clean(coefficient * base.powf(power)), clean(coefficient * base.powf(power + 1.0))))
+                Some((
+                    clean(coefficient * base.powf(power)),
+                    clean(coefficient * base.powf(power + 1.0)),
+                ))
             }
         }
     }

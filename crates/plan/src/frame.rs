@@ -138,10 +138,9 @@ impl Frame {
     pub(crate) fn field(&self, name: &str) -> Typed {
         match self.kind(name) {
             Some(kind) => Typed { expr: column(name), kind },
-            None => Typed {
-                expr: lit(datafusion::common::ScalarValue::Null),
-                kind: ValueType::Null,
-            },
+            None => {
+                Typed { expr: lit(datafusion::common::ScalarValue::Null), kind: ValueType::Null }
+            }
         }
     }
 

@@ -150,11 +150,8 @@ pub(crate) fn plan_stage(
                 // A command that asked for the extent of a field runs again once it is known.
                 let again = matches!(finish, crate::stage::Finish::Extent(_));
                 let left = &commands[if again { at } else { at + 1 }..];
-                let rest = Continuation {
-                    finish,
-                    commands: left.to_vec(),
-                    context: env.context.clone(),
-                };
+                let rest =
+                    Continuation { finish, commands: left.to_vec(), context: env.context.clone() };
                 return stage(&frame, Some(rest));
             }
         }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datafusion::logical_expr::LogicalPlan;
 use model::{EventTime, IndexName, TimeRange};
 
-use crate::types::ValueType;
 use crate::pipeline::StagePlan;
 use crate::stage::Continuation;
+use crate::types::ValueType;
 use crate::{EventSource, names};
 
 /// Everything a search is planned against.
@@ -142,9 +142,8 @@ impl FieldFilter {
     /// Whether a field that extraction finds is to be shown.
     #[must_use]
     pub fn admits(&self, name: &str) -> bool {
-        let any = |patterns: &[String]| {
-            patterns.iter().any(|pattern| names::wildcard(pattern, name))
-        };
+        let any =
+            |patterns: &[String]| patterns.iter().any(|pattern| names::wildcard(pattern, name));
         self.keep.as_deref().is_none_or(any) && !any(&self.drop)
     }
 }

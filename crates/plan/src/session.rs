@@ -70,7 +70,8 @@ impl datafusion::execution::context::QueryPlanner for QueryPlanner {
         logical_plan: &LogicalPlan,
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(StreamPlanner)]);
+        let planner =
+            DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(StreamPlanner)]);
         planner.create_physical_plan(logical_plan, session).await
     }
 }

@@ -25,9 +25,9 @@ impl Cell {
         match array.data_type() {
             DataType::Utf8View => Self::Text(array.as_string_view().value(row).to_owned()),
             DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row).to_owned()),
-            DataType::Int64 => {
-                Self::Text(NumberText::integer(array.as_primitive::<Int64Type>().value(row)).to_string())
-            }
+            DataType::Int64 => Self::Text(
+                NumberText::integer(array.as_primitive::<Int64Type>().value(row)).to_string(),
+            ),
             DataType::Float64 => {
                 let number = array.as_primitive::<Float64Type>().value(row);
                 Self::Text(NumberText::float(number).to_string())
@@ -62,7 +62,10 @@ impl Cell {
             Self::Null => "-".to_owned(),
             Self::Text(text) => quoted(text),
             Self::Multi(values) => {
-                format!("[{}]", values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(" "))
+                format!(
+                    "[{}]",
+                    values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(" ")
+                )
             }
         }
     }

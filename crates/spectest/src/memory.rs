@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, ListBuilder, RecordBatch, StringDictionaryBuilder, StringViewArray, StringViewBuilder,
-    TimestampMicrosecondArray,
+    ArrayRef, ListBuilder, RecordBatch, StringDictionaryBuilder, StringViewArray,
+    StringViewBuilder, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 use async_trait::async_trait;
@@ -123,8 +123,10 @@ impl EventSource for MemorySource {
             let mut batches = Vec::new();
             for batch in part {
                 // Rows outside the range stay: the plan must filter them.
-                let rows: Vec<&(SpecEvent, Fields)> =
-                    batch.iter().filter(|(event, _)| request.indexes.contains(&event.index)).collect();
+                let rows: Vec<&(SpecEvent, Fields)> = batch
+                    .iter()
+                    .filter(|(event, _)| request.indexes.contains(&event.index))
+                    .collect();
                 batches.push(record_batch(&schema, &rows, &request.fields)?);
             }
             partitions.push(batches);

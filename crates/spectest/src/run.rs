@@ -176,7 +176,11 @@ fn check(block: &Block, outcome: &Result<Outcome, String>) -> Result<(), String>
     }
     let Expectation::Rows { columns, rows } = &block.expect else {
         let nothing = found.rows.is_empty();
-        return if nothing { Ok(()) } else { Err(format!("expected nothing, got:\n{}", show(found))) };
+        return if nothing {
+            Ok(())
+        } else {
+            Err(format!("expected nothing, got:\n{}", show(found)))
+        };
     };
     let (mut actual, mut wanted) = (selected(found, columns)?, rows.clone());
     if block.sort {
@@ -211,7 +215,9 @@ fn show(found: &Outcome) -> String {
     let names: Vec<Cell> = found.columns.iter().cloned().map(Cell::Text).collect();
     let lines = std::iter::once(line(&names)).chain(found.rows.iter().map(|row| line(row)));
     let mut shown: Vec<String> = lines.map(|line| format!("  {line}")).collect();
-    shown.extend(found.completed.messages.iter().map(|message| format!("message: {}", message.text)));
+    shown.extend(
+        found.completed.messages.iter().map(|message| format!("message: {}", message.text)),
+    );
     shown.join("\n")
 }
 

@@ -165,7 +165,8 @@ impl Reader<'_> {
             }
             "search" => {
                 let more: Vec<String> = self.indented().into_iter().map(|(_, line)| line).collect();
-                block.search = std::iter::once(value.to_owned()).chain(more).collect::<Vec<_>>().join("\n");
+                block.search =
+                    std::iter::once(value.to_owned()).chain(more).collect::<Vec<_>>().join("\n");
             }
             "expect" if value == "nothing" => block.expect_lines = (at, self.at),
             "expect" => {
@@ -174,7 +175,8 @@ impl Reader<'_> {
                 block.expect_lines = (at, self.at);
             }
             "error" => {
-                let parsed = cells(value).map_err(|message| ParseError { line: at + 1, message })?;
+                let parsed =
+                    cells(value).map_err(|message| ParseError { line: at + 1, message })?;
                 let Some(Cell::Text(text)) = parsed.into_iter().next() else {
                     return fail(at, "error needs a text in quotes");
                 };
@@ -270,7 +272,10 @@ fn seconds(text: &str, at: usize) -> Result<f64, ParseError> {
     match text.parse::<jiff::Timestamp>() {
         #[allow(clippy::cast_precision_loss)]
         Ok(time) => Ok(time.as_microsecond() as f64 / 1e6),
-        Err(_) => fail(at, format!("\"{text}\" is neither epoch seconds nor a time like 2023-11-14T22:13:20Z")),
+        Err(_) => fail(
+            at,
+            format!("\"{text}\" is neither epoch seconds nor a time like 2023-11-14T22:13:20Z"),
+        ),
     }
 }
 

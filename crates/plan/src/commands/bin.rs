@@ -42,7 +42,8 @@ pub(super) fn plan(command: &BinCommand, frame: Frame, env: &Env<'_>) -> Result<
 /// Looks up the extent of a field, after which the command is planned again.
 pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {
     let value = frame.field(name);
-    let value = if value.kind == ValueType::Time { value } else { convert(value, ValueType::Float) };
+    let value =
+        if value.kind == ValueType::Time { value } else { convert(value, ValueType::Float) };
     let (low, high) = (min(value.expr.clone()), max(value.expr));
     let values = vec![
         ("low".to_owned(), Typed::new(low, value.kind)),
@@ -77,7 +78,11 @@ pub(super) fn binned(
         (Some(BinSpan::Time(span)), kind) => {
             let align = alignment(options.aligntime.as_deref(), env)?;
             let bins = TimeBins::new(span.clone(), env.context.timezone.clone(), align);
-            Ok(if kind == ValueType::Time { time_bin(value, &bins) } else { seconds_bin(value, &bins) })
+            Ok(if kind == ValueType::Time {
+                time_bin(value, &bins)
+            } else {
+                seconds_bin(value, &bins)
+            })
         }
         (None, ValueType::Time) => {
             #[allow(clippy::cast_possible_truncation)]
@@ -120,16 +125,13 @@ pub(super) fn alignment(aligntime: Option<&str>, env: &Env<'_>) -> Result<Option
         Some("earliest") => {
             (range.earliest != model::TimeRange::ALL.earliest).then_some(range.earliest.0)
         }
-        Some("latest") => {
-            (range.latest != model::TimeRange::ALL.latest).then_some(range.latest.0)
-        }
+        Some("latest") => (range.latest != model::TimeRange::ALL.latest).then_some(range.latest.0),
         Some(text) => {
             let zone = &env.context.timezone;
             let time = knowledge::time::TimeModifier::parse(text)
                 .and_then(|time| time.resolve(env.context.now, zone));
-            let time = time.map_err(|error| {
-                Error::invalid_anywhere(format!("aligntime: {error}"))
-            })?;
+            let time =
+                time.map_err(|error| Error::invalid_anywhere(format!("aligntime: {error}")))?;
             Some(time.0)
         }
     })

@@ -14,11 +14,7 @@ use crate::pipeline::Env;
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
 
-pub(super) fn plan(
-    command: &ChartCommand,
-    frame: Frame,
-    env: &Env<'_>,
-) -> Result<Step, Error> {
+pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
     let Some(row) = &command.row else {
         let values = stats::aggregates(&command.calls, &[], &frame, env)?;
         return Ok(Step::Next(stats::grouped(frame, Vec::new(), values)?));

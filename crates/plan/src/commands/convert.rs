@@ -100,13 +100,11 @@ fn converted(
         }
         ConvertFunction::Auto => text("convert_auto", auto).call(one),
         ConvertFunction::Num => number("convert_num", |row| plain(&row.text(0)?)).call(one),
-        ConvertFunction::Rmcomma => {
-            text("rmcomma", |row, out| {
-                out.extend(row.text(0)?.chars().filter(|character| *character != ','));
-                Some(())
-            })
-            .call(one)
-        }
+        ConvertFunction::Rmcomma => text("rmcomma", |row, out| {
+            out.extend(row.text(0)?.chars().filter(|character| *character != ','));
+            Some(())
+        })
+        .call(one),
         ConvertFunction::Rmunit => number("rmunit", |row| leading(&row.text(0)?)).call(one),
         ConvertFunction::Memk => number("memk", |row| memk(&row.text(0)?)).call(one),
         ConvertFunction::Dur2sec => number("dur2sec", |row| duration(&row.text(0)?)).call(one),

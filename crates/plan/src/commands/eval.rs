@@ -12,11 +12,7 @@ use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::types::ValueType;
 
-pub(super) fn plan(
-    command: &EvalCommand,
-    mut frame: Frame,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+pub(super) fn plan(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
     for assignment in &command.assignments {
         let name = &assignment.field.node;
         if name.starts_with("__") {
@@ -35,11 +31,7 @@ pub(super) fn plan(
     Ok(frame)
 }
 
-pub(super) fn filter(
-    command: &WhereCommand,
-    frame: Frame,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+pub(super) fn filter(command: &WhereCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
     let condition = condition(&command.expr, &frame, env)?;
     frame.filter(condition)
 }
@@ -94,9 +86,7 @@ pub(super) fn convert(value: Typed, kind: ValueType) -> Typed {
         (_, ValueType::Integer) => {
             crate::expr::kernel::integer("to_integer", |row| row.value(0).whole()).call(vec![value])
         }
-        (_, ValueType::Boolean) => {
-            truth("to_truth", |row| row.value(0).truth()).call(vec![value])
-        }
+        (_, ValueType::Boolean) => truth("to_truth", |row| row.value(0).truth()).call(vec![value]),
         (_, ValueType::Time) => {
             let micros = crate::expr::kernel::integer("to_micros", |row| {
                 row.number(0).map(|seconds| model::EventTime::from_seconds(seconds).0)

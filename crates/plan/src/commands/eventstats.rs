@@ -54,9 +54,8 @@ fn windowed(
     if windows.is_empty() {
         return Ok((frame, outputs));
     }
-    let frame = frame.map_plan(|plan| {
-        Ok(LogicalPlan::Window(Window::try_new(windows, Arc::new(plan))?))
-    })?;
+    let frame = frame
+        .map_plan(|plan| Ok(LogicalPlan::Window(Window::try_new(windows, Arc::new(plan))?)))?;
     Ok((frame, outputs))
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicrosecondArray};
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
+use crate::Error;
 use crate::pipeline::{Env, Start};
 use crate::stage::Rows;
 use crate::types::ValueType;
-use crate::Error;
 
 pub(super) fn start(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Start, Error> {
     let rows = match &command.data {
@@ -46,7 +46,8 @@ fn blank(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Rows, Error> {
     let mut rows = Rows { columns: Vec::new(), count };
     rows.push("_time", ValueType::Time, times(count, env));
     if command.annotate {
-        for name in ["_raw", "host", "source", "sourcetype", "splunk_server", "splunk_server_group"] {
+        for name in ["_raw", "host", "source", "sourcetype", "splunk_server", "splunk_server_group"]
+        {
             let nulls = arrow::array::new_null_array(&ValueType::Text.data_type(), count);
             rows.push(name, ValueType::Text, nulls);
         }

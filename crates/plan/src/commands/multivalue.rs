@@ -13,10 +13,7 @@ use crate::expr::kernel::{EvalFunction, multi, text};
 use crate::frame::Frame;
 use crate::types::ValueType;
 
-pub(super) fn makemv(
-    command: &MakemvCommand,
-    frame: Frame,
-) -> Result<Frame, Error> {
+pub(super) fn makemv(command: &MakemvCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.node.clone();
     if frame.kind(&name).is_none() {
         return Ok(frame);

@@ -39,7 +39,8 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
     let mut kept: Vec<(String, Typed)> = Vec::new();
     let old = frame.names();
     for (at, (name, value)) in outputs.into_iter().enumerate().rev() {
-        let shadowed = renamed.contains(&name) && old.get(at) == Some(&name) && !from.matches(&name);
+        let shadowed =
+            renamed.contains(&name) && old.get(at) == Some(&name) && !from.matches(&name);
         if !shadowed && !seen.contains(&name) {
             seen.push(name.clone());
             kept.push((name, value));

@@ -71,10 +71,13 @@ pub(super) async fn events(
         .map(|(name, kind)| FrameColumn { name: (*name).to_owned(), kind: *kind })
         .collect();
     let at = columns.len() - 1;
-    columns.splice(at..at, request.fields.into_iter().map(|field| FrameColumn {
-        kind: if field.multivalue { ValueType::Multi } else { ValueType::Text },
-        name: field.name,
-    }));
+    columns.splice(
+        at..at,
+        request.fields.into_iter().map(|field| FrameColumn {
+            kind: if field.multivalue { ValueType::Multi } else { ValueType::Text },
+            name: field.name,
+        }),
+    );
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
     // Conditions on stored fields stay next to the scan, which prunes by them.
     if calculated.is_empty()
@@ -132,9 +135,8 @@ fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error>
 pub(super) fn time_filters(bounds: Bounds) -> Vec<Expr> {
     let mut conditions = Vec::new();
     for (name, range) in [(columns::TIME, bounds.time), (columns::INDEX_TIME, bounds.index_time)] {
-        let literal = |micros: i64| {
-            lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())))
-        };
+        let literal =
+            |micros: i64| lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())));
         if range.earliest != TimeRange::ALL.earliest {
             conditions.push(column(name).gt_eq(literal(range.earliest.0)));
         }

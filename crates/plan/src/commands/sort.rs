@@ -12,11 +12,7 @@ use crate::order::sort_key;
 use crate::pipeline::Env;
 use crate::stream::{NoticedLimit, StreamNode};
 
-pub(super) fn plan(
-    command: &SortCommand,
-    frame: Frame,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+pub(super) fn plan(command: &SortCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
     let keys = keys(&command.keys, &frame, command.reversed);
     let frame = frame.order_by(keys, true)?;
     match command.limit {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
-use spl::ast::{Command, SpathCommand, Spanned};
+use spl::ast::{Command, Spanned, SpathCommand};
 
 use super::Step;
 use super::eval::convert;

@@ -12,11 +12,11 @@ use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::Env;
+use crate::stage::Finish;
 use crate::stage::pivot::{
     EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,
     SeriesFilter,
 };
-use crate::stage::Finish;
 use crate::types::ValueType;
 
 use super::Step;
@@ -67,7 +67,8 @@ pub(super) fn pivot(
         aggregated.push((EVENTS.to_owned(), events));
     }
     let long = frame.clone().aggregate(columns, aggregated)?;
-    let order = vec![(crate::order::sort_key(long.field(&row), spl::ast::SortOrder::Auto), false, false)];
+    let order =
+        vec![(crate::order::sort_key(long.field(&row), spl::ast::SortOrder::Auto), false, false)];
     let long = long.order_by(order, false)?;
     let pivot = Pivot {
         row,
@@ -127,11 +128,7 @@ fn as_sum(call: &StatsCall) -> StatsCall {
 
 /// Sums of rates divided by how often the unit fits into the span.
 #[allow(clippy::cast_precision_loss)]
-fn per_unit(
-    values: Vec<(String, Typed)>,
-    calls: &[StatsCall],
-    span: i64,
-) -> Vec<(String, Typed)> {
+fn per_unit(values: Vec<(String, Typed)>, calls: &[StatsCall], span: i64) -> Vec<(String, Typed)> {
     let rate = |name: &str| {
         let call = calls.iter().find(|call| call.output_name() == name)?;
         rate_unit(call.function.kind)
@@ -179,7 +176,8 @@ fn shapes(
 
 fn choice(series: &Series<'_>) -> Result<SeriesChoice, Error> {
     let options = series.options;
-    let default = if series.calls.len() == 1 { Score::Value(StatsKind::Sum) } else { Score::Events };
+    let default =
+        if series.calls.len() == 1 { Score::Value(StatsKind::Sum) } else { Score::Events };
     let (score, filter) = match series.filter {
         Some(filter) => (Score::Value(filter.call.function.kind), condition(filter)?),
         None => {
@@ -205,9 +203,9 @@ fn condition(filter: &SplitWhere) -> Result<SeriesFilter, Error> {
             SeriesFilter::Among { limit: *limit, negated: *negated }
         }
         SplitWhereCondition::Compare(operator, number) => {
-            let bound = number.parse().map_err(|_| {
-                Error::at(format!("\"{number}\" is not a number"), filter.span)
-            })?;
+            let bound = number
+                .parse()
+                .map_err(|_| Error::at(format!("\"{number}\" is not a number"), filter.span))?;
             SeriesFilter::Compare(*operator, bound)
         }
     })

@@ -8,18 +8,14 @@ use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, St
 
 use super::fields::expand;
 use crate::aggregates::{AggregateOptions, Report};
-use crate::{Error, MessageKind};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::order::group_key;
 use crate::pipeline::Env;
 use crate::types::ValueType;
+use crate::{Error, MessageKind};
 
-pub(super) fn plan(
-    command: &StatsCommand,
-    frame: Frame,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+pub(super) fn plan(command: &StatsCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
     if command.by.span.is_some() {
         return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
     }
@@ -113,8 +109,7 @@ pub(super) fn aggregates(
     let mut values: Vec<(String, Typed)> = Vec::new();
     for call in expand_calls(calls, keys, frame) {
         let name = call.output_name().to_owned();
-        let value =
-            crate::aggregates::aggregate_with(&call, &env.scope(frame), &order, &options)?;
+        let value = crate::aggregates::aggregate_with(&call, &env.scope(frame), &order, &options)?;
         if values.iter().any(|(known, _)| *known == name) {
             if call.alias.is_some() {
                 let message = format!("two results are named \"{name}\"; rename one with AS");
@@ -128,11 +123,7 @@ pub(super) fn aggregates(
 }
 
 /// Calls with wildcard arguments as one call for each field.
-pub(super) fn expand_calls(
-    calls: &[StatsCall],
-    keys: &[String],
-    frame: &Frame,
-) -> Vec<StatsCall> {
+pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) -> Vec<StatsCall> {
     let mut expanded = Vec::new();
     for call in calls {
         let pattern = match &call.argument {

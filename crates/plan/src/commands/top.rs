@@ -61,9 +61,8 @@ fn ranked(
     let partition: Vec<Expr> = by.iter().map(|name| column(name)).collect();
     let mut ranking = vec![SortExpr::new(column(COUNT), order == Order::Rarest, false)];
     // Equal counts: the value decides, so that the answer does not depend on the order of events.
-    ranking.extend(keys.iter().map(|name| {
-        SortExpr::new(group_key(frame.field(name)), order == Order::MostFrequent, false)
-    }));
+    ranking
+        .extend(keys.iter().map(|name| SortExpr::new(group_key(frame.field(name)), true, false)));
     let sum = WindowFunctionDefinition::AggregateUDF(sum_udaf());
     let total = Expr::from(WindowFunction::new(sum, vec![column(COUNT)]))
         .partition_by(partition.clone())
@@ -99,7 +98,8 @@ fn limited(
         by.iter().map(|name| (name.clone(), frame.field(name))).collect();
     for (at, name) in fields.iter().enumerate() {
         let value = convert(frame.field(name), ValueType::Text);
-        let other = if at == 0 { Typed::text(&command.otherstr) } else { Typed::null(ValueType::Text) };
+        let other =
+            if at == 0 { Typed::text(&command.otherstr) } else { Typed::null(ValueType::Text) };
         let value = when(inside.clone(), value.expr).otherwise(other.expr)?;
         keys.push((name.clone(), Typed::new(value, ValueType::Text)));
     }

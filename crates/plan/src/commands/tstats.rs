@@ -10,11 +10,11 @@ use super::{bin, search};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
+use crate::indexes;
 use crate::names::Mentions;
 use crate::pipeline::{Env, Start};
 use crate::range::bounds;
 use crate::types::ValueType;
-use crate::indexes;
 
 pub(super) async fn start(
     command: &TstatsCommand,
@@ -44,11 +44,7 @@ pub(super) async fn start(
     Ok(Start { frame, range: bounds.time, indexes, messages })
 }
 
-fn aggregated(
-    command: &TstatsCommand,
-    mut frame: Frame,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+fn aggregated(command: &TstatsCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
     if let Some(width) = &command.by.span {
         if !command.by.fields.iter().any(|field| field.text == "_time") {
             return Err(Error::invalid_anywhere("span= of tstats needs _time among the by fields"));

@@ -14,17 +14,18 @@ use arrow::compute::take;
 use arrow::datatypes::TimestampMicrosecondType;
 use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
-use spl::ast::{ComparisonOperator, SeriesLimit, StatsKind};
+use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 
 use super::batch::Rows;
+use crate::Error;
 use crate::bins::TimeBins;
 use crate::execute::collect;
 use crate::expr::Typed;
 use crate::expr::column::Values;
 use crate::frame::{Frame, column};
+use crate::order::sort_key;
 use crate::pipeline::Env;
 use crate::types::ValueType;
-use crate::Error;
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";
@@ -207,7 +208,9 @@ impl Pivot {
         let joined = Typed::new(cast_text(joined), ValueType::Text);
         let row = frame.field(&self.row);
         let keys = vec![(self.row.clone(), row), (SERIES.to_owned(), joined)];
-        let (plan, columns) = frame.aggregate(keys, values)?.finish()?;
+        let frame = frame.aggregate(keys, values)?;
+        let order = sort_key(frame.field(&self.row), SortOrder::Auto);
+        let (plan, columns) = frame.order_by(vec![(order, false, false)], false)?.finish()?;
         collect(&plan, &columns, env).await
     }
 
@@ -261,7 +264,11 @@ impl Pivot {
             for (at, name) in layout.series.iter().enumerate() {
                 let Some(source) = rows.column(&value.name) else { continue };
                 let array = gather(&source.array, &cells[at], value.zero)?;
-                wide.push(self.names.name(name.as_deref(), value, self.values.len()), source.kind, array);
+                wide.push(
+                    self.names.name(name.as_deref(), value, self.values.len()),
+                    source.kind,
+                    array,
+                );
             }
         }
         Ok(wide)

@@ -105,9 +105,9 @@ impl StreamRun for Run {
                 self.reset();
             }
             let key = key_rows.as_ref().map(|keys| keys.row(row).owned());
-            let time = times.as_ref().map_or(0, |times| {
-                times.as_primitive::<TimestampMicrosecondType>().value(row)
-            });
+            let time = times
+                .as_ref()
+                .map_or(0, |times| times.as_primitive::<TimestampMicrosecondType>().value(row));
             let missing = keys.iter().any(|key| key.is_null(row));
             let past = Past { key, time, values: rest.iter().map(|a| a.slice(row, 1)).collect() };
             self.row(past, missing, &mut results)?;
