@@ -1,1 +1,28 @@
-fn main() {}
+//! Checks of the repository itself: allowed arrows between crates, module docs, file sizes.
+//!
+//! `cargo run -p xtask` prints what is wrong; the same checks run as tests.
+
+mod arrows;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let root = root();
+    let problems = [arrows::problems(&root), tidy::problems(&root)];
+    let mut code = ExitCode::SUCCESS;
+    for problem in problems.into_iter().flat_map(|found| match found {
+        Ok(problems) => problems,
+        Err(error) => vec![format!("{error:#}")],
+    }) {
+        println!("{problem}");
+        code = ExitCode::FAILURE;
+    }
+    code
+}
+
+/// The repository's top folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

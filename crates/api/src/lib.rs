@@ -1,1 +1,123 @@
-//! .
+//! HTTP in front of Karst: HEC, Splunk-compatible REST, SQL, metrics, the console's files.
+//!
+//! Not here: decisions. A route reads a request, calls `ingest`, `search` or `catalog`, and writes
+//! the answer in the format that was asked for; statuses come from error kinds in `error.rs`.
+//!
+//! ```text
+//! 8088 hec::router         events in, tokens
+//! 8089 rest::router        Splunk REST, sessions
+//! 8000 rest::router + console files
+//! ```
+//!
+//! One file per resource in `routes/`; `rest.rs` lists them.
+
+mod accounts;
+mod atom;
+mod error;
+mod hec;
+mod indexes;
+mod output;
+mod params;
+mod rest;
+mod routes;
+mod tokens;
+
+use std::sync::Arc;
+
+use catalog::Catalog;
+use ingest::Ingest;
+use knowledge::Knowledge;
+use runtime::{Clock, Shutdown};
+use search::SearchService;
+
+pub use accounts::{Accounts, NewUser};
+pub use error::Error;
+pub use hec::router as hec_router;
+pub use indexes::IndexCatalog;
+pub use rest::router as rest_router;
+pub use tokens::{HecToken, HecTokens};
+
+/// What the routes call.
+#[derive(Debug, Clone)]
+pub struct ApiState {
+    /// Searches.
+    pub search: SearchService,
+    /// Events in.
+    pub ingest: Arc<Ingest>,
+    /// Who may ask.
+    pub accounts: Arc<Accounts>,
+    /// Who may send.
+    pub tokens: Arc<HecTokens>,
+    /// Which indexes exist.
+    pub indexes: Arc<IndexCatalog>,
+    /// Durable truth about buckets.
+    pub catalog: Catalog,
+    /// Configuration.
+    pub knowledge: Arc<Knowledge>,
+    /// Cache counters and control.
+    pub cache: Arc<dyn CacheView>,
+    /// The text of `/metrics`.
+    pub metrics: Arc<dyn MetricsView>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Tells when the process is going down.
+    pub shutdown: Shutdown,
+    /// What the server says of itself.
+    pub info: Arc<ServerInfo>,
+    /// Limits of requests.
+    pub settings: Arc<Settings>,
+    /// Files of the web console by path.
+    pub console: Arc<dyn ConsoleFiles>,
+}
+
+/// What the server says of itself.
+#[derive(Debug, Clone)]
+pub struct ServerInfo {
+    /// Name for people, usually the host name.
+    pub server_name: String,
+    /// Identity of this installation.
+    pub guid: String,
+    /// Cores.
+    pub cores: usize,
+    /// When it started, epoch seconds.
+    pub startup_time: i64,
+}
+
+/// Limits of requests.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `[http_input] max_content_length`: bytes of a HEC body, packed and unpacked.
+    pub max_content_length: usize,
+    /// `sessionTimeout`: how long a session lives without requests.
+    pub session_timeout: std::time::Duration,
+    /// Rows a page of results may have; `count=0` asks for that many.
+    pub max_page_rows: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_content_length: 838_860_800,
+            session_timeout: std::time::Duration::from_secs(3_600),
+            max_page_rows: 500_000,
+        }
+    }
+}
+
+/// The cache as the API shows it.
+pub trait CacheView: Send + Sync + std::fmt::Debug {
+    /// Counters per tier since start: name and value.
+    fn counters(&self) -> Vec<(&'static str, u64)>;
+}
+
+/// Where `/metrics` comes from.
+pub trait MetricsView: Send + Sync + std::fmt::Debug {
+    /// Prometheus text.
+    fn render(&self) -> String;
+}
+
+/// Where the console's files come from.
+pub trait ConsoleFiles: Send + Sync + std::fmt::Debug {
+    /// Bytes and media type of a file.
+    fn file(&self, path: &str) -> Option<(bytes::Bytes, String)>;
+}

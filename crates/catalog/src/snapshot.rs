@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use model::{BucketEntry, EventTime, IndexName, IndexerId, JournalPosition, StreamId, TimeRange};
+use model::{
+    BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, StreamId, TimeRange,
+};
 use serde_json::Value;
 
 /// A small named JSON document.
@@ -42,6 +44,12 @@ impl Snapshot {
     #[must_use]
     pub fn buckets(&self, index: &IndexName) -> &[Arc<BucketEntry>] {
         self.indexes.get(index).map_or(&[], |buckets| buckets.as_slice())
+    }
+
+    /// Whether the index has the bucket, in any state.
+    #[must_use]
+    pub fn contains(&self, index: &IndexName, id: BucketId) -> bool {
+        self.buckets(index).iter().any(|bucket| bucket.id == id)
     }
 
     /// How many buckets there are.

@@ -48,4 +48,6 @@ pub use planned::{
 };
 pub use session::{SessionSettings, session};
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
+pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
+pub use spl::{Suggestion, complete};
 pub use types::ValueType;

@@ -1,1 +1,34 @@
-//! .
+//! Searches over hot and stored buckets: jobs, the bucket scan, results as clients see them, SQL.
+//!
+//! Not here: what SPL means (`plan`), how a bucket is laid out (`bucket`), which buckets exist
+//! (`catalog`), how HTTP says it (`api`).
+//!
+//! ```text
+//! JobRequest -> plan -> Job (QUEUED -> RUNNING -> DONE) -> Page of texts
+//!                        | DataFusion plan, leaf = scan: hot rows + objects through the cache
+//! ```
+//!
+//! Invariants: a search meets every event once, wherever it lies; a result that was cut or is
+//! partial says so in its messages; a mistake in a search is an error before there is a job.
+
+mod control;
+mod error;
+mod jobs;
+mod readers;
+mod render;
+mod report;
+mod scan;
+mod service;
+mod settings;
+mod source;
+mod sql;
+mod stream;
+
+pub use error::Error;
+pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page};
+pub use plan::{Message, MessageKind, Suggestion};
+pub use render::Value;
+pub use report::{ScanCounts, Timeline};
+pub use service::{Dependencies, IndexNames, SearchService};
+pub use settings::Settings;
+pub use sql::{SqlRequest, SqlResult};

@@ -1,1 +1,42 @@
-fn main() {}
+//! The `karst` program: the server in its roles, and the command line that talks to one.
+
+mod cli;
+mod config;
+mod server;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = config::Arguments::parse();
+    let result = match arguments.command {
+        config::Command::Server(options) => server::run(options),
+        config::Command::Search(options) => cli::run(cli::search::search(options)),
+        config::Command::Add(options) => cli::run(cli::add::add(options)),
+        config::Command::List(options) => cli::run(cli::list::list(options)),
+        config::Command::Roll(options) => cli::run(cli::roll::roll(options)),
+        config::Command::Inspect(options) => cli::run(cli::inspect::inspect(options)),
+        config::Command::Btool(options) => cli::btool::btool(options),
+    };
+    match result {
+        Ok(code) => code,
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("karst: {error:#}");
+            ExitCode::from(error.downcast_ref::<cli::Failure>().map_or(1, cli::Failure::code))
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

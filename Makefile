@@ -1,0 +1,61 @@
+# make run    builds Karst, starts it, takes in sample data and prints what to try next
+# make test   sets up what the tests need, then runs every test
+# make help   the rest
+
+SHELL := /bin/bash
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+TOOLS := $(CACHE)/karst-tools
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+CONSOLE := services/console
+CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
+
+.PHONY: run build test test-rust test-console test-clients tools lint format bench console help clean
+
+help: ## what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+run: build ## build, start, take in sample data
+	@ci/demo.sh
+
+build: console ## the karst program
+	cargo build --locked --bin karst --bin karst-loadgen
+
+console: $(CONSOLE)/dist/index.html ## the web console
+
+$(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
+	cd $(CONSOLE) && npm ci --no-audit --no-fund --loglevel=error
+
+$(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE_SOURCES)
+	cd $(CONSOLE) && npm run --silent build
+	@touch $@
+
+tools: ## an S3 server, Python clients and a browser for the tests
+	@ci/tools/minio.sh
+	@ci/tools/python.sh
+	@ci/tools/chromium.sh
+
+test: tools test-console test-rust test-clients ## everything the tests need, then every test
+
+test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the console
+	cd $(CONSOLE) && npm test --silent
+
+test-rust: console ## unit, property, specification and crash tests
+	KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace
+
+test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
+	@ci/clients.sh
+
+lint: $(CONSOLE)/node_modules/.package-lock.json ## format and lint checks
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cd $(CONSOLE) && npm run --silent lint
+
+format: ## format everything
+	cargo fmt --all
+
+bench: build ## measure, print rates beside their bars
+	@ci/bench.sh
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf $(CONSOLE)/dist $(CONSOLE)/node_modules

@@ -1,0 +1,88 @@
+//! What every Rust file has to look like, as far as a program can tell.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+struct Rules {
+    tidy: Tidy,
+}
+
+#[derive(Debug, Deserialize)]
+struct Tidy {
+    max_lines: usize,
+    max_columns: usize,
+    longer: BTreeMap<String, usize>,
+}
+
+/// Names that tell a reader nothing.
+const VAGUE: [&str; 6] = ["utils", "util", "common", "helpers", "misc", "manager"];
+
+/// Files without a first sentence, too long, too wide, or vaguely named.
+pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
+    let rules: Rules = crate::arrows::read(&root.join("ci/arrows.toml"))?;
+    let mut files = Vec::new();
+    for folder in ["crates", "services/karst", "loadtest", "ci/xtask"] {
+        walk(&root.join(folder), &mut files)?;
+    }
+    let mut problems = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        check(&name, &text, &rules.tidy, &mut problems);
+    }
+    Ok(problems)
+}
+
+fn check(name: &str, text: &str, tidy: &Tidy, problems: &mut Vec<String>) {
+    if !text.starts_with("//!") {
+        problems.push(format!("{name}: does not open with a module doc (//!)"));
+    }
+    let lines = text.lines().count();
+    let most = tidy.longer.get(name).copied().unwrap_or(tidy.max_lines);
+    if lines > most {
+        problems.push(format!("{name}: {lines} lines, at most {most} (ci/arrows.toml)"));
+    }
+    for (number, line) in text.lines().enumerate() {
+        // A literal or a link cannot always be broken.
+        let unbreakable = line.contains('"') || line.contains("http");
+        if line.chars().count() > tidy.max_columns && !unbreakable {
+            problems.push(format!("{name}:{}: more than {} columns", number + 1, tidy.max_columns));
+        }
+    }
+    let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if VAGUE.contains(&stem.as_str()) {
+        problems.push(format!("{name}: \"{stem}\" says nothing; name what is in it"));
+    }
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && name != "node_modules" {
+            walk(&path, files)?;
+        } else if name.ends_with(".rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rust_file_is_tidy() {
+        let problems = problems(&crate::root()).expect("the sources can be read");
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+}

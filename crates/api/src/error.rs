@@ -1,0 +1,117 @@
+//! The one place where an error becomes an HTTP answer.
+//!
+//! Bodies follow Splunk's REST: `<response><messages><msg type="FATAL">..` or the same as JSON. The
+//! output format is not known where an error arises, so [`RestError`] carries the facts and
+//! `output::render_errors` (a middleware) writes the body in the format the request asked for.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use model::ErrorKind;
+
+/// Why the API's own state cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The catalog failed.
+    #[error("catalog: {0}")]
+    Catalog(#[from] catalog::Error),
+    /// A document of the catalog is not what was written.
+    #[error("the document {kind}/{name} of the catalog is damaged: {reason}")]
+    Document {
+        /// Users, tokens, indexes.
+        kind: &'static str,
+        /// Which one.
+        name: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// An index name that is none.
+    #[error(transparent)]
+    Name(#[from] model::InvalidName),
+    /// A defect in Karst.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Catalog(error) => error.kind(),
+            Self::Document { .. } => ErrorKind::Corrupt,
+            Self::Name(_) => ErrorKind::Invalid,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    pub(crate) fn document(kind: &'static str, name: &str, reason: &serde_json::Error) -> Self {
+        Self::Document { kind, name: name.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// An error on its way to the client.
+#[derive(Debug, Clone)]
+pub(crate) struct RestError {
+    pub(crate) status: StatusCode,
+    /// Splunk's message types: FATAL, ERROR, WARN.
+    pub(crate) severity: &'static str,
+    pub(crate) text: String,
+    /// A machine-readable word, where Splunk sends one.
+    pub(crate) code: Option<&'static str>,
+    /// Ask for credentials.
+    pub(crate) challenge: bool,
+}
+
+impl RestError {
+    pub(crate) fn new(status: StatusCode, severity: &'static str, text: impl Into<String>) -> Self {
+        Self { status, severity, text: text.into(), code: None, challenge: false }
+    }
+
+    pub(crate) fn invalid(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "FATAL", text)
+    }
+
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERROR", text)
+    }
+
+    pub(crate) fn of_kind(kind: ErrorKind, text: impl Into<String>) -> Self {
+        Self::new(status(kind), "FATAL", text)
+    }
+}
+
+/// The status that tells an HTTP client what the kind tells a Rust caller.
+pub(crate) fn status(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::Conflict => StatusCode::CONFLICT,
+        ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Exhausted => StatusCode::TOO_MANY_REQUESTS,
+        ErrorKind::Corrupt | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Error> for RestError {
+    fn from(error: Error) -> Self {
+        Self::of_kind(error.kind(), error.to_string())
+    }
+}
+
+impl From<search::Error> for RestError {
+    fn from(error: search::Error) -> Self {
+        Self::of_kind(error.kind(), error.to_string())
+    }
+}
+
+impl IntoResponse for RestError {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        if self.challenge {
+            let basic = HeaderValue::from_static("Basic realm=\"/splunk\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}

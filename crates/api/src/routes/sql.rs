@@ -1,0 +1,70 @@
+//! `POST /api/v1/sql`: `{"query": "...", "earliest": "-1h", "latest": "now"}`, or the same as a form.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use search::SqlRequest;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::ApiState;
+use crate::error::RestError;
+use crate::output::{OutputMode, csv_text, row_object};
+use crate::params::Params;
+use crate::rest::{Caller, RawBody};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    query: String,
+    #[serde(default)]
+    earliest: Option<String>,
+    #[serde(default)]
+    latest: Option<String>,
+    #[serde(default)]
+    timezone: Option<String>,
+}
+
+pub(crate) async fn query(
+    State(state): State<ApiState>,
+    _caller: Caller,
+    params: Params,
+    RawBody(bytes): RawBody,
+) -> Result<Response, RestError> {
+    let body = read(&params, &bytes)?;
+    let timezone = match &body.timezone {
+        None => TimeZone::UTC,
+        Some(name) => TimeZone::get(name).map_err(|error| {
+            RestError::invalid(format!("unknown time zone \"{name}\": {error}"))
+        })?,
+    };
+    let request =
+        SqlRequest { query: body.query, earliest: body.earliest, latest: body.latest, timezone };
+    let result = state.search.sql(request).await?;
+    let page = result.page();
+    if params.text("output_mode") == Some("csv") {
+        let text = csv_text(&page.fields, &page.rows, true);
+        return Ok(OutputMode::Csv.respond(StatusCode::OK, text));
+    }
+    let column = |field: &std::sync::Arc<arrow::datatypes::Field>| json!({"name": field.name(), "type": field.data_type().to_string()});
+    let columns: Vec<Value> = result.schema.fields().iter().map(column).collect();
+    let rows: Vec<Value> = page.rows.iter().map(|row| row_object(&page.fields, row)).collect();
+    let body = json!({"columns": columns, "rows": rows, "truncated": result.truncated});
+    Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+}
+
+fn read(params: &Params, bytes: &[u8]) -> Result<Body, RestError> {
+    if bytes.first() == Some(&b'{') {
+        return serde_json::from_slice(bytes).map_err(|error| {
+            RestError::invalid(format!("the body is not what is expected: {error}"))
+        });
+    }
+    let text = |name: &str| params.text(name).map(str::to_owned);
+    Ok(Body {
+        query: params.required("query")?.to_owned(),
+        earliest: text("earliest").or_else(|| text("earliest_time")),
+        latest: text("latest").or_else(|| text("latest_time")),
+        timezone: text("timezone"),
+    })
+}

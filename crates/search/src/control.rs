@@ -1,0 +1,71 @@
+//! The valve between a job and its scans: pause, finalize and cancel act here, between batches.
+
+use tokio::sync::watch;
+
+/// What a job wants of its scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Valve {
+    Open,
+    Paused,
+    Closed,
+}
+
+/// Shared by a job and every scan of its plan.
+#[derive(Debug)]
+pub struct ScanControl {
+    valve: watch::Sender<Valve>,
+}
+
+impl Default for ScanControl {
+    fn default() -> Self {
+        Self { valve: watch::Sender::new(Valve::Open) }
+    }
+}
+
+impl ScanControl {
+    /// Scans wait before their next batch. A closed valve stays closed.
+    pub fn pause(&self) {
+        self.set(Valve::Paused);
+    }
+
+    /// Scans go on.
+    pub fn resume(&self) {
+        self.set(Valve::Open);
+    }
+
+    /// Scans end as if there were no more data: what was found so far is the result.
+    pub fn close(&self) {
+        self.set(Valve::Closed);
+    }
+
+    /// Whether the scans wait.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        *self.valve.borrow() == Valve::Paused
+    }
+
+    /// Whether the scans were told to end.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        *self.valve.borrow() == Valve::Closed
+    }
+
+    /// Waits while paused; false means the scan is to end.
+    pub async fn admit(&self) -> bool {
+        let mut watcher = self.valve.subscribe();
+        match watcher.wait_for(|valve| *valve != Valve::Paused).await {
+            Ok(valve) => *valve == Valve::Open,
+            Err(_) => false,
+        }
+    }
+
+    fn set(&self, valve: Valve) {
+        self.valve.send_if_modified(|now| {
+            let change = *now != Valve::Closed && *now != valve;
+            if change {
+                *now = valve;
+            }
+            change
+        });
+    }
+}

@@ -1,0 +1,59 @@
+//! Why a search could not be taken on or finished.
+
+use model::ErrorKind;
+
+/// An error of searching.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The search itself is at fault; `text` is a diagnostic that points at the place.
+    #[error("{text}")]
+    Search {
+        /// Rendered for a terminal, with the line and a caret.
+        text: String,
+        /// What the caller can do.
+        kind: ErrorKind,
+    },
+    /// A request parameter is at fault.
+    #[error("{0}")]
+    Request(String),
+    /// Too many searches wait already.
+    #[error(
+        "{waiting} searches are waiting already, the limit (max_queued_searches); try again later"
+    )]
+    TooManySearches {
+        /// How many wait.
+        waiting: usize,
+    },
+    /// No such job, or it has expired.
+    #[error("Unknown sid.")]
+    UnknownJob,
+    /// Stored events cannot be read.
+    #[error("bucket {bucket}: {message}")]
+    Bucket {
+        /// Which one.
+        bucket: String,
+        /// What happened.
+        message: String,
+    },
+    /// The job was cancelled.
+    #[error("the search was cancelled")]
+    Cancelled,
+    /// A defect in Karst.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Search { kind, .. } => *kind,
+            Self::Request(_) | Self::Cancelled => ErrorKind::Invalid,
+            Self::TooManySearches { .. } => ErrorKind::Exhausted,
+            Self::UnknownJob => ErrorKind::NotFound,
+            Self::Bucket { .. } => ErrorKind::Unavailable,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+}

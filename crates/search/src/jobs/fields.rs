@@ -1,0 +1,129 @@
+//! The field list beside events: how often each field occurs, and its most frequent values.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use crate::jobs::results::Page;
+use crate::render::Value;
+
+/// One value of a field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mode {
+    /// The value.
+    pub value: String,
+    /// Events that have it.
+    pub count: u64,
+    /// Whether `count` is exact among the events looked at.
+    pub is_exact: bool,
+}
+
+/// What the events of a job say about a field (the body of Splunk's `summary` endpoint).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldCounts {
+    /// Events that have it.
+    pub count: u64,
+    /// Events that do not.
+    pub nulls: u64,
+    /// Values that read as numbers.
+    pub numeric_count: u64,
+    /// Distinct values; a lower bound unless `is_exact`.
+    pub distinct_count: usize,
+    /// Whether every distinct value was counted.
+    pub is_exact: bool,
+    /// The most frequent values.
+    pub modes: Vec<Mode>,
+}
+
+/// Counts every field of a page of events; at most `max_values` distinct values of each.
+pub(crate) fn summarize(
+    page: &Page,
+    top: usize,
+    max_values: usize,
+) -> BTreeMap<String, FieldCounts> {
+    let total = page.rows.len() as u64;
+    let count = |(at, name): (usize, &String)| {
+        let counts = count_field(page.rows.iter().filter_map(|row| row[at].as_ref()), max_values);
+        (counts.count > 0).then(|| (name.clone(), counts.finish(total, top)))
+    };
+    page.fields
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| name.as_str() != "_raw")
+        .filter_map(count)
+        .collect()
+}
+
+#[derive(Default)]
+struct Counter<'a> {
+    count: u64,
+    numeric: u64,
+    overflowed: bool,
+    values: HashMap<&'a str, u64>,
+}
+
+fn count_field<'a>(values: impl Iterator<Item = &'a Value>, max_values: usize) -> Counter<'a> {
+    let mut counter = Counter::default();
+    for value in values {
+        counter.count += 1;
+        match value {
+            Value::One(text) => counter.add(text, max_values),
+            Value::Many(texts) => texts.iter().for_each(|text| counter.add(text, max_values)),
+        }
+    }
+    counter
+}
+
+impl<'a> Counter<'a> {
+    fn add(&mut self, text: &'a str, max_values: usize) {
+        self.numeric += u64::from(plan::value::parse_number(text).is_some());
+        if let Some(count) = self.values.get_mut(text) {
+            *count += 1;
+        } else if self.values.len() < max_values {
+            self.values.insert(text, 1);
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    fn finish(self, total: u64, top: usize) -> FieldCounts {
+        let distinct_count = self.values.len();
+        let mut values: Vec<_> = self.values.into_iter().collect();
+        values.sort_by(|(a, a_count), (b, b_count)| b_count.cmp(a_count).then(a.cmp(b)));
+        values.truncate(top);
+        let is_exact = !self.overflowed;
+        let mode = |(value, count): (&str, u64)| Mode { value: value.to_owned(), count, is_exact };
+        FieldCounts {
+            count: self.count,
+            nulls: total.saturating_sub(self.count),
+            numeric_count: self.numeric,
+            distinct_count,
+            is_exact,
+            modes: values.into_iter().map(mode).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_values_come_first_and_ties_by_name() {
+        let one = |text: &str| Some(Value::One(text.to_owned()));
+        let rows = [one("b"), one("a"), one("b"), None, one("7")].map(|cell| vec![cell]).to_vec();
+        let page = Page { fields: vec!["x".to_owned()], rows };
+        let counts = &summarize(&page, 2, 10)["x"];
+        assert_eq!((counts.count, counts.nulls, counts.numeric_count), (4, 1, 1));
+        let modes: Vec<_> = counts.modes.iter().map(|m| (m.value.as_str(), m.count)).collect();
+        assert_eq!(modes, [("b", 2), ("7", 1)]);
+    }
+
+    #[test]
+    fn more_distinct_values_than_the_limit_are_said_to_be_inexact() {
+        let cell = |n: usize| vec![Some(Value::One(n.to_string()))];
+        let page = Page { fields: vec!["x".to_owned()], rows: (0..5).map(cell).collect() };
+        let counts = &summarize(&page, 2, 3)["x"];
+        assert!(!counts.is_exact && counts.distinct_count == 3);
+    }
+}

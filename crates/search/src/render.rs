@@ -1,0 +1,130 @@
+//! Columns as the texts that clients see: one value, several, or none.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::columns;
+use plan::value::NumberText;
+use serde::Serialize;
+
+/// A field of a result row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// One value.
+    One(String),
+    /// A multivalue field.
+    Many(Vec<String>),
+}
+
+impl Value {
+    /// All values as one text, several separated by line breaks, as Splunk joins them in CSV.
+    #[must_use]
+    pub fn joined(&self) -> String {
+        match self {
+            Self::One(text) => text.clone(),
+            Self::Many(texts) => texts.join("\n"),
+        }
+    }
+}
+
+/// Turns columns into texts, in one time zone.
+#[derive(Debug, Clone)]
+pub struct Renderer {
+    timezone: TimeZone,
+}
+
+impl Renderer {
+    /// Times are written with this zone's offset.
+    #[must_use]
+    pub fn new(timezone: TimeZone) -> Self {
+        Self { timezone }
+    }
+
+    /// The value of a row, `None` where it is null.
+    #[must_use]
+    pub fn value(&self, name: &str, column: &ArrayRef, row: usize) -> Option<Value> {
+        if column.is_null(row) {
+            return None;
+        }
+        let one = match column.data_type() {
+            DataType::Utf8View => column.as_string_view().value(row).to_owned(),
+            DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
+            DataType::LargeUtf8 => column.as_string::<i64>().value(row).to_owned(),
+            DataType::Dictionary(_, _) => dictionary_text(column, row)?,
+            DataType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
+            DataType::Float64 => {
+                let number = column.as_primitive::<Float64Type>().value(row);
+                NumberText::float(number).to_string()
+            }
+            DataType::Boolean => plan::value::truth_text(column.as_boolean().value(row)).to_owned(),
+            DataType::Timestamp(_, _) => {
+                let micros = column.as_primitive_opt::<TimestampMicrosecondType>()?.value(row);
+                if name == columns::INDEX_TIME {
+                    micros.div_euclid(1_000_000).to_string()
+                } else {
+                    self.time(micros)
+                }
+            }
+            DataType::List(_) => {
+                let items = column.as_list::<i32>().value(row);
+                let texts =
+                    (0..items.len()).filter_map(|item| self.value(name, &items, item)).map(|v| {
+                        match v {
+                            Value::One(text) => text,
+                            many @ Value::Many(_) => many.joined(),
+                        }
+                    });
+                return Some(Value::Many(texts.collect()));
+            }
+            // SQL reaches types that SPL never produces; Arrow's own text form is what its users
+            // know.
+            _ => arrow::util::display::array_value_to_string(column, row).ok()?,
+        };
+        Some(Value::One(one))
+    }
+
+    /// `2026-11-20T21:00:00.000+00:00`.
+    #[must_use]
+    pub fn time(&self, micros: i64) -> String {
+        match Timestamp::from_microsecond(micros) {
+            Ok(timestamp) => timestamp
+                .to_zoned(self.timezone.clone())
+                .strftime("%Y-%m-%dT%H:%M:%S%.3f%:z")
+                .to_string(),
+            // Outside of the calendar's years (-9999..9999): the number says more than an error.
+            Err(_) => NumberText::time(micros).to_string(),
+        }
+    }
+}
+
+fn dictionary_text(column: &ArrayRef, row: usize) -> Option<String> {
+    let dictionary = column.as_dictionary_opt::<Int32Type>()?;
+    let key = dictionary.key(row)?;
+    Some(dictionary.values().as_string_opt::<i32>()?.value(key).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Float64Array, TimestampMicrosecondArray};
+    use std::sync::Arc;
+
+    fn text(name: &str, column: ArrayRef) -> Option<Value> {
+        Renderer::new(TimeZone::UTC).value(name, &column, 0)
+    }
+
+    #[test]
+    fn times_are_iso_8601_with_milliseconds_and_offset() {
+        let column = Arc::new(TimestampMicrosecondArray::from(vec![1_500]).with_timezone("UTC"));
+        let expected = Value::One("1970-01-01T00:00:00.001+00:00".to_owned());
+        assert_eq!(text("_time", column), Some(expected));
+    }
+
+    #[test]
+    fn whole_numbers_have_no_fraction() {
+        let column = Arc::new(Float64Array::from(vec![3.0]));
+        assert_eq!(text("x", column), Some(Value::One("3".to_owned())));
+    }
+}

@@ -1,0 +1,191 @@
+//! What the scans of a job did: buckets, rows, events over time. Written by scans, read by anyone.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+/// Spans a timeline may have, in seconds; it starts at the first and widens as it grows.
+const SPANS: [i64; 8] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 2_592_000];
+/// Bins after which a timeline goes to the next span.
+const MAX_BINS: usize = 1_200;
+
+/// Counters of all scans of one job.
+#[derive(Debug, Default)]
+pub struct ScanReport {
+    /// Buckets of the indexes asked for, hot ones included.
+    pub buckets_considered: AtomicU64,
+    /// Buckets left out by time range.
+    pub buckets_pruned_by_time: AtomicU64,
+    /// Buckets left out by host, source, sourcetype or a field that does not occur.
+    pub buckets_pruned_by_summary: AtomicU64,
+    /// Buckets left out because the term index has no candidate.
+    pub buckets_pruned_by_terms: AtomicU64,
+    /// Buckets to read.
+    pub buckets_to_search: AtomicU64,
+    /// Buckets read to the end.
+    pub buckets_searched: AtomicU64,
+    /// Granules in the buckets that were opened.
+    pub granules_considered: AtomicU64,
+    /// Granules read.
+    pub granules_read: AtomicU64,
+    /// Events read and tested (Splunk's scanCount).
+    pub events_scanned: AtomicU64,
+    /// Events that passed (Splunk's eventCount).
+    pub events_matched: AtomicU64,
+    timeline: Mutex<Timeline>,
+    pruned_by: Mutex<Vec<String>>,
+    warnings: Mutex<Vec<String>>,
+}
+
+/// The counters at one moment, for the inspector.
+#[derive(Debug, Clone, Serialize)]
+pub struct ScanCounts {
+    /// See the fields of [`ScanReport`].
+    pub buckets_considered: u64,
+    pub buckets_pruned_by_time: u64,
+    pub buckets_pruned_by_summary: u64,
+    pub buckets_pruned_by_terms: u64,
+    pub buckets_to_search: u64,
+    pub buckets_searched: u64,
+    pub granules_considered: u64,
+    pub granules_read: u64,
+    pub events_scanned: u64,
+    pub events_matched: u64,
+    /// The index expressions the scans pruned by (Splunk's "base lispy").
+    pub pruned_by: Vec<String>,
+}
+
+/// Matching events per span of time.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    level: usize,
+    bins: BTreeMap<i64, u64>,
+}
+
+impl ScanReport {
+    /// Adds times (UTC microseconds) of matching events to the timeline.
+    pub fn count_times(&self, times: impl Iterator<Item = i64>) {
+        let mut timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        timeline.add(times);
+    }
+
+    /// The timeline so far.
+    #[must_use]
+    pub fn timeline(&self) -> Timeline {
+        self.timeline.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes something the user should know about the answer, once.
+    pub fn warn(&self, text: String) {
+        let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(&text) {
+            known.push(text);
+        }
+    }
+
+    /// What the user should know.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes the index expression of a scan.
+    pub fn pruned_by(&self, expression: String) {
+        let mut known = self.pruned_by.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(&expression) {
+            known.push(expression);
+        }
+    }
+
+    /// The counters now.
+    #[must_use]
+    pub fn counts(&self) -> ScanCounts {
+        ScanCounts {
+            buckets_considered: self.buckets_considered.load(Relaxed),
+            buckets_pruned_by_time: self.buckets_pruned_by_time.load(Relaxed),
+            buckets_pruned_by_summary: self.buckets_pruned_by_summary.load(Relaxed),
+            buckets_pruned_by_terms: self.buckets_pruned_by_terms.load(Relaxed),
+            buckets_to_search: self.buckets_to_search.load(Relaxed),
+            buckets_searched: self.buckets_searched.load(Relaxed),
+            granules_considered: self.granules_considered.load(Relaxed),
+            granules_read: self.granules_read.load(Relaxed),
+            events_scanned: self.events_scanned.load(Relaxed),
+            events_matched: self.events_matched.load(Relaxed),
+            pruned_by: self.pruned_by.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+impl Timeline {
+    /// Seconds per bin.
+    #[must_use]
+    pub fn span_seconds(&self) -> i64 {
+        SPANS[self.level]
+    }
+
+    /// Start of each non-empty bin in epoch seconds, with its events, in time order.
+    pub fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+        self.bins.iter().map(|(start, count)| (*start, *count))
+    }
+
+    fn add(&mut self, times: impl Iterator<Item = i64>) {
+        // Neighbouring events mostly share a bin: one map access per run of equal bins.
+        let mut run: Option<(i64, u64)> = None;
+        for micros in times {
+            let seconds = micros.div_euclid(1_000_000);
+            let start = seconds - seconds.rem_euclid(self.span_seconds());
+            match &mut run {
+                Some((bin, count)) if *bin == start => *count += 1,
+                _ => {
+                    if let Some((bin, count)) = run.take() {
+                        *self.bins.entry(bin).or_default() += count;
+                    }
+                    run = Some((start, 1));
+                }
+            }
+            if self.bins.len() > MAX_BINS && self.level + 1 < SPANS.len() {
+                if let Some((bin, count)) = run.take() {
+                    *self.bins.entry(bin).or_default() += count;
+                }
+                self.widen();
+            }
+        }
+        if let Some((bin, count)) = run {
+            *self.bins.entry(bin).or_default() += count;
+        }
+    }
+
+    fn widen(&mut self) {
+        self.level += 1;
+        let span = self.span_seconds();
+        let mut wider = BTreeMap::new();
+        for (start, count) in &self.bins {
+            *wider.entry(start - start.rem_euclid(span)).or_default() += count;
+        }
+        self.bins = wider;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_widens_its_bins_and_keeps_every_event() {
+        let report = ScanReport::default();
+        report.count_times((0..100_000).map(|second| second * 1_000_000));
+        let timeline = report.timeline();
+        assert_eq!(timeline.span_seconds(), 600);
+        assert_eq!(timeline.bins().map(|(_, count)| count).sum::<u64>(), 100_000);
+        assert_eq!(timeline.bins().next(), Some((0, 600)));
+    }
+
+    #[test]
+    fn times_before_1970_fall_into_the_bin_that_contains_them() {
+        let report = ScanReport::default();
+        report.count_times([-1_i64].into_iter());
+        assert_eq!(report.timeline().bins().next(), Some((-1, 1)));
+    }
+}

@@ -1,0 +1,21 @@
+//! The leaf of every plan: rows of hot and stored buckets, pruned, filtered, with their fields.
+//!
+//! ```text
+//! table (what to read) -> prune (which units) -> exec (partitions pull units) -> rows
+//!                                                    unit: open, candidates, read
+//!                                                    work: ready columns -> filter -> extract
+//!                                                          -> filter -> count -> project
+//! ```
+//!
+//! Guarantees: every event of the request that passes the filters comes out once; pruning only ever
+//! leaves out what the filters would; the counters of the job's report add up.
+
+mod exec;
+mod fields;
+mod prune;
+mod table;
+mod unit;
+mod work;
+
+pub(crate) use fields::discover;
+pub(crate) use table::{EventsTable, ScanContext};

@@ -1,0 +1,276 @@
+//! What a filter says about buckets and granules before any row is read.
+//!
+//! A [`Pruning`] is made of the filter's own expressions, so SPL and SQL prune alike. It only ever
+//! leaves out what the filter rejects: whatever it does not understand may match.
+
+use std::fmt;
+
+use bucket::TermQuery;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use model::{BucketEntry, EventTime, TimeRange, ValueCount, columns};
+use plan::predicate::{FieldValue, Leaf, leaf};
+use plan::{ComparisonOperator, SearchPattern, WordPattern};
+
+/// A filter, as far as it can be decided without rows.
+#[derive(Debug, Clone)]
+pub(super) struct Pruning {
+    /// Events outside cannot match.
+    pub(super) range: TimeRange,
+    condition: Condition,
+}
+
+/// A condition over a bucket.
+#[derive(Debug, Clone)]
+enum Condition {
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+    /// Words of `_raw`.
+    Raw(TermQuery),
+    /// A field exists, with these words in its value.
+    Field {
+        name: String,
+        words: TermQuery,
+    },
+    /// A comparison of index, host, source or sourcetype.
+    Metadata {
+        column: String,
+        test: MetadataTest,
+    },
+    /// Anything may match.
+    Any,
+}
+
+#[derive(Debug, Clone)]
+enum MetadataTest {
+    Compare(ComparisonOperator, FieldValue),
+    In(Vec<FieldValue>),
+    Exactly(Vec<String>),
+}
+
+impl Pruning {
+    pub(super) fn of(filters: &[Expr]) -> Self {
+        let mut range = TimeRange::ALL;
+        for filter in filters {
+            narrow(filter, &mut range);
+        }
+        Self { range, condition: Condition::and(filters.iter().map(condition).collect()) }
+    }
+
+    /// Whether no event of the bucket can match, by its summary alone.
+    pub(super) fn excludes(&self, entry: &BucketEntry, rules_hold: bool) -> bool {
+        !self.condition.may_hold(entry, rules_hold)
+    }
+
+    /// What the term index is asked. Words of field values are in it as long as the rules that
+    /// made the bucket still hold.
+    pub(super) fn terms(&self, rules_hold: bool) -> TermQuery {
+        self.condition.terms(rules_hold)
+    }
+}
+
+impl fmt::Display for Pruning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_query(&self.terms(true), f)
+    }
+}
+
+/// The form in which Splunk's inspector shows it: `[ AND error [ OR 10 20 ] ]`.
+fn write_query(query: &TermQuery, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let list = |name: &str, parts: &[TermQuery], f: &mut fmt::Formatter<'_>| {
+        write!(f, "[ {name}")?;
+        for part in parts {
+            f.write_str(" ")?;
+            write_query(part, f)?;
+        }
+        f.write_str(" ]")
+    };
+    match query {
+        TermQuery::And(parts) => list("AND", parts, f),
+        TermQuery::Or(parts) => list("OR", parts, f),
+        TermQuery::Word(word) => f.write_str(word),
+        TermQuery::Prefix(prefix) => write!(f, "{prefix}*"),
+        TermQuery::Pattern(pattern) => f.write_str(pattern),
+        TermQuery::InRaw(inner) => write_query(inner, f),
+        TermQuery::All => f.write_str("*"),
+        TermQuery::Nothing => f.write_str("[ NONE ]"),
+    }
+}
+
+impl Condition {
+    fn and(parts: Vec<Self>) -> Self {
+        Self::And(parts)
+    }
+
+    fn may_hold(&self, entry: &BucketEntry, rules_hold: bool) -> bool {
+        match self {
+            Self::And(parts) => parts.iter().all(|part| part.may_hold(entry, rules_hold)),
+            Self::Or(parts) => parts.iter().any(|part| part.may_hold(entry, rules_hold)),
+            Self::Field { name, .. } => {
+                let summary = &entry.summary;
+                !rules_hold || !summary.fields_complete || summary.field(name).is_some()
+            }
+            Self::Metadata { column, test } => metadata(entry, column, test),
+            Self::Raw(query) => *query != TermQuery::Nothing,
+            Self::Any => true,
+        }
+    }
+
+    fn terms(&self, rules_hold: bool) -> TermQuery {
+        match self {
+            Self::And(parts) => {
+                TermQuery::and(parts.iter().map(|part| part.terms(rules_hold)).collect())
+            }
+            Self::Or(parts) => {
+                TermQuery::or(parts.iter().map(|part| part.terms(rules_hold)).collect())
+            }
+            Self::Raw(query) => query.clone(),
+            Self::Field { words, .. } if rules_hold => words.clone(),
+            Self::Field { .. } | Self::Any => TermQuery::All,
+            // Index names are not in the term index; their buckets were chosen already.
+            Self::Metadata { column, .. } if column == columns::INDEX => TermQuery::All,
+            Self::Metadata { test, .. } => test.words(),
+        }
+    }
+}
+
+fn metadata(entry: &BucketEntry, column: &str, test: &MetadataTest) -> bool {
+    let any = |values: &[ValueCount]| values.iter().any(|value| test.admits(&value.value));
+    match column {
+        columns::HOST => any(&entry.summary.hosts),
+        columns::SOURCE => any(&entry.summary.sources),
+        columns::SOURCETYPE => any(&entry.summary.sourcetypes),
+        _ => test.admits(entry.index.as_str()),
+    }
+}
+
+impl MetadataTest {
+    fn admits(&self, text: &str) -> bool {
+        match self {
+            Self::Compare(operator, value) => value.compare_text(*operator, text),
+            Self::In(values) => {
+                values.iter().any(|value| value.compare_text(ComparisonOperator::Equal, text))
+            }
+            Self::Exactly(values) => values.iter().any(|value| value == text),
+        }
+    }
+
+    /// Words a matching host, source or sourcetype has.
+    fn words(&self) -> TermQuery {
+        match self {
+            Self::Compare(ComparisonOperator::Equal, value) => value_words(value),
+            Self::Compare(..) => TermQuery::All,
+            Self::In(values) => TermQuery::or(values.iter().map(value_words).collect()),
+            Self::Exactly(values) => {
+                TermQuery::or(values.iter().map(|value| TermQuery::for_text(value)).collect())
+            }
+        }
+    }
+}
+
+fn condition(expr: &Expr) -> Condition {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            Condition::and(vec![condition(left), condition(right)])
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            Condition::Or(vec![condition(left), condition(right)])
+        }
+        // The opposite of what may match may match.
+        Expr::Not(_) => Condition::Any,
+        Expr::BinaryExpr(binary) => comparison(binary),
+        _ => leaf(expr).map_or(Condition::Any, |leaf| of_leaf(&leaf)),
+    }
+}
+
+fn of_leaf(leaf: &Leaf<'_>) -> Condition {
+    match leaf {
+        Leaf::Term { pattern } => {
+            Condition::Raw(TermQuery::for_wildcard(&glob(pattern.pattern())).in_raw())
+        }
+        Leaf::Field { field, op, value } => {
+            let test = MetadataTest::Compare(*op, (*value).clone());
+            let words = match op {
+                ComparisonOperator::Equal => value_words(value),
+                _ => TermQuery::All,
+            };
+            of_field(field, test, words)
+        }
+        Leaf::In { field, values } => {
+            let words = TermQuery::or(values.iter().map(value_words).collect());
+            of_field(field, MetadataTest::In(values.to_vec()), words)
+        }
+        Leaf::Other => Condition::Any,
+    }
+}
+
+fn of_field(field: &str, test: MetadataTest, words: TermQuery) -> Condition {
+    match field {
+        columns::HOST | columns::SOURCE | columns::SOURCETYPE | columns::INDEX => {
+            Condition::Metadata { column: field.to_owned(), test }
+        }
+        columns::TIME | columns::INDEX_TIME | columns::RAW => Condition::Any,
+        _ => Condition::Field { name: field.to_owned(), words },
+    }
+}
+
+/// SQL's `column = 'text'`.
+fn comparison(binary: &BinaryExpr) -> Condition {
+    let (Expr::Column(column), Operator::Eq, Expr::Literal(value, _)) =
+        (binary.left.as_ref(), binary.op, binary.right.as_ref())
+    else {
+        return Condition::Any;
+    };
+    let Some(Some(text)) = value.try_as_str() else { return Condition::Any };
+    let test = MetadataTest::Exactly(vec![text.to_owned()]);
+    of_field(&column.name, test, TermQuery::for_text(text))
+}
+
+fn value_words(value: &FieldValue) -> TermQuery {
+    // A network matches addresses that share no whole segment with it.
+    if value.is_network() {
+        TermQuery::All
+    } else {
+        TermQuery::for_wildcard(&glob(value.pattern()))
+    }
+}
+
+/// The pattern with `*` for its wildcards. A literal asterisk becomes one too, which only widens.
+fn glob(pattern: &SearchPattern) -> String {
+    let part = |part: &WordPattern| match part {
+        WordPattern::Literal(text) => text.clone(),
+        WordPattern::Any => "*".to_owned(),
+    };
+    pattern.parts.iter().map(part).collect()
+}
+
+/// Takes over the bounds of `_time` that hold for every row.
+fn narrow(expr: &Expr, range: &mut TimeRange) {
+    let Expr::BinaryExpr(binary) = expr else { return };
+    if binary.op == Operator::And {
+        narrow(&binary.left, range);
+        narrow(&binary.right, range);
+        return;
+    }
+    let (Expr::Column(column), Expr::Literal(value, _)) =
+        (binary.left.as_ref(), binary.right.as_ref())
+    else {
+        return;
+    };
+    let ScalarValue::TimestampMicrosecond(Some(micros), _) = value else { return };
+    if column.name != columns::TIME {
+        return;
+    }
+    let after = EventTime(micros.saturating_add(1));
+    let at = EventTime(*micros);
+    match binary.op {
+        Operator::GtEq => range.earliest = range.earliest.max(at),
+        Operator::Gt => range.earliest = range.earliest.max(after),
+        Operator::Lt => range.latest = range.latest.min(at),
+        Operator::LtEq => range.latest = range.latest.min(after),
+        Operator::Eq => {
+            *range = range.intersect(&TimeRange { earliest: at, latest: after });
+        }
+        _ => {}
+    }
+}

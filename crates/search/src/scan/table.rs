@@ -1,0 +1,187 @@
+//! The events table: what a plan sees of hot and stored buckets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use async_trait::async_trait;
+use bucket::HotBuckets;
+use catalog::Catalog;
+use datafusion::catalog::Session;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::datasource::{TableProvider, TableType};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::ExecutionPlan;
+use knowledge::Knowledge;
+use model::{BucketEntry, BucketState, EventTime, TimeRange, columns};
+use plan::EventsRequest;
+
+use super::exec::{BucketScanExec, Scan};
+use super::prune::Pruning;
+use super::unit::Unit;
+use super::work::Work;
+use crate::control::ScanControl;
+use crate::readers::Readers;
+use crate::report::ScanReport;
+
+/// Where the events of a job are, and what its scans report to.
+#[derive(Debug, Clone)]
+pub(crate) struct ScanContext {
+    pub(crate) catalog: Catalog,
+    pub(crate) hot: Arc<dyn HotBuckets>,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) knowledge: Arc<Knowledge>,
+    pub(crate) control: Arc<ScanControl>,
+    pub(crate) report: Arc<ScanReport>,
+    pub(crate) pipelines: usize,
+    pub(crate) batch_rows: usize,
+}
+
+/// Events of some indexes and a time range, with chosen fields as columns.
+#[derive(Debug)]
+pub(crate) struct EventsTable {
+    context: ScanContext,
+    request: EventsRequest,
+    schema: SchemaRef,
+    enforces_range: bool,
+}
+
+impl EventsTable {
+    /// For plans that filter by time themselves, as those of SPL do.
+    pub(crate) fn new(context: ScanContext, request: EventsRequest) -> Self {
+        let schema = Arc::new(Schema::new(schema_fields(&request)));
+        Self { context, request, schema, enforces_range: false }
+    }
+
+    /// For SQL, whose queries do not know of the request's range.
+    pub(crate) fn within_range(context: ScanContext, request: EventsRequest) -> Self {
+        Self { enforces_range: true, ..Self::new(context, request) }
+    }
+
+    fn range_filters(&self) -> Vec<Expr> {
+        let TimeRange { earliest, latest } = self.request.range;
+        let time = || Expr::Column(Column::new_unqualified(columns::TIME));
+        let at = |time: EventTime| {
+            let scalar = ScalarValue::TimestampMicrosecond(Some(time.0), Some("UTC".into()));
+            Expr::Literal(scalar, None)
+        };
+        let mut filters = Vec::new();
+        if self.enforces_range && earliest != EventTime::MIN {
+            filters.push(time().gt_eq(at(earliest)));
+        }
+        if self.enforces_range && latest != EventTime::MAX {
+            filters.push(time().lt(at(latest)));
+        }
+        filters
+    }
+
+    /// The buckets that may have matching events, newest first.
+    fn units(&self, pruning: &Pruning) -> Vec<Unit> {
+        let report = &self.context.report;
+        let range = pruning.range.intersect(&self.request.range);
+        let indexes = &self.request.indexes;
+        // Hot first, catalog second: a bucket that is uploaded in between is in both, never in none.
+        let hot = self.context.hot.snapshot(indexes, &range);
+        let stored = self.context.catalog.snapshot();
+        let mut units = Vec::new();
+        let all = indexes.iter().flat_map(|index| stored.buckets(index));
+        for entry in all.filter(|entry| entry.state == BucketState::Warm) {
+            report.buckets_considered.fetch_add(1, Relaxed);
+            if !entry.summary.overlaps(&range) {
+                report.buckets_pruned_by_time.fetch_add(1, Relaxed);
+            } else if self.excluded(pruning, entry) {
+                report.buckets_pruned_by_summary.fetch_add(1, Relaxed);
+            } else {
+                units.push(Unit::Stored(Arc::clone(entry)));
+            }
+        }
+        for bucket in hot.into_iter().filter(|bucket| !stored.contains(&bucket.index, bucket.id)) {
+            report.buckets_considered.fetch_add(1, Relaxed);
+            units.push(Unit::Hot(bucket));
+        }
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.last_time()));
+        report.buckets_to_search.fetch_add(units.len() as u64, Relaxed);
+        units
+    }
+
+    fn excluded(&self, pruning: &Pruning, entry: &BucketEntry) -> bool {
+        let rules_hold = self.context.readers.rules_hold(&entry.summary);
+        pruning.excludes(entry, rules_hold)
+    }
+}
+
+fn schema_fields(request: &EventsRequest) -> Vec<Field> {
+    let time = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let text = |name: &str| Field::new(name, DataType::Utf8View, true);
+    let mut fields = vec![
+        Field::new(columns::TIME, time(), false),
+        Field::new(columns::INDEX_TIME, time(), false),
+    ];
+    let fixed = [columns::RAW, columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
+    fields.extend(fixed.map(text));
+    fields.extend(request.fields.iter().map(|field| {
+        if field.multivalue {
+            let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
+            Field::new(&field.name, DataType::List(item), true)
+        } else {
+            text(&field.name)
+        }
+    }));
+    fields
+}
+
+#[async_trait]
+impl TableProvider for EventsTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        // The scan evaluates them itself, so that it can count the events that match.
+        Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        _session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let context = &self.context;
+        let filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
+        let pruning = Pruning::of(&filters);
+        context.report.pruned_by(pruning.to_string());
+        let units = self.units(&pruning);
+        let partitions = context.pipelines.min(units.len()).max(1);
+        let range = pruning.range.intersect(&self.request.range);
+        let work = Work::compile(
+            &self.schema,
+            projection,
+            &filters,
+            Arc::clone(&context.knowledge),
+            Arc::clone(&context.report),
+        )?;
+        let scan = Scan {
+            units,
+            next: AtomicUsize::new(0),
+            work,
+            range,
+            pruning,
+            limit,
+            batch_rows: context.batch_rows,
+            readers: Arc::clone(&context.readers),
+            control: Arc::clone(&context.control),
+            report: Arc::clone(&context.report),
+        };
+        Ok(Arc::new(BucketScanExec::new(scan, partitions)))
+    }
+}

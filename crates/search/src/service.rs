@@ -1,0 +1,370 @@
+//! The search head's heart: takes searches on, runs them within the limits, keeps what they found.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use bucket::HotBuckets;
+use catalog::Catalog;
+use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::LogicalPlanBuilder;
+use hashbrown::HashMap;
+use knowledge::Knowledge;
+use model::{EventTime, IndexName, TimeRange};
+use object_store::ObjectStore;
+use plan::{Message, MessageKind, PlanContext, PlannedSearch, ResultKind, SessionSettings};
+use runtime::Clock;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use crate::control::ScanControl;
+use crate::jobs::{Job, JobRequest, NewJob};
+use crate::readers::Readers;
+use crate::report::ScanReport;
+use crate::scan::ScanContext;
+use crate::source::StoredEvents;
+use crate::{Error, Settings};
+
+/// Names of the indexes that exist now.
+pub trait IndexNames: Send + Sync + std::fmt::Debug {
+    /// All of them, internal ones included.
+    fn names(&self) -> Vec<IndexName>;
+    /// Those searched when a search names none.
+    fn default_names(&self) -> Vec<IndexName>;
+}
+
+/// What searching needs of the rest of Karst.
+#[derive(Debug, Clone)]
+pub struct Dependencies {
+    /// Which buckets exist.
+    pub catalog: Catalog,
+    /// Buckets that are still being filled.
+    pub hot: Arc<dyn HotBuckets>,
+    /// Objects, read through the cache.
+    pub store: Arc<dyn ObjectStore>,
+    /// Configuration.
+    pub knowledge: Arc<Knowledge>,
+    /// Index names.
+    pub indexes: Arc<dyn IndexNames>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Where searches run: apart from the threads that answer requests, so that a heavy search
+    /// does not make the API slow.
+    pub runtime: Handle,
+}
+
+/// Runs searches. Clones are handles to the same service.
+#[derive(Debug, Clone)]
+pub struct SearchService {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    deps: Dependencies,
+    settings: Settings,
+    readers: Arc<Readers>,
+    session: SessionContext,
+    slots: Arc<Semaphore>,
+    jobs: Mutex<HashMap<String, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    job: Arc<Job>,
+    task: AbortHandle,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchService").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl SearchService {
+    /// A service without jobs.
+    ///
+    /// # Errors
+    /// If the query engine cannot be set up, for example because there is no place to spill to.
+    pub fn new(deps: Dependencies, settings: Settings) -> Result<Self, Error> {
+        let session = plan::session(&SessionSettings {
+            memory_bytes: settings.memory_bytes,
+            partitions: settings.batch_search_max_pipeline,
+            batch_rows: settings.batch_rows,
+        })
+        .map_err(|error| Error::Internal(error.to_string()))?;
+        let readers = Readers::new(
+            Arc::clone(&deps.store),
+            Arc::clone(&deps.knowledge),
+            settings.open_buckets,
+        );
+        let slots = Arc::new(Semaphore::new(settings.max_searches.max(1)));
+        let inner = Inner {
+            deps,
+            readers: Arc::new(readers),
+            session,
+            slots,
+            jobs: Mutex::default(),
+            settings,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Takes a search on and starts it. Mistakes in the search are found here, before there is a
+    /// job.
+    ///
+    /// # Errors
+    /// [`Error::Search`] with a diagnostic, [`Error::Request`], or [`Error::TooManySearches`].
+    pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
+        self.forget_expired();
+        self.check_queue()?;
+        let inner = &self.inner;
+        request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count));
+        let control = Arc::new(ScanControl::default());
+        let report = Arc::new(ScanReport::default());
+        let planned = self.plan(&request, &control, &report).await?;
+        let sid = request.sid.clone().unwrap_or_else(|| self.new_sid());
+        if self.job(&sid).is_some() {
+            return Err(Error::Request(format!("a job with the id \"{sid}\" exists already")));
+        }
+        let job = Arc::new(Job::new(NewJob {
+            sid: sid.clone(),
+            request,
+            planned,
+            knowledge: Arc::clone(&inner.deps.knowledge),
+            clock: Arc::clone(&inner.deps.clock),
+            control,
+            report,
+            ttl: inner.settings.ttl,
+            field_summary_values: inner.settings.field_summary_values,
+        }));
+        let task = self.inner.deps.runtime.spawn(run(Arc::clone(&self.inner), Arc::clone(&job)));
+        let entry = Entry { job: Arc::clone(&job), task: task.abort_handle() };
+        self.lock().insert(sid, entry);
+        Ok(job)
+    }
+
+    /// Plans a search without running it, for errors and explanations.
+    ///
+    /// # Errors
+    /// As [`Self::dispatch`].
+    pub async fn check(&self, request: &JobRequest) -> Result<PlannedSearch, Error> {
+        self.plan(request, &Arc::default(), &Arc::default()).await
+    }
+
+    /// The job with this id.
+    #[must_use]
+    pub fn job(&self, sid: &str) -> Option<Arc<Job>> {
+        self.lock().get(sid).map(|entry| Arc::clone(&entry.job))
+    }
+
+    /// All jobs, newest first.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<Arc<Job>> {
+        self.forget_expired();
+        let mut jobs: Vec<_> = self.lock().values().map(|entry| Arc::clone(&entry.job)).collect();
+        jobs.sort_by(|a, b| b.created().cmp(&a.created()).then_with(|| a.sid().cmp(b.sid())));
+        jobs
+    }
+
+    /// Stops a job and forgets it; false if there is none.
+    pub fn cancel(&self, sid: &str) -> bool {
+        let entry = self.lock().remove(sid);
+        if let Some(entry) = &entry {
+            entry.job.cancel_scans();
+            entry.task.abort();
+            if !entry.job.status().state.is_final() {
+                entry.job.fail(Error::Cancelled);
+            }
+        }
+        entry.is_some()
+    }
+
+    /// Forgets open bucket readers, for measurements of cold searches.
+    pub fn drop_readers(&self) {
+        self.inner.readers.clear();
+    }
+
+    /// The events as a planner sees them, for plans that are not jobs.
+    #[must_use]
+    pub fn events(&self) -> Arc<dyn plan::EventSource> {
+        Arc::new(self.stored_events(&Arc::default(), &Arc::default()))
+    }
+
+    /// What to offer at a place of a search text.
+    #[must_use]
+    pub fn complete(&self, text: &str, cursor: usize) -> Vec<plan::Suggestion> {
+        plan::complete(text, cursor)
+    }
+
+    pub(crate) fn session(&self) -> &SessionContext {
+        &self.inner.session
+    }
+
+    pub(crate) fn dependencies(&self) -> &Dependencies {
+        &self.inner.deps
+    }
+
+    pub(crate) fn now(&self) -> EventTime {
+        self.inner.deps.clock.now()
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.inner.deps.runtime
+    }
+
+    pub(crate) fn stored_events(
+        &self,
+        control: &Arc<ScanControl>,
+        report: &Arc<ScanReport>,
+    ) -> StoredEvents {
+        let inner = &self.inner;
+        StoredEvents {
+            context: ScanContext {
+                catalog: inner.deps.catalog.clone(),
+                hot: Arc::clone(&inner.deps.hot),
+                readers: Arc::clone(&inner.readers),
+                knowledge: Arc::clone(&inner.deps.knowledge),
+                control: Arc::clone(control),
+                report: Arc::clone(report),
+                pipelines: inner.settings.batch_search_max_pipeline.max(1),
+                batch_rows: inner.settings.batch_rows,
+            },
+            indexes: inner.deps.indexes.names(),
+            discovery_rows: inner.settings.field_discovery_rows,
+        }
+    }
+
+    async fn plan(
+        &self,
+        request: &JobRequest,
+        control: &Arc<ScanControl>,
+        report: &Arc<ScanReport>,
+    ) -> Result<PlannedSearch, Error> {
+        let now = request.now.unwrap_or_else(|| self.now());
+        let context = PlanContext {
+            source: Arc::new(self.stored_events(control, report)),
+            knowledge: Arc::clone(&self.inner.deps.knowledge),
+            now,
+            timezone: request.timezone.clone(),
+            range: time_range(request, now)?,
+            default_indexes: self.inner.deps.indexes.default_names(),
+            limits: plan::Limits::default(),
+        };
+        let planned = plan::plan_search(&request.search, &context).await;
+        planned.map_err(|error| search_error(&error, &request.search))
+    }
+
+    fn new_sid(&self) -> String {
+        let seconds = self.now().seconds();
+        let unique = uuid::Uuid::new_v4().as_simple().to_string();
+        format!("{seconds:.0}.{}", &unique[..12])
+    }
+
+    fn check_queue(&self) -> Result<(), Error> {
+        let waiting =
+            |entry: &&Entry| entry.job.status().state == crate::jobs::DispatchState::Queued;
+        let waiting = self.lock().values().filter(waiting).count();
+        if waiting >= self.inner.settings.max_queued_searches {
+            return Err(Error::TooManySearches { waiting });
+        }
+        Ok(())
+    }
+
+    fn forget_expired(&self) {
+        self.lock().retain(|_, entry| !entry.job.expired());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Entry>> {
+        self.inner.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The range of a request; either end may be missing.
+///
+/// # Errors
+/// [`Error::Request`] naming the parameter.
+pub(crate) fn time_range(request: &JobRequest, now: EventTime) -> Result<TimeRange, Error> {
+    let parse = |name: &str, text: &Option<String>, missing: EventTime| match text.as_deref() {
+        None | Some("") => Ok(missing),
+        Some(text) => knowledge::time::parse_time(text, now, &request.timezone)
+            .map_err(|error| Error::Request(format!("{name}: {error}"))),
+    };
+    let range = TimeRange {
+        earliest: parse("earliest_time", &request.earliest, EventTime::MIN)?,
+        latest: parse("latest_time", &request.latest, EventTime::MAX)?,
+    };
+    if range.earliest > range.latest {
+        return Err(Error::Request("earliest_time must not be later than latest_time".to_owned()));
+    }
+    Ok(range)
+}
+
+pub(crate) fn search_error(error: &plan::Error, text: &str) -> Error {
+    Error::Search { text: error.render(text), kind: error.kind() }
+}
+
+async fn run(inner: Arc<Inner>, job: Arc<Job>) {
+    // The semaphore is never closed, so acquiring can only succeed.
+    let _slot = inner.slots.acquire().await;
+    job.start();
+    let limit = result_limit(&inner, &job);
+    let planned = match limited(job.planned(), limit.events) {
+        Ok(planned) => planned,
+        Err(error) => return job.fail(search_error(&error, &job.request().search)),
+    };
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    let mut left = limit.rows;
+    let mut cut = false;
+    let mut keep = |_: &[plan::OutputColumn], batch: RecordBatch| {
+        cut = batch.num_rows() > left;
+        let batch = batch.slice(0, batch.num_rows().min(left));
+        left -= batch.num_rows();
+        batches.push(batch);
+        if cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let done = plan::execute(&planned, &inner.session, &mut keep).await;
+    match done {
+        Ok(mut done) => {
+            if cut {
+                let text = format!(
+                    "the result has more than {} rows; only those are kept (maxresultrows)",
+                    limit.rows
+                );
+                done.messages.push(Message { kind: MessageKind::Warning, text });
+            }
+            job.complete(done, batches);
+        }
+        Err(error) => job.fail(search_error(&error, &job.request().search)),
+    }
+}
+
+struct ResultLimit {
+    /// Newest events to keep, for searches that end with events.
+    events: Option<usize>,
+    rows: usize,
+}
+
+fn result_limit(inner: &Inner, job: &Job) -> ResultLimit {
+    let events = job.request().max_count.filter(|_| job.finds_events());
+    ResultLimit { events, rows: inner.settings.max_result_rows }
+}
+
+/// The plan with its last stage cut at the newest events, so that the sort keeps only those.
+pub(crate) fn limited(
+    planned: &PlannedSearch,
+    events: Option<usize>,
+) -> Result<PlannedSearch, plan::Error> {
+    let mut planned = planned.clone();
+    if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events) {
+        if planned.rest.is_none() {
+            let plan = LogicalPlanBuilder::from(planned.plan).limit(0, Some(count))?.build()?;
+            planned.plan = plan;
+        }
+    }
+    Ok(planned)
+}

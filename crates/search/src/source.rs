@@ -1,0 +1,166 @@
+//! Stored events as the planner sees them: indexes, tables, field names, metadata.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
+use async_trait::async_trait;
+use catalog::Snapshot;
+use datafusion::datasource::TableProvider;
+use model::{BucketEntry, BucketState, EventTime, IndexName, TimeRange, ValueCount, columns};
+use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
+
+use crate::scan::{EventsTable, ScanContext, discover};
+
+/// The events a job can reach.
+#[derive(Debug)]
+pub(crate) struct StoredEvents {
+    pub(crate) context: ScanContext,
+    pub(crate) indexes: Vec<IndexName>,
+    pub(crate) discovery_rows: usize,
+}
+
+impl StoredEvents {
+    fn entries(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<Arc<BucketEntry>> {
+        let snapshot = self.context.catalog.snapshot();
+        let entries = searchable(&snapshot, indexes, range);
+        entries.cloned().collect()
+    }
+}
+
+#[async_trait]
+impl EventSource for StoredEvents {
+    fn indexes(&self) -> Vec<IndexName> {
+        self.indexes.clone()
+    }
+
+    fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
+        Ok(Arc::new(EventsTable::new(self.context.clone(), request.clone())))
+    }
+
+    async fn fields(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<FieldInfo>, Error> {
+        let mut found: BTreeMap<String, FieldInfo> = BTreeMap::new();
+        let hot = self.context.hot.snapshot(indexes, range);
+        let mut left = self.discovery_rows;
+        // Newest first: what arrives now tells most about what is asked for.
+        for batch in hot.iter().flat_map(|bucket| bucket.batches.iter().rev()) {
+            let rows = batch.num_rows().min(left);
+            discover(
+                &batch.slice(batch.num_rows() - rows, rows),
+                &self.context.knowledge,
+                &mut found,
+            );
+            left -= rows;
+            if left == 0 {
+                break;
+            }
+        }
+        for entry in self.entries(indexes, range) {
+            for field in &entry.summary.fields {
+                let info = found.entry(field.name.clone()).or_insert_with(|| FieldInfo {
+                    name: field.name.clone(),
+                    multivalue: false,
+                    count: 0,
+                });
+                info.count += field.count;
+                info.multivalue |= field.multivalue;
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    async fn metadata(
+        &self,
+        kind: MetadataKind,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Vec<ValueCount>, Error> {
+        let mut merged: BTreeMap<String, ValueCount> = BTreeMap::new();
+        let hot = self.context.hot.snapshot(indexes, range);
+        let stored = self.context.catalog.snapshot();
+        for bucket in hot.iter().filter(|bucket| !stored.contains(&bucket.index, bucket.id)) {
+            for batch in &bucket.batches {
+                count_hot(kind, batch, &mut merged);
+            }
+        }
+        for entry in searchable(&stored, indexes, range) {
+            let values = match kind {
+                MetadataKind::Hosts => &entry.summary.hosts,
+                MetadataKind::Sources => &entry.summary.sources,
+                MetadataKind::Sourcetypes => &entry.summary.sourcetypes,
+            };
+            values.iter().for_each(|value| merge(&mut merged, value));
+        }
+        Ok(merged.into_values().filter(|v| range.overlaps(v.first_time, v.last_time)).collect())
+    }
+}
+
+/// Buckets of the indexes that are not frozen.
+fn searchable<'a>(
+    snapshot: &'a Snapshot,
+    indexes: &'a [IndexName],
+    range: &'a TimeRange,
+) -> impl Iterator<Item = &'a Arc<BucketEntry>> {
+    // To the catalog, no index means every index.
+    let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
+    all.into_iter().flatten().filter(|entry| entry.state == BucketState::Warm)
+}
+
+fn count_hot(
+    kind: MetadataKind,
+    batch: &arrow::array::RecordBatch,
+    merged: &mut BTreeMap<String, ValueCount>,
+) {
+    let name = match kind {
+        MetadataKind::Hosts => columns::HOST,
+        MetadataKind::Sources => columns::SOURCE,
+        MetadataKind::Sourcetypes => columns::SOURCETYPE,
+    };
+    let times = |name: &str| {
+        batch.column_by_name(name).and_then(|c| c.as_primitive_opt::<TimestampMicrosecondType>())
+    };
+    let values = batch.column_by_name(name).and_then(|c| c.as_dictionary_opt::<Int32Type>());
+    let (Some(values), Some(time), Some(arrived)) =
+        (values, times(columns::TIME), times(columns::INDEX_TIME))
+    else {
+        return;
+    };
+    let Some(texts) = values.values().as_string_opt::<i32>() else { return };
+    let mut counts: Vec<Option<ValueCount>> = vec![None; texts.len()];
+    for row in 0..batch.num_rows() {
+        let Some(key) = values.key(row) else { continue };
+        let at = EventTime(time.value(row));
+        let recent = EventTime(arrived.value(row));
+        let count = counts[key].get_or_insert_with(|| ValueCount {
+            value: texts.value(key).to_owned(),
+            count: 0,
+            first_time: at,
+            last_time: at,
+            recent_time: recent,
+        });
+        count.count += 1;
+        count.first_time = count.first_time.min(at);
+        count.last_time = count.last_time.max(at);
+        count.recent_time = count.recent_time.max(recent);
+    }
+    counts.iter().flatten().for_each(|count| merge(merged, count));
+}
+
+fn merge(merged: &mut BTreeMap<String, ValueCount>, value: &ValueCount) {
+    match merged.get_mut(&value.value) {
+        Some(known) => {
+            known.count += value.count;
+            known.first_time = known.first_time.min(value.first_time);
+            known.last_time = known.last_time.max(value.last_time);
+            known.recent_time = known.recent_time.max(value.recent_time);
+        }
+        None => {
+            merged.insert(value.value.clone(), value.clone());
+        }
+    }
+}

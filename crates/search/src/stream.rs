@@ -1,0 +1,58 @@
+//! Results as they come, for exports: pages of rows handed over while the search runs, none kept.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use plan::OutputColumn;
+use tokio::sync::mpsc;
+
+use crate::jobs::{JobRequest, Page, Results};
+use crate::render::Renderer;
+use crate::service::search_error;
+use crate::{Error, SearchService};
+
+/// Pages in flight between the search and a slow reader; the search waits beyond that.
+const PAGES_IN_FLIGHT: usize = 4;
+
+impl SearchService {
+    /// Runs a search and streams all of its rows. Dropping the receiver ends the search.
+    ///
+    /// # Errors
+    /// Mistakes in the search, before the first page; what happens later comes through the stream.
+    pub async fn export(
+        &self,
+        request: JobRequest,
+    ) -> Result<mpsc::Receiver<Result<Page, Error>>, Error> {
+        let planned = self.check(&request).await?;
+        let (pages, receiver) = mpsc::channel(PAGES_IN_FLIGHT);
+        let service = self.clone();
+        self.runtime().spawn(async move {
+            let mut send = |columns: &[OutputColumn], batch: RecordBatch| {
+                let results = Results {
+                    kind: planned.kind,
+                    columns: columns.to_vec(),
+                    filter: planned.hidden_fields.clone(),
+                    batches: vec![batch],
+                    knowledge: service.knowledge(),
+                    renderer: Renderer::new(request.timezone.clone()),
+                };
+                let page = results.page(0, usize::MAX);
+                // The engine hands rows over in a plain call; waiting here for a slow reader must
+                // not hold up other searches of this thread.
+                let sent = tokio::task::block_in_place(|| pages.blocking_send(Ok(page)));
+                if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let done = plan::execute(&planned, service.session(), &mut send).await;
+            if let Err(error) = done {
+                let error = search_error(&error, &request.search);
+                let _ = pages.send(Err(error)).await;
+            }
+        });
+        Ok(receiver)
+    }
+
+    fn knowledge(&self) -> Arc<knowledge::Knowledge> {
+        Arc::clone(&self.dependencies().knowledge)
+    }
+}

@@ -1,0 +1,28 @@
+//! `karst btool`: the effective configuration, value by value, with the file it comes from.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use knowledge::layers::Layers;
+
+use crate::config::BtoolOptions;
+
+pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
+    let layers = match &options.conf_dir {
+        Some(directory) => Layers::read(directory)?,
+        None => Layers::read(Path::new("conf"))?,
+    };
+    let effective = layers.effective(&options.conf);
+    for stanza in &effective.stanzas {
+        if options.stanza.as_deref().is_some_and(|wanted| wanted != stanza.name) {
+            continue;
+        }
+        println!("[{}]", stanza.name);
+        for entry in effective.complete(&stanza.name) {
+            println!("{:<48} {} = {}", entry.place.to_string(), entry.key, entry.value);
+        }
+        println!();
+    }
+    Ok(ExitCode::SUCCESS)
+}

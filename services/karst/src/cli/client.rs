@@ -1,0 +1,197 @@
+//! The REST client of the command line: where the server is, who asks, what its errors mean.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use reqwest::{Certificate, Method, RequestBuilder, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::config::ClientOptions;
+
+/// What a server leaves in its data directory for the commands of its own user.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LocalSession {
+    /// Management address.
+    pub(crate) uri: String,
+    /// A session of the user admin that lasts as long as the server runs.
+    pub(crate) session_key: String,
+    /// The server's certificate, PEM.
+    pub(crate) certificate: Option<PathBuf>,
+}
+
+impl LocalSession {
+    pub(crate) fn path(data_dir: &Path) -> PathBuf {
+        data_dir.join("local-session.json")
+    }
+}
+
+/// A failure with an exit code of its own.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The search is at fault; the text is a diagnostic.
+    Search(String),
+    /// Nobody answers.
+    Unreachable(String),
+    /// Not logged in, or not allowed.
+    Unauthorized(String),
+    /// Anything else the server says.
+    Server(String),
+}
+
+impl Failure {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Server(_) => 1,
+            Self::Search(_) => 3,
+            Self::Unreachable(_) => 4,
+            Self::Unauthorized(_) => 5,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Search(text)
+            | Self::Unreachable(text)
+            | Self::Unauthorized(text)
+            | Self::Server(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A server, and who asks it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    uri: String,
+    auth: Auth,
+}
+
+#[derive(Debug, Clone)]
+enum Auth {
+    Session(String),
+    Password { user: String, password: String },
+}
+
+impl Client {
+    pub(crate) fn new(options: &ClientOptions) -> Result<Self> {
+        let local = read_local(&options.data.data_dir)?;
+        let uri = options
+            .uri
+            .clone()
+            .or_else(|| local.as_ref().map(|session| session.uri.clone()))
+            .unwrap_or_else(|| "https://127.0.0.1:8089".to_owned());
+        let auth = auth(options, local.as_ref())?;
+        let mut builder = reqwest::Client::builder().no_proxy();
+        let certificate = local.and_then(|session| session.certificate);
+        if let Some(path) = certificate.filter(|path| path.exists()) {
+            let pem =
+                std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            builder = builder.add_root_certificate(Certificate::from_pem(&pem)?);
+        }
+        if options.insecure {
+            builder = builder.danger_accept_invalid_certs(true);
+        }
+        let http = builder.build().context("cannot set up TLS")?;
+        Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth })
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.uri));
+        match &self.auth {
+            Auth::Session(key) => request.header("Authorization", format!("Splunk {key}")),
+            Auth::Password { user, password } => request.basic_auth(user, Some(password)),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Value> {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, form: &[(&str, &str)]) -> Result<Value> {
+        self.send(self.request(Method::POST, path).form(form)).await
+    }
+
+    /// Sends, and turns refusals into [`Failure`]s. No content is null.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Value> {
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body =
+            response.text().await.context("the connection broke while reading the answer")?;
+        if !status.is_success() {
+            return Err(refused(status, &body).into());
+        }
+        if body.is_empty() {
+            return Ok(Value::Null);
+        }
+        Ok(serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        let mut text = format!("no answer from {}", self.uri);
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            if inner.source().is_none() {
+                text.push_str(&format!(": {inner}"));
+            }
+            cause = inner.source();
+        }
+        text.push_str("; is the server running? (karst server, or make run)");
+        Failure::Unreachable(text)
+    }
+}
+
+fn read_local(data_dir: &Path) -> Result<Option<LocalSession>> {
+    let path = LocalSession::path(data_dir);
+    match std::fs::read(&path) {
+        Ok(bytes) => {
+            let session = serde_json::from_slice(&bytes);
+            session.map(Some).with_context(|| format!("{} is damaged", path.display()))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn auth(options: &ClientOptions, local: Option<&LocalSession>) -> Result<Auth> {
+    if let Some(given) = &options.auth {
+        let (user, password) = given.split_once(':').context("--auth must be user:password")?;
+        return Ok(Auth::Password { user: user.to_owned(), password: password.to_owned() });
+    }
+    let session = local.map(|session| Auth::Session(session.session_key.clone()));
+    session.ok_or_else(|| {
+        let text = format!(
+            "not logged in: give --auth user:password (or KARST_AUTH), or --data-dir of a running \
+             server (now {})",
+            options.data.data_dir.display()
+        );
+        Failure::Unauthorized(text).into()
+    })
+}
+
+fn refused(status: StatusCode, body: &str) -> Failure {
+    let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {body}"));
+    match status {
+        StatusCode::BAD_REQUEST => Failure::Search(text),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Unauthorized(format!(
+            "{text}; check --auth, or start the server over this --data-dir again"
+        )),
+        _ => Failure::Server(text),
+    }
+}
+
+/// The text of an error body, JSON or XML.
+fn message(body: &str) -> Option<String> {
+    if let Ok(json) = serde_json::from_str::<Value>(body) {
+        let texts: Vec<&str> =
+            json["messages"].as_array()?.iter().filter_map(|m| m["text"].as_str()).collect();
+        return Some(texts.join("\n"));
+    }
+    let start = body.find("<msg")?;
+    let text = &body[start + body[start..].find('>')? + 1..];
+    Some(text[..text.find("</msg>")?].to_owned())
+}

@@ -1,0 +1,65 @@
+//! `karst inspect bucket`: what is in a bucket's object, without a server.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use bucket::BucketReader;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use crate::config::{InspectOptions, InspectWhat, aws_variables};
+
+pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
+    let InspectWhat::Bucket(options) = options.what;
+    let (base, name) = options.url.rsplit_once('/').unwrap_or((".", &options.url));
+    let settings = runtime::store::Options {
+        variables: aws_variables(),
+        ..runtime::store::Options::default()
+    };
+    let store = runtime::store::open(base, &settings)?.store;
+    let path = Path::from(name);
+    let found = store.head(&path).await;
+    let size = found.with_context(|| format!("cannot open {}", options.url))?.size;
+    let reader = BucketReader::open(store, &path, size)
+        .await
+        .with_context(|| format!("{} is not a bucket", options.url))?;
+    let description = serde_json::to_value(reader.describe())?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&description)?);
+    } else {
+        print(&description, 0);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Names and values, nested by indentation; lists of objects as one line each.
+fn print(value: &serde_json::Value, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let serde_json::Value::Object(map) = value else { return println!("{indent}{value}") };
+    for (name, item) in map {
+        match item {
+            serde_json::Value::Object(_) => {
+                println!("{indent}{name}:");
+                print(item, depth + 1);
+            }
+            serde_json::Value::Array(items) => {
+                println!("{indent}{name}: ({})", items.len());
+                for item in items {
+                    println!("{indent}  {}", line(item));
+                }
+            }
+            other => println!("{indent}{name}: {}", line(other)),
+        }
+    }
+}
+
+fn line(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(map) => {
+            let cells = map.iter().map(|(name, item)| format!("{name}={}", line(item)));
+            cells.collect::<Vec<_>>().join("  ")
+        }
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,31 @@
+//! Commands that talk to a server, and those that look at files.
+//!
+//! Exit codes: 0 done, 1 the server or a file failed, 2 wrong usage (from the argument parser), 3
+//! the search is at fault, 4 the server cannot be reached, 5 not logged in.
+
+pub(crate) mod add;
+pub(crate) mod btool;
+mod client;
+pub(crate) mod inspect;
+pub(crate) mod list;
+pub(crate) mod roll;
+pub(crate) mod search;
+mod table;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+pub(crate) use client::{Failure, LocalSession};
+
+/// Runs a command to its end.
+pub(crate) fn run(
+    command: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(command)
+}

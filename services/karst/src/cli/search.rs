@@ -1,0 +1,151 @@
+//! `karst search`: run a search, show its progress, print what it found.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use super::client::{Client, Failure};
+use super::table::{Rows, print_rows};
+use crate::config::{Output, SearchOptions};
+
+/// Rows fetched per request.
+const PAGE: usize = 10_000;
+
+pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
+    let client = Client::new(&options.client)?;
+    let sid = dispatch(&client, &options).await?;
+    let job = wait(&client, &sid).await?;
+    let content = &job["entry"][0]["content"];
+    if content["isFailed"] == Value::Bool(true) {
+        let text = content["messages"][0]["text"].as_str().unwrap_or("the search failed");
+        return Err(Failure::Search(text.to_owned()).into());
+    }
+    print_messages(content);
+    let printed = print_results(&client, &sid, content, &options).await?;
+    let total = content["resultCount"].as_u64().unwrap_or(0);
+    if total > printed as u64 {
+        eprintln!("{printed} of {total} rows are shown; --limit 0 shows all");
+    }
+    if options.stats {
+        print_stats(content);
+    }
+    // The results are printed: the job has no further use.
+    client.send(client.request(reqwest::Method::DELETE, &path(&sid, "?output_mode=json"))).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn path(sid: &str, rest: &str) -> String {
+    format!("/services/search/v2/jobs/{sid}{rest}")
+}
+
+async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
+    let limit = match options.limit {
+        0 => 500_000,
+        limit => limit.max(10_000),
+    };
+    let limit = limit.to_string();
+    let timezone = options.timezone.clone().filter(|zone| !zone.is_empty()).or_else(local_zone);
+    let mut form = vec![
+        ("search", options.search.as_str()),
+        ("output_mode", "json"),
+        ("max_count", limit.as_str()),
+    ];
+    form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
+    form.extend(options.latest.as_deref().map(|time| ("latest_time", time)));
+    form.extend(timezone.as_deref().map(|zone| ("timezone", zone)));
+    let created = client.post("/services/search/v2/jobs", &form).await?;
+    created["sid"].as_str().map(str::to_owned).context("the server did not name the job")
+}
+
+fn local_zone() -> Option<String> {
+    jiff::tz::TimeZone::system().iana_name().map(str::to_owned)
+}
+
+async fn wait(client: &Client, sid: &str) -> Result<Value> {
+    let bar = ProgressBar::new(100);
+    let style = ProgressStyle::with_template("{spinner} {msg} {bar:30} {percent}% {elapsed}");
+    bar.set_style(style.context("the progress bar's form")?);
+    // Fast searches end before anybody could read a bar.
+    let mut pause = Duration::from_millis(2);
+    loop {
+        let job = client.get(&path(sid, "?output_mode=json")).await?;
+        let content = &job["entry"][0]["content"];
+        if content["isDone"] == Value::Bool(true) {
+            bar.finish_and_clear();
+            return Ok(job);
+        }
+        let state = content["dispatchState"].as_str().unwrap_or("RUNNING");
+        let events = content["eventCount"].as_u64().unwrap_or(0);
+        bar.set_message(format!("{state} {events} events"));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        bar.set_position((content["doneProgress"].as_f64().unwrap_or(0.0) * 100.0) as u64);
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(200));
+    }
+}
+
+fn print_messages(content: &Value) {
+    for message in content["messages"].as_array().into_iter().flatten() {
+        let severity = message["type"].as_str().unwrap_or("INFO").to_lowercase();
+        eprintln!("{severity}: {}", message["text"].as_str().unwrap_or_default());
+    }
+}
+
+async fn print_results(
+    client: &Client,
+    sid: &str,
+    content: &Value,
+    options: &SearchOptions,
+) -> Result<usize> {
+    let terminal = std::io::stdout().is_terminal();
+    let output = options.output.unwrap_or(if terminal { Output::Table } else { Output::Csv });
+    let is_events = content["reportSearch"].is_null();
+    let highlight: Vec<String> =
+        serde_json::from_value(content["highlight"].clone()).unwrap_or_default();
+    let mut out = std::io::stdout().lock();
+    let mut printed = 0;
+    let wanted = if options.limit == 0 { usize::MAX } else { options.limit };
+    loop {
+        let count = PAGE.min(wanted - printed);
+        let page =
+            path(sid, &format!("/results?output_mode=json_rows&offset={printed}&count={count}"));
+        let body = client.get(&page).await?;
+        let rows = Rows::of(&body);
+        let got = rows.rows.len();
+        let marked = if terminal && is_events { highlight.as_slice() } else { &[] };
+        print_rows(&mut out, &rows, output, is_events, marked, printed == 0)?;
+        printed += got;
+        if got < count || printed >= wanted {
+            break;
+        }
+    }
+    out.flush()?;
+    Ok(printed)
+}
+
+fn print_stats(content: &Value) {
+    let number = |name: &str| content[name].as_f64().unwrap_or(0.0);
+    let scan = &content["performance"]["scan"];
+    eprintln!(
+        "{:.3} s, {} events scanned, {} matched",
+        number("runDuration"),
+        number("scanCount"),
+        number("eventCount")
+    );
+    eprintln!(
+        "buckets: {} considered, {} pruned by time, {} by summary, {} by terms, {} searched",
+        scan["buckets_considered"],
+        scan["buckets_pruned_by_time"],
+        scan["buckets_pruned_by_summary"],
+        scan["buckets_pruned_by_terms"],
+        scan["buckets_searched"]
+    );
+    eprintln!("granules: {} read of {}", scan["granules_read"], scan["granules_considered"]);
+    for expression in scan["pruned_by"].as_array().into_iter().flatten() {
+        eprintln!("pruned by: {}", expression.as_str().unwrap_or_default());
+    }
+}

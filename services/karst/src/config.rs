@@ -1,0 +1,290 @@
+//! What an operator sets per process: commands, flags, and the `KARST_*` variables behind them.
+//!
+//! The only place that reads the environment. Everything about data (indexes, source types, limits)
+//! is in `.conf` files instead.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The machine-data engine on object storage.
+#[derive(Debug, Parser)]
+#[command(name = "karst", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run Karst: all roles in one process, or some of them.
+    Server(Box<ServerOptions>),
+    /// Run a search and print what it finds.
+    Search(SearchOptions),
+    /// Take data in.
+    Add(AddOptions),
+    /// List indexes, jobs, queues, cache counters, HEC tokens.
+    List(ListOptions),
+    /// Roll hot buckets into object storage now.
+    Roll(RollOptions),
+    /// Look inside stored data.
+    Inspect(InspectOptions),
+    /// Show the effective configuration, and which file each value comes from.
+    Btool(BtoolOptions),
+}
+
+/// A part of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// Takes events in, builds buckets, searches them.
+    Indexer,
+    /// Plans searches, keeps jobs, serves the console.
+    SearchHead,
+    /// Looks after buckets and peers.
+    ControlPlane,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerOptions {
+    /// Roles of this process; all of them if none is given.
+    #[arg(long = "role", env = "KARST_ROLE", value_delimiter = ',')]
+    pub(crate) roles: Vec<Role>,
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+    /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix (credentials, region
+    /// and endpoint from the AWS_* variables). Default: <data-dir>/objects.
+    #[arg(long, env = "KARST_OBJECT_STORE")]
+    pub(crate) object_store: Option<String>,
+    /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).
+    #[arg(long, env = "KARST_CONF_DIR")]
+    pub(crate) conf_dir: Option<PathBuf>,
+    /// Address of the HTTP Event Collector.
+    #[arg(long, env = "KARST_HEC_ADDRESS", default_value = "127.0.0.1:8088")]
+    pub(crate) hec_address: SocketAddr,
+    /// Serve HEC with TLS.
+    #[arg(long, env = "KARST_HEC_TLS")]
+    pub(crate) hec_tls: bool,
+    /// Address of the management REST API.
+    #[arg(long, env = "KARST_MANAGEMENT_ADDRESS", default_value = "127.0.0.1:8089")]
+    pub(crate) management_address: SocketAddr,
+    /// Serve the management API without TLS.
+    #[arg(long, env = "KARST_MANAGEMENT_PLAIN")]
+    pub(crate) management_plain: bool,
+    /// Address of the web console.
+    #[arg(long, env = "KARST_WEB_ADDRESS", default_value = "127.0.0.1:8000")]
+    pub(crate) web_address: SocketAddr,
+    /// Serve the web console with TLS.
+    #[arg(long, env = "KARST_WEB_TLS")]
+    pub(crate) web_tls: bool,
+    /// Certificate and key for TLS, PEM; made and kept in <data-dir>/auth if not given.
+    #[arg(long, env = "KARST_TLS_CERT", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert.
+    #[arg(long, env = "KARST_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Receive syslog over TCP at this address (may be given more than once).
+    #[arg(long, env = "KARST_SYSLOG_TCP", value_delimiter = ',')]
+    pub(crate) syslog_tcp: Vec<SocketAddr>,
+    /// Receive syslog over UDP at this address (may be given more than once).
+    #[arg(long, env = "KARST_SYSLOG_UDP", value_delimiter = ',')]
+    pub(crate) syslog_udp: Vec<SocketAddr>,
+    /// Index of syslog events.
+    #[arg(long, env = "KARST_SYSLOG_INDEX", default_value = "main")]
+    pub(crate) syslog_index: String,
+    /// Follow these files or directories (may be given more than once).
+    #[arg(long, env = "KARST_MONITOR", value_delimiter = ',')]
+    pub(crate) monitor: Vec<PathBuf>,
+    /// Index of followed files.
+    #[arg(long, env = "KARST_MONITOR_INDEX", default_value = "main")]
+    pub(crate) monitor_index: String,
+    /// Password of the user admin, at the first start; made up and printed once if not given.
+    #[arg(long, env = "KARST_PASSWORD", hide_env_values = true)]
+    pub(crate) password: Option<String>,
+    /// HEC token, at the first start; made up and printed once if not given.
+    #[arg(long, env = "KARST_HEC_TOKEN", hide_env_values = true)]
+    pub(crate) hec_token: Option<String>,
+    /// Pipeline sets that take events in side by side.
+    #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
+    pub(crate) parallel_ingestion_pipelines: Option<u16>,
+    /// DRAM for cached blocks, in MiB.
+    #[arg(long, env = "KARST_CACHE_DRAM_MIB", default_value_t = 512)]
+    pub(crate) cache_dram_mib: usize,
+    /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 for none.
+    #[arg(long, env = "KARST_CACHE_NVME_MIB", default_value_t = 4096)]
+    pub(crate) cache_nvme_mib: usize,
+    /// Raw text at which a hot bucket rolls, in MiB (maxDataSize).
+    #[arg(long, env = "KARST_MAX_DATA_SIZE_MIB")]
+    pub(crate) max_data_size_mib: Option<u64>,
+    /// What to log: error, warn, info, debug, or directives such as "info,ingest=debug".
+    #[arg(long, env = "KARST_LOG", default_value = "info")]
+    pub(crate) log: String,
+}
+
+/// Where a server keeps its own files.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataDir {
+    /// Directory of a server's journal, cache, keys and logs.
+    #[arg(long, env = "KARST_DATA_DIR", default_value = "data", global = true)]
+    pub(crate) data_dir: PathBuf,
+}
+
+/// Which server to talk to, as whom.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClientOptions {
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+    /// Management address of the server. Default: that of the server over --data-dir, or
+    /// https://127.0.0.1:8089.
+    #[arg(long, env = "KARST_URI")]
+    pub(crate) uri: Option<String>,
+    /// user:password. Default: the session a server over --data-dir keeps for its own user.
+    #[arg(long, env = "KARST_AUTH", hide_env_values = true)]
+    pub(crate) auth: Option<String>,
+    /// Accept any certificate.
+    #[arg(long, env = "KARST_INSECURE")]
+    pub(crate) insecure: bool,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Columns for people; events as time and text.
+    Table,
+    /// One object per line.
+    Json,
+    /// Comma-separated values with a header.
+    Csv,
+    /// The text of events.
+    Raw,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchOptions {
+    /// The search, for example 'index=main error | stats count by host'.
+    pub(crate) search: String,
+    /// Start of the time range: -1h, -1d@d, 2026-11-20T09:00:00, epoch seconds.
+    #[arg(long, short = 'e', allow_hyphen_values = true)]
+    pub(crate) earliest: Option<String>,
+    /// End of the time range.
+    #[arg(long, short = 'l', allow_hyphen_values = true)]
+    pub(crate) latest: Option<String>,
+    /// Format of the output. Default: table on a terminal, csv otherwise.
+    #[arg(long, short = 'o', value_enum)]
+    pub(crate) output: Option<Output>,
+    /// Rows to print; 0 for all that are kept.
+    #[arg(long, short = 'n', default_value_t = 1000)]
+    pub(crate) limit: usize,
+    /// Time zone of days and printed times, for example Europe/Berlin. Default: this machine's.
+    #[arg(long, env = "TZ")]
+    pub(crate) timezone: Option<String>,
+    /// Print what the search read and how long it took.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Drop cached blocks and open readers first, to see a cold search.
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddOptions {
+    #[command(subcommand)]
+    pub(crate) what: AddWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AddWhat {
+    /// Load files once; .gz and .zst are unpacked, directories are walked.
+    Oneshot(OneshotOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneshotOptions {
+    /// Files or directories; - for standard input.
+    #[arg(required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Where the events go.
+    #[arg(long, default_value = "main")]
+    pub(crate) index: String,
+    /// Their format; recognised from name and content if not given.
+    #[arg(long)]
+    pub(crate) sourcetype: Option<String>,
+    /// The machine they come from; this one if not given.
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    /// Their source; the path of each file if not given.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listing {
+    /// Indexes with events, sizes and times.
+    Indexes,
+    /// Search jobs.
+    Jobs,
+    /// Ingest queues and hot buckets.
+    Queues,
+    /// Cache counters per tier.
+    Cache,
+    /// HEC tokens.
+    Tokens,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// What to list.
+    #[arg(value_enum)]
+    pub(crate) what: Listing,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RollOptions {
+    /// The index whose hot buckets roll.
+    pub(crate) index: String,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectOptions {
+    #[command(subcommand)]
+    pub(crate) what: InspectWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InspectWhat {
+    /// Print a bucket's summary, row groups, columns, term index and sizes.
+    Bucket(InspectBucketOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectBucketOptions {
+    /// A bucket's object: a file, or s3://bucket/path/to.parquet.
+    pub(crate) url: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtoolOptions {
+    /// A file without its ending: props, transforms, indexes, inputs, limits, server.
+    pub(crate) conf: String,
+    /// Only this stanza.
+    pub(crate) stanza: Option<String>,
+    /// Directory of .conf layers.
+    #[arg(long, env = "KARST_CONF_DIR")]
+    pub(crate) conf_dir: Option<PathBuf>,
+}
+
+/// The variables that S3 credentials, region and endpoint come from.
+pub(crate) fn aws_variables() -> BTreeMap<String, String> {
+    std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
+}

@@ -1,0 +1,180 @@
+//! The parts put together: store, catalog, cache, ingest, search, API state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use api::{Accounts, ApiState, HecTokens, IndexCatalog, ServerInfo};
+use cache::CachedStore;
+use catalog::Catalog;
+use ingest::Ingest;
+use knowledge::Knowledge;
+use knowledge::layers::Layers;
+use object_store::ObjectStore;
+use runtime::{Clock, Shutdown, SystemClock};
+use search::{Dependencies, SearchService};
+
+use super::console::EmbeddedConsole;
+use super::views::{CacheCounters, MetricsText};
+use super::{credentials, identity, logs};
+use crate::config::{ServerOptions, aws_variables};
+
+/// A running Karst.
+#[derive(Debug)]
+pub(crate) struct Karst {
+    pub(crate) state: ApiState,
+    pub(crate) ingest: Arc<Ingest>,
+    catalog: Catalog,
+    cache: Arc<CachedStore>,
+}
+
+pub(crate) async fn assemble(
+    options: &ServerOptions,
+    searches: tokio::runtime::Handle,
+    shutdown: &Shutdown,
+) -> Result<Karst> {
+    let data = &options.data.data_dir;
+    std::fs::create_dir_all(data)
+        .with_context(|| format!("cannot create the data directory {}", data.display()))?;
+    logs::install(options)?;
+    let metrics = MetricsText::install()?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store = object_store(options)?;
+    let knowledge = Arc::new(knowledge(options)?);
+    let catalog = Catalog::open(
+        Arc::clone(&store),
+        "catalog",
+        catalog::Settings::default(),
+        Arc::clone(&clock),
+    )
+    .await
+    .context("cannot open the catalog")?;
+    let cache = Arc::new(open_cache(options, Arc::clone(&store)).await?);
+    let indexer = identity::indexer_id(data)?;
+    let ingest = Arc::new(
+        Ingest::start(ingest::Parts {
+            data: data.clone(),
+            indexer,
+            store: Arc::clone(&store),
+            catalog: Arc::new(catalog.clone()),
+            knowledge: Arc::clone(&knowledge),
+            clock: Arc::clone(&clock),
+            settings: ingest_settings(options),
+        })
+        .await
+        .context("cannot start ingest")?,
+    );
+    let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
+    let search = SearchService::new(
+        Dependencies {
+            catalog: catalog.clone(),
+            hot: ingest.hot(),
+            store: Arc::clone(&cache) as Arc<dyn ObjectStore>,
+            knowledge: Arc::clone(&knowledge),
+            indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
+            clock: Arc::clone(&clock),
+            runtime: searches,
+        },
+        search::Settings::default(),
+    )?;
+    let settings = Arc::new(api::Settings::default());
+    let accounts = Accounts::load(catalog.clone(), settings.session_timeout).await?;
+    let tokens = HecTokens::load(catalog.clone()).await?;
+    credentials::first_start(options, &accounts, &tokens).await?;
+    let state = ApiState {
+        search,
+        ingest: Arc::clone(&ingest),
+        accounts: Arc::new(accounts),
+        tokens: Arc::new(tokens),
+        indexes,
+        catalog: catalog.clone(),
+        knowledge,
+        cache: Arc::new(CacheCounters(Arc::clone(&cache))),
+        metrics: Arc::new(metrics),
+        info: Arc::new(server_info(indexer, clock.as_ref())),
+        clock,
+        shutdown: shutdown.clone(),
+        settings,
+        console: Arc::new(EmbeddedConsole),
+    };
+    Ok(Karst { state, ingest, catalog, cache })
+}
+
+impl Karst {
+    /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest.
+    pub(crate) async fn close(self, deadline: Duration) -> Result<()> {
+        if !self.ingest.drain(deadline).await {
+            tracing::warn!("not everything is in object storage; the journal has the rest");
+        }
+        self.catalog.close().await.context("cannot close the catalog")?;
+        self.cache.close().await.context("cannot close the cache")
+    }
+}
+
+fn object_store(options: &ServerOptions) -> Result<Arc<dyn ObjectStore>> {
+    let default = options.data.data_dir.join("objects");
+    let url = options.object_store.clone().unwrap_or_else(|| default.display().to_string());
+    let options = runtime::store::Options {
+        variables: aws_variables(),
+        ..runtime::store::Options::default()
+    };
+    let opened = runtime::store::open(&url, &options)?;
+    tracing::info!(store = opened.description, "object store");
+    Ok(opened.store)
+}
+
+fn knowledge(options: &ServerOptions) -> Result<Knowledge> {
+    let layers = match &options.conf_dir {
+        Some(directory) => Layers::read(directory)?,
+        None => Layers::builtin(),
+    };
+    let knowledge = Knowledge::new(layers);
+    let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+    anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
+    for warning in knowledge.warnings() {
+        tracing::warn!("{warning}");
+    }
+    Ok(knowledge)
+}
+
+async fn open_cache(options: &ServerOptions, store: Arc<dyn ObjectStore>) -> Result<CachedStore> {
+    let settings = cache::Settings {
+        dram_bytes: options.cache_dram_mib << 20,
+        nvme_bytes: options.cache_nvme_mib << 20,
+        directory: options.data.data_dir.join("cache"),
+        ..cache::Settings::default()
+    };
+    CachedStore::open(store, settings).await.context("cannot open the cache")
+}
+
+fn ingest_settings(options: &ServerOptions) -> ingest::Settings {
+    let mut settings = ingest::Settings::default();
+    if let Some(sets) = options.parallel_ingestion_pipelines {
+        settings.parallel_ingestion_pipelines = sets;
+    }
+    if let Some(mib) = options.max_data_size_mib {
+        settings.max_data_size = mib << 20;
+    }
+    settings
+}
+
+fn server_info(indexer: model::IndexerId, clock: &dyn Clock) -> ServerInfo {
+    ServerInfo {
+        server_name: host_name(),
+        guid: indexer.to_string(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        startup_time: clock.now().0 / 1_000_000,
+    }
+}
+
+/// The machine's name, as the kernel has it.
+pub(crate) fn host_name() -> String {
+    let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let from_command = || {
+        let output = std::process::Command::new("hostname").output().ok()?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let name = from_kernel.or_else(from_command).unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}

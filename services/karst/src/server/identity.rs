@@ -1,0 +1,43 @@
+//! Who this process is: an id written once into the data directory.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use model::IndexerId;
+use uuid::Uuid;
+
+/// The id in `<data>/instance.id`, made at the first start.
+pub(crate) fn indexer_id(data_dir: &Path) -> Result<IndexerId> {
+    let path = data_dir.join("instance.id");
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let id = Uuid::parse_str(text.trim());
+            id.map(IndexerId).with_context(|| format!("{} is damaged", path.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let id = Uuid::new_v4();
+            write_once(&path, id.to_string().as_bytes(), 0o644)?;
+            Ok(IndexerId(id))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Writes a file so that it is there whole or not at all.
+pub(crate) fn write_once(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let context = || format!("cannot write {}", path.display());
+    let draft = path.with_extension("new");
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(&draft)
+        .with_context(context)?;
+    file.write_all(bytes).with_context(context)?;
+    file.sync_all().with_context(context)?;
+    fs::rename(&draft, path).with_context(context)
+}

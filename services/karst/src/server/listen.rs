@@ -1,0 +1,157 @@
+//! Ports: HEC, management, web; plain or TLS; HTTP/1 and HTTP/2 on each.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use runtime::Shutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tower::Service;
+
+use super::assemble::Karst;
+use super::tls;
+use crate::config::ServerOptions;
+
+/// A client that does not finish its TLS handshake in this time is let go.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// What listens where.
+#[derive(Debug)]
+pub(crate) struct Listeners(Vec<(&'static str, String)>);
+
+impl Listeners {
+    /// Tells the operator that everything is up.
+    pub(crate) fn announce(&self) {
+        println!("karst is ready");
+        for (name, url) in &self.0 {
+            println!("  {name:<11} {url}");
+        }
+        tracing::info!("ready");
+    }
+}
+
+pub(crate) async fn start(
+    options: &ServerOptions,
+    karst: &Karst,
+    shutdown: &Shutdown,
+) -> Result<Listeners> {
+    let needs_tls = options.hec_tls || options.web_tls || !options.management_plain;
+    let tls = needs_tls.then(|| tls::acceptor(options)).transpose()?;
+    let acceptor = |wanted: bool| tls.clone().filter(|_| wanted);
+    let hec = api::hec_router(karst.state.clone());
+    let rest = api::rest_router(karst.state.clone());
+    let ports = [
+        ("HEC", options.hec_address, acceptor(options.hec_tls)),
+        ("management", options.management_address, acceptor(!options.management_plain)),
+        ("web", options.web_address, acceptor(options.web_tls)),
+    ];
+    let mut listening = Vec::new();
+    for (name, address, tls) in ports {
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("cannot listen on {address} for {name}; is another server running there?")
+        })?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        listening.push((name, format!("{scheme}://{}", listener.local_addr()?)));
+        if name == "HEC" {
+            shutdown.spawn(accept(listener, tls, hec.clone(), shutdown.clone()));
+        } else {
+            shutdown.spawn(accept(listener, tls, rest.clone(), shutdown.clone()));
+        }
+    }
+    Ok(Listeners(listening))
+}
+
+async fn accept<S>(listener: TcpListener, tls: Option<TlsAcceptor>, service: S, shutdown: Shutdown)
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.stopped() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((socket, peer)) => {
+                // Acknowledgements are small and waited for.
+                let _ = socket.set_nodelay(true);
+                let connection =
+                    serve(socket, peer, tls.clone(), service.clone(), shutdown.clone());
+                shutdown.spawn(connection);
+            }
+            Err(error) => {
+                // Too many open files, mostly: wait for some to close rather than spin.
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn serve<S>(
+    socket: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    service: S,
+    shutdown: Shutdown,
+) where
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    match tls {
+        None => converse(TokioIo::new(socket), peer, service, shutdown).await,
+        Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
+            Ok(Ok(stream)) => converse(TokioIo::new(stream), peer, service, shutdown).await,
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+            Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
+        },
+    }
+}
+
+async fn converse<I, S>(io: I, peer: SocketAddr, service: S, shutdown: Shutdown)
+where
+    I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    let service = tower::service_fn(move |request: hyper::Request<Incoming>| {
+        call(service.clone(), peer, request)
+    });
+    let builder = Builder::new(TokioExecutor::new());
+    let connection = builder.serve_connection_with_upgrades(io, TowerToHyperService::new(service));
+    tokio::pin!(connection);
+    tokio::select! {
+        result = connection.as_mut() => {
+            if let Err(error) = result {
+                tracing::debug!(%peer, %error, "connection ended");
+            }
+        }
+        () = shutdown.stopped() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+fn call<S>(
+    mut service: S,
+    peer: SocketAddr,
+    request: hyper::Request<Incoming>,
+) -> impl Future<Output = Result<Response, Infallible>> + Send
+where
+    S: Service<Request, Response = Response, Error = Infallible> + Send,
+    S::Future: Send,
+{
+    let mut request = request.map(axum::body::Body::new);
+    request.extensions_mut().insert(ConnectInfo(peer));
+    service.call(request)
+}

@@ -1,0 +1,80 @@
+//! `karst server`: the roles in one process, from the first file to the last acknowledgement.
+
+mod assemble;
+mod console;
+mod credentials;
+mod identity;
+mod inputs;
+mod listen;
+mod logs;
+mod tls;
+mod views;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use runtime::Shutdown;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{Role, ServerOptions};
+
+/// How long a stop may take: unfinished requests, then hot buckets into object storage.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Runs the server until it is told to stop.
+pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
+    let roles = [Role::Indexer, Role::SearchHead, Role::ControlPlane];
+    let wanted = &options.roles;
+    if !wanted.is_empty() && !roles.iter().all(|role| wanted.contains(role)) {
+        anyhow::bail!(
+            "a process with some roles only is not supported yet: leave out --role, or name all of \
+             indexer, search-head and control-plane"
+        );
+    }
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.max(2))
+        .thread_name("karst-io")
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
+    let searches = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.max(2))
+        .thread_name("karst-search")
+        .enable_all()
+        .build()
+        .context("cannot start the search runtime")?;
+    let result = runtime.block_on(serve(&options, searches.handle().clone()));
+    searches.shutdown_background();
+    runtime.shutdown_background();
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<()> {
+    let shutdown = Shutdown::new();
+    let karst = assemble::assemble(options, searches, &shutdown).await?;
+    let listeners = listen::start(options, &karst, &shutdown).await?;
+    inputs::start(options, &karst, &shutdown).await?;
+    credentials::leave_local_session(options, &karst)?;
+    listeners.announce();
+    stop_signal().await?;
+    tracing::info!("stopping: no new requests, hot buckets go to object storage");
+    shutdown.stop();
+    if let Err(error) = shutdown.finish(DRAIN).await {
+        tracing::warn!(%error, "some requests did not end in time");
+    }
+    credentials::remove_local_session(options);
+    karst.close(DRAIN).await
+}
+
+async fn stop_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
