@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use catalog::Catalog;
-use ingest::{Codec, Ingest, Input, InputMeta, Parts, Settings, StreamKey};
+use karst_ingest::{Codec, Ingest, Input, InputMeta, Parts, Settings, StreamKey};
 use knowledge::Knowledge;
 use model::{IndexName, IndexerId};
 use object_store::local::LocalFileSystem;
