@@ -1,0 +1,30 @@
+//! Generated web-shop logs: event n is a function of the seed and n alone.
+//!
+//! So ranges can be made in parallel and in any order, every run gives the same bytes, and the true
+//! answer of a question is computed from the same draws ([`truth`]) without reading any text.
+//!
+//! ```text
+//! Stream::event(n) -> Event --LineWriter--> text --produce--> sinks::{file, hec, tcp, null}
+//!                          \--Truth-------> answers
+//! ```
+//!
+//! ```
+//! let stream = loadgen::Stream { seed: 1, events: 10, start: 0, span: 10_000_000, hosts: 200 };
+//! let mut text = Vec::new();
+//! loadgen::LineWriter::new(&stream).write(&stream.event(10), &mut text);
+//! assert!(text.starts_with(b"1970-01-01T00:00:09.000000Z web-"));
+//! ```
+//!
+//! What a line holds is in [`event`], its text in [`line`](mod@line). Not here: reading what a
+//! server found; the benchmark compares.
+
+pub mod event;
+pub mod line;
+pub mod parse;
+pub mod produce;
+pub mod sinks;
+pub mod truth;
+pub mod words;
+
+pub use event::{Event, Stream};
+pub use line::LineWriter;
