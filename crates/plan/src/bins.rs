@@ -81,11 +81,6 @@ impl TimeBins {
         Self { span, zone, align }
     }
 
-    /// The span.
-    pub(crate) fn span(&self) -> &TimeSpan {
-        &self.span
-    }
-
     /// Start and end of the bin a time lies in; times outside the calendar are bins of their own.
     pub(crate) fn around(&self, micros: i64) -> (i64, i64) {
         let found = match self.span.unit {

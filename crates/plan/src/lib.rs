@@ -40,7 +40,7 @@ pub mod types;
 pub mod value;
 
 pub use error::Error;
-pub use execute::{Completed, execute};
+pub use execute::{Completed, OnBatch, execute};
 pub use pipeline::plan_search;
 pub use planned::{
     FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,

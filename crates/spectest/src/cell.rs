@@ -87,7 +87,7 @@ fn quoted(text: &str) -> String {
 ///
 /// # Errors
 /// If a quote or bracket is not closed.
-pub fn cells(line: &str) -> Result<Vec<Cell>, String> {
+pub(crate) fn cells(line: &str) -> Result<Vec<Cell>, String> {
     let mut reader = Reader { rest: line };
     let mut cells = Vec::new();
     while let Some(cell) = reader.cell()? {

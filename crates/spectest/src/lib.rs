@@ -13,6 +13,7 @@ mod run;
 mod spec;
 mod topology;
 
+pub use cell::Cell;
 pub use event::SpecEvent;
 pub use memory::{Memory, MemorySource};
 pub use report::{Failure, Report};

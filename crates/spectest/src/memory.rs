@@ -99,7 +99,7 @@ fn fields_of(event: &SpecEvent, knowledge: &knowledge::Knowledge) -> Fields {
     let rules = knowledge.field_rules(&event.sourcetype, &event.source, &event.host);
     let _ = rules.extract(&event.raw, &mut |name, value| {
         if !listed.iter().any(|known| known == name) {
-            fields.entry(name.to_owned()).or_default().push(value.to_owned());
+            fields.entry(name.to_owned()).or_default().push(value.into_owned());
         }
     });
     fields

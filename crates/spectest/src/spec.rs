@@ -32,7 +32,7 @@ pub enum Expectation {
 }
 
 /// One behaviour: events, a search, and what must come out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// The sentence that states it.
     pub title: String,
