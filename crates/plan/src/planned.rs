@@ -187,3 +187,33 @@ impl PlannedSearch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(keep: Option<&[&str]>, drop: &[&str]) -> FieldFilter {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        FieldFilter { keep: keep.map(owned), drop: owned(drop) }
+    }
+
+    #[test]
+    fn a_filter_without_patterns_admits_every_field() {
+        assert!(filter(None, &[]).admits("user"));
+    }
+
+    #[test]
+    fn a_filter_admits_what_it_keeps_unless_it_was_dropped() {
+        let filter = filter(Some(&["us*", "host"]), &["user_id"]);
+        assert!(filter.admits("user") && filter.admits("host"));
+        assert!(!filter.admits("status") && !filter.admits("user_id"));
+    }
+
+    #[test]
+    fn a_message_is_kept_once() {
+        let log = MessageLog::default();
+        log.add(MessageKind::Info, "cut");
+        log.add(MessageKind::Info, "cut");
+        assert_eq!(log.all().len(), 1);
+    }
+}

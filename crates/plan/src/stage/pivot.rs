@@ -244,7 +244,7 @@ impl Pivot {
         }
         let (keys, row_of) = self.rows(rows, env)?;
         let mut cells = vec![vec![None; keys.len()]; layout.series.len()];
-        for row in 0..rows.count {
+        for (row, place) in row_of.iter().enumerate() {
             let name = match (&self.series, series.get(row)) {
                 (None, _) => None,
                 (Some(_), Some(Some(name))) => Some(name.clone()),
@@ -253,8 +253,8 @@ impl Pivot {
                     None => continue,
                 },
             };
-            if let (Some(at), Some(key)) = (position.get(&name), row_of[row]) {
-                cells[*at][key] = u32::try_from(row).ok();
+            if let (Some(at), Some(key)) = (position.get(&name), place) {
+                cells[*at][*key] = u32::try_from(row).ok();
             }
         }
         let mut wide = Rows { columns: Vec::new(), count: keys.len() };
