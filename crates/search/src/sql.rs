@@ -11,7 +11,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::context::{SQLOptions, SessionContext};
 use futures::TryStreamExt;
 use jiff::tz::TimeZone;
-use model::{IndexName, TimeRange, columns};
+use model::{ErrorKind, IndexName, TimeRange, columns};
 use plan::{EventSource, EventsRequest, SourceField};
 
 use crate::jobs::{JobRequest, Page};
@@ -96,7 +96,8 @@ impl SearchService {
         let context = context_over(self.session(), events, range)?;
         // Nothing that writes: events are changed by ingest only.
         let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false);
-        let frame = context.sql_with_options(&request.query, options).await.map_err(sql_error)?;
+        let planned = context.sql_with_options(&request.query, options).await;
+        let frame = planned.map_err(planning_error)?;
         let schema = Arc::new(frame.schema().as_arrow().clone());
         let limit = self.settings().max_result_rows;
         let mut stream = frame.execute_stream().await.map_err(sql_error)?;
@@ -113,6 +114,19 @@ impl SearchService {
             }
         }
         Ok(SqlResult { schema, batches, truncated, renderer: Renderer::new(request.timezone) })
+    }
+}
+
+/// What cannot be planned is a mistake in the query, unless the engine says otherwise.
+fn planning_error(error: DataFusionError) -> Error {
+    use DataFusionError as E;
+    let in_query = matches!(
+        error.find_root(),
+        E::SQL(..) | E::Plan(_) | E::SchemaError(..) | E::NotImplemented(_) | E::Diagnostic(..)
+    );
+    match sql_error(error) {
+        Error::Search { text, .. } if in_query => Error::Search { text, kind: ErrorKind::Invalid },
+        other => other,
     }
 }
 

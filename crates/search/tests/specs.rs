@@ -107,9 +107,7 @@ impl Stored {
     async fn put(&self, events: &[SpecEvent], knowledge: &Arc<Knowledge>) -> BucketEntry {
         let id = BucketId(uuid::Uuid::now_v7());
         let index = events[0].index.clone();
-        // Granules of two rows, so that even small blocks have something to prune.
-        let options =
-            WriteOptions { granule_rows: 2, row_group_rows: 4, ..WriteOptions::default() };
+        let options = WriteOptions::default();
         let fields = Fields(Arc::clone(knowledge));
         let written = write_bucket(id, &index, &[rows(events)], &fields, &options).unwrap();
         let path = id.object_path(&index, "20261120");

@@ -2,7 +2,7 @@
 //! fields that are needed and no others.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -193,7 +193,8 @@ pub(crate) fn discover(
 ) {
     let Some(origins) = Origins::of(rows) else { return };
     let mut row_number = 0_u64;
-    let mut last_row: BTreeMap<String, u64> = BTreeMap::new();
+    let mut last_row: HashMap<String, u64> = HashMap::new();
+    let mut sent: Vec<String> = Vec::new();
     each_row(&origins, knowledge, &[], |raw, rules, _, indexed| {
         row_number += 1;
         let mut note = |name: &str| {
@@ -214,9 +215,18 @@ pub(crate) fn discover(
                 }
             }
         };
+        sent.clear();
         if let Some(indexed) = indexed {
-            each_indexed(indexed, &mut |name, _| note(name));
+            each_indexed(indexed, &mut |name, _| {
+                note(name);
+                sent.push(name.to_owned());
+            });
         }
-        let _ = rules.extract(raw, &mut |name, _| note(name));
+        let _ = rules.extract(raw, &mut |name, _| {
+            // A field sent along hides one of the same name in the text.
+            if !sent.iter().any(|known| known == name) {
+                note(name);
+            }
+        });
     });
 }
