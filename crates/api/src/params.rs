@@ -46,6 +46,11 @@ impl Params {
         })
     }
 
+    /// How many entries of a list; Splunk's SDK says -1 where others say 0, for all.
+    pub(crate) fn count(&self) -> Result<Option<usize>, RestError> {
+        if self.text("count") == Some("-1") { Ok(Some(0)) } else { self.number("count") }
+    }
+
     pub(crate) fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some("1" | "true" | "t" | "True" | "yes"))
     }

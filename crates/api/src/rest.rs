@@ -116,7 +116,10 @@ async fn prepare(State(_state): State<ApiState>, request: Request, next: Next) -
         let error = RestError::new(StatusCode::PAYLOAD_TOO_LARGE, "FATAL", text);
         return OutputMode::Xml.respond(error.status, error_body(&error, OutputMode::Xml));
     };
-    let params = Params::parse(parts.uri.query().unwrap_or_default(), &body);
+    // A body of events is no form, however much it looks like one.
+    let takes_events = parts.uri.path().starts_with("/services/receivers/");
+    let form: &[u8] = if takes_events { &[] } else { &body };
+    let params = Params::parse(parts.uri.query().unwrap_or_default(), form);
     let is_api = parts.uri.path().starts_with("/api/");
     let mode = OutputMode::of(&params).unwrap_or(OutputMode::Xml);
     let mode = if is_api { OutputMode::Json } else { mode };

@@ -38,7 +38,8 @@ impl IndexName {
         if name.starts_with('-') {
             return fail("it starts with a hyphen");
         }
-        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+        let allowed =
+            |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
         if !name.bytes().all(allowed) {
             return fail("only lower-case letters, digits, underscore and hyphen are allowed");
         }

@@ -64,9 +64,6 @@ impl TimeRange {
     /// The part both have; empty ranges have `earliest >= latest`.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
-        Self {
-            earliest: self.earliest.max(other.earliest),
-            latest: self.latest.min(other.latest),
-        }
+        Self { earliest: self.earliest.max(other.earliest), latest: self.latest.min(other.latest) }
     }
 }

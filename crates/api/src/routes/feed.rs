@@ -46,7 +46,7 @@ pub(super) fn respond(
     }
     let total = entries.len();
     let offset = params.number("offset")?.unwrap_or(0);
-    let count = params.number("count")?.unwrap_or(DEFAULT_COUNT);
+    let count = params.count()?.unwrap_or(DEFAULT_COUNT);
     let count = if count == 0 { total } else { count };
     let entries: Vec<Entry> = entries.into_iter().skip(offset).take(count).collect();
     Ok(page(title, path, entries, Paging { total, offset, count }, mode))

@@ -226,7 +226,7 @@ fn result_response(
     let mode = OutputMode::of(params)?;
     let offset = params.number("offset")?.unwrap_or(0);
     let most = state.settings.max_page_rows;
-    let count = match params.number("count")?.unwrap_or(DEFAULT_COUNT) {
+    let count = match params.count()?.unwrap_or(DEFAULT_COUNT) {
         0 => most,
         count => count.min(most),
     };

@@ -8,7 +8,7 @@
 //! - `event` is kept as sent: a string without its JSON escapes, any other value byte for byte.
 //! - `time` is a number or a numeric string of epoch seconds with any fraction. From 12 digits
 //!   before the point on it is taken as milliseconds, from 15 as microseconds, from 18 as
-//!   nanoseconds.
+//!   nanoseconds. Times before the year 1 or after 9999 are refused: no search could name them.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -405,6 +405,13 @@ fn take_fields(
 /// Epoch time in seconds (or, when it is too large for that, milli-, micro- or nanoseconds), exact
 /// to the microsecond.
 fn parse_time(json: &str) -> Option<EventTime> {
+    // 0001-01-01 and the last second that every time zone can write with four digits.
+    const CALENDAR: std::ops::RangeInclusive<i64> =
+        -62_135_596_800_000_000..=253_402_207_200_000_000;
+    epoch_micros(json).filter(|micros| CALENDAR.contains(micros)).map(EventTime)
+}
+
+fn epoch_micros(json: &str) -> Option<i64> {
     let text = json.trim_matches('"').trim();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -415,7 +422,7 @@ fn parse_time(json: &str) -> Option<EventTime> {
     if whole.is_empty() || !plain(whole) || !plain(fraction) {
         // Scientific notation is rare and has no need for exactness.
         let seconds: f64 = text.parse().ok()?;
-        return seconds.is_finite().then(|| EventTime::from_seconds(seconds));
+        return seconds.is_finite().then(|| EventTime::from_seconds(seconds).0);
     }
     let whole = whole.trim_start_matches('0');
     // How many digits after the (shifted) decimal point the text already has before its own.
@@ -431,7 +438,7 @@ fn parse_time(json: &str) -> Option<EventTime> {
     for digit in digits.chain(std::iter::repeat(0)).take(wanted) {
         micros = micros.checked_mul(10)?.checked_add(digit)?;
     }
-    Some(EventTime(if negative { -micros } else { micros }))
+    Some(if negative { -micros } else { micros })
 }
 
 #[cfg(test)]

@@ -147,7 +147,11 @@ impl LineBreaker {
             }
         }
         if end && start < text.len() {
-            self.add(&mut out, &whole, start, text.len());
+            // A breaker that looks ahead for the next event leaves the last one its line feed.
+            let line_end = text.trim_end_matches(['\r', '\n']).len();
+            if line_end > start {
+                self.add(&mut out, &whole, start, line_end);
+            }
             start = text.len();
         }
         self.keep_for_pattern(&text[start..]);

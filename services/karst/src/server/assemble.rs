@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use api::{Accounts, ApiState, HecTokens, IndexCatalog, ServerInfo};
 use cache::CachedStore;
 use catalog::Catalog;
+use futures::TryStreamExt;
 use ingest::Ingest;
 use knowledge::Knowledge;
 use knowledge::layers::Layers;
@@ -40,6 +41,7 @@ pub(crate) async fn assemble(
     let metrics = MetricsText::install()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = object_store(options)?;
+    reach(store.as_ref()).await?;
     let knowledge = Arc::new(knowledge(options)?);
     let catalog = Catalog::open(
         Arc::clone(&store),
@@ -121,6 +123,13 @@ fn object_store(options: &ServerOptions) -> Result<Arc<dyn ObjectStore>> {
     let opened = runtime::store::open(&url, &options)?;
     tracing::info!(store = opened.description, "object store");
     Ok(opened.store)
+}
+
+/// Asks the store once. Later, a store that fails is waited for; at the start, it is more likely
+/// that the URL or the credentials are wrong, and somebody is there to read it.
+async fn reach(store: &dyn ObjectStore) -> Result<()> {
+    let listed = store.list(Some(&object_store::path::Path::from("catalog"))).try_next().await;
+    listed.map(drop).context("cannot read the object store (--object-store)")
 }
 
 fn knowledge(options: &ServerOptions) -> Result<Knowledge> {

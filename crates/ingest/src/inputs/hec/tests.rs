@@ -94,6 +94,13 @@ fn times_are_exact_and_their_unit_is_recognised() {
 }
 
 #[test]
+fn times_beyond_the_calendar_are_refused() {
+    for text in ["1e300", "-1e18", "1e18", "-99999999999"] {
+        assert_eq!(parse_time(text), None, "{text}");
+    }
+}
+
+#[test]
 fn a_body_that_is_not_utf8_is_repaired() {
     let input = decode_events(b"{\"event\":\"a\xffb\"}", &defaults(), &|_| true, stream());
     let Ok(Input::Events { events, .. }) = input else { panic!("events were sent") };

@@ -74,3 +74,11 @@ fn lines(pattern: Option<&str>, limit: usize, text: &str, size: usize) -> (Vec<S
     }
     (found, cut_lines, cut_bytes)
 }
+
+#[test]
+fn the_last_line_has_no_break_at_its_end_even_if_the_breaker_looks_ahead() {
+    for size in 1..=8 {
+        let found = lines(Some(r"([\r\n]+)\d "), 100, "1 one\r\n2 two\r\n", size);
+        assert_eq!(found.0, ["1 one", "2 two"], "{size}");
+    }
+}
