@@ -190,7 +190,7 @@ impl Event {
     pub const fn markers(&self) -> usize {
         let mut rest = self.number;
         let mut markers = 1;
-        while markers < 7 && rest % 10 == 0 {
+        while markers < 7 && rest.is_multiple_of(10) {
             rest /= 10;
             markers += 1;
         }

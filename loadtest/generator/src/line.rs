@@ -43,11 +43,11 @@ impl LineWriter {
     pub fn new(stream: &Stream) -> Self {
         let names: Vec<Box<str>> =
             (0..stream.hosts).map(|host| format!("web-{host:03}").into_boxed_str()).collect();
-        let head = |(host, name): (usize, &Box<str>)| {
+        let head = |(host, name): (usize, &str)| {
             let pid = 1_000 + host * 37 % 9_000;
             format!(" {name} shop[{pid}]: level=").into_bytes().into_boxed_slice()
         };
-        let hosts = names.iter().enumerate().map(head).collect();
+        let hosts = names.iter().map(|name| &**name).enumerate().map(head).collect();
         let mut markers = Vec::new();
         let mut marker_ends = [0; MARKERS.len() + 1];
         for (at, (name, _)) in MARKERS.iter().enumerate() {

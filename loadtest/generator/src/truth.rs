@@ -8,7 +8,8 @@
 //! - `hosts`: events by host;
 //! - `errors`: events with status >= 500 by span of 10 minutes (epoch seconds);
 //! - `users`: distinct `user_id`;
-//! - `latency`: by path: count, mean and exact 95th percentile (nearest rank) of `latency_ms`;
+//! - `latency`: by path: count and mean of `latency_ms`, its exact 95th percentile (nearest rank), and
+//!   the two values between which an interpolated one lies;
 //! - `user:ID`: the events of a user: count and numbers (`id`), newest first;
 //! - `session:PREFIX`: events whose session begins with these digits;
 //! - `phrase:TEXT`: events whose message contains the text;
@@ -192,13 +193,20 @@ impl Counter {
 fn distribution(counts: &BTreeMap<u32, u64>) -> Value {
     let count: u64 = counts.values().sum();
     let sum: u64 = counts.iter().map(|(value, count)| u64::from(*value) * count).sum();
-    let rank = (count * 95).div_ceil(100);
-    let mut seen = 0;
-    let p95 = counts.iter().find(|(_, count)| {
-        seen += **count;
-        seen >= rank
-    });
-    json!({"count": count, "avg": sum as f64 / count as f64, "p95": p95.map(|(value, _)| value)})
+    // The value at a rank, counted from 1.
+    let at = |rank: u64| {
+        let mut seen = 0;
+        let found = counts.iter().find(|(_, count)| {
+            seen += **count;
+            seen >= rank
+        });
+        found.map(|(value, _)| *value)
+    };
+    let (low, high) = ((count - 1) * 95 / 100 + 1, ((count - 1) * 95).div_ceil(100) + 1);
+    json!({
+        "count": count, "avg": sum as f64 / count as f64, "p95": at((count * 95).div_ceil(100)),
+        "p95_between": [at(low), at(high)],
+    })
 }
 
 /// Answers questions in one pass, as an object of question and answer.

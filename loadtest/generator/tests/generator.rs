@@ -171,7 +171,9 @@ fn latencies_by_path_are_those_of_the_text() {
         let p95 = latencies[(count * 95).div_ceil(100) - 1];
         #[allow(clippy::cast_precision_loss)]
         let average = latencies.iter().sum::<u64>() as f64 / count as f64;
-        let expected = json!({"count": count, "avg": average, "p95": p95});
+        let rank = (count - 1) * 95;
+        let between = [latencies[rank / 100], latencies[rank.div_ceil(100)]];
+        let expected = json!({"count": count, "avg": average, "p95": p95, "p95_between": between});
         assert_eq!(ask("latency")[path], expected, "{path}");
     }
 }

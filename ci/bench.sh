@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# make bench: ingest and search rates beside their bars, every answer checked against the generator;
+# writes docs/benchmarks.md. BENCH_EVENTS (2,000,000), BENCH_DIR (temporary files), BENCH_NOTE.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+command -v python3 >/dev/null || { echo "error: python3 is missing; install Python 3.11" >&2; exit 1; }
+exec python3 -B loadtest/bench/bench.py --write "$@"

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# make test-clients: real clients (splunk-sdk, pyarrow, duckdb, curl-like HTTP, a browser) against a
+# real server that is stopped, killed and started while they work. Arguments go to pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+python=$(ci/tools/python.sh)
+export PYTHONDONTWRITEBYTECODE=1
+exec "$python" -m pytest -c tests/clients/pytest.ini --rootdir tests/clients "${@:-tests/clients}"

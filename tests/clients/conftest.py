@@ -1,0 +1,68 @@
+"""Servers, indexes and stores for the tests."""
+
+import itertools
+import os
+import pathlib
+import re
+
+import minio
+import pytest
+
+import karst
+
+
+def pytest_configure(config):
+    assert karst.BINARY.exists(), f"{karst.BINARY} is missing: make build"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The server most tests share; each has an index of its own."""
+    server = karst.Server(tmp_path_factory.mktemp("karst")).start()
+    yield server
+    assert server.stop() == 0, "the server did not stop in order"
+    assert "panicked" not in server.log_text()
+
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def index(server, request):
+    """A fresh index, named after the test."""
+    name = re.sub(r"[^a-z0-9]+", "_", request.node.name.lower()).strip("_")[:50]
+    return server.create_index(f"{name}_{next(NUMBERS)}")
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """A server to be killed and started again."""
+    servers = []
+
+    def make(**options):
+        server = karst.Server(tmp_path / f"karst-{len(servers)}", **options)
+        servers.append(server)
+        return server
+
+    yield make
+    for server in servers:
+        if server.process is not None:
+            server.stop()
+        assert "panicked" not in server.log_text()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A MinIO with an empty bucket named `karst`."""
+    store = minio.start(tmp_path_factory.mktemp("minio"))
+    yield store
+    store.stop()
+
+
+@pytest.fixture(scope="session")
+def sample_data():
+    folder = os.environ.get("KARST_TEST_DATA") or karst.ROOT.parent / "shared" / "data"
+    if not pathlib.Path(folder).is_dir():
+        print("skipped: no sample data (KARST_TEST_DATA)")
+        pytest.skip("no sample data; set KARST_TEST_DATA")
+    return pathlib.Path(folder)

@@ -1,0 +1,252 @@
+"""A Karst server under test: started over a directory of its own, asked over plain sockets.
+
+Nothing here knows Karst's code: what the tests see is what any client sees.
+"""
+
+import base64
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+BINARY = pathlib.Path(os.environ.get("KARST_BINARY", TARGET / "debug" / "karst"))
+USER, PASSWORD, TOKEN = "admin", "correct horse", "11111111-2222-3333-4444-555555555555"
+
+# No certificate in these tests is signed by anybody.
+TLS = ssl.create_default_context()
+TLS.check_hostname = False
+TLS.verify_mode = ssl.CERT_NONE
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(condition, what, seconds=20.0, pause=0.02):
+    """Asks until there is an answer; a test never waits for a time, only for a state."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(pause)
+
+
+class Answer:
+    """An HTTP answer."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
+
+    def lines(self):
+        return [json.loads(line) for line in self.body.splitlines() if line.strip()]
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:2000]!r}"
+
+
+class Server:
+    """One server process after the other, over one data directory."""
+
+    def __init__(self, directory, object_store=None, environment=None):
+        self.directory = pathlib.Path(directory)
+        self.data = self.directory / "data"
+        self.log = self.directory / "server.log"
+        self.hec_port, self.management_port, self.web_port, self.tcp_port = (
+            free_port() for _ in range(4)
+        )
+        self.udp_port = free_port(socket.SOCK_DGRAM)
+        self.process = None
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("KARST_", "AWS_"))},
+            "TZ": "UTC",
+            "KARST_DATA_DIR": str(self.data),
+            "KARST_HEC_ADDRESS": f"127.0.0.1:{self.hec_port}",
+            "KARST_MANAGEMENT_ADDRESS": f"127.0.0.1:{self.management_port}",
+            "KARST_WEB_ADDRESS": f"127.0.0.1:{self.web_port}",
+            "KARST_SYSLOG_TCP": f"127.0.0.1:{self.tcp_port}",
+            "KARST_SYSLOG_UDP": f"127.0.0.1:{self.udp_port}",
+            "KARST_PASSWORD": PASSWORD,
+            "KARST_HEC_TOKEN": TOKEN,
+            "KARST_CACHE_NVME_MIB": "64",
+            "KARST_CACHE_DRAM_MIB": "128",
+            **(environment or {}),
+        }
+        if object_store:
+            self.environment["KARST_OBJECT_STORE"] = object_store
+
+    # The process.
+
+    def start(self):
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [BINARY, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log
+            )
+        wait_for(self._is_ready, f"ready; its log is {self.log}", 60)
+        return self
+
+    def _is_ready(self):
+        code = self.process.poll()
+        assert code is None, f"the server ended with {code}:\n{self.log.read_text()[-3000:]}"
+        try:
+            return (
+                self.request(self.web_port, "GET", "/readyz").status == 200
+                and self.hec_get("/services/collector/health").status == 200
+                and (self.data / "local-session.json").exists()
+            )
+        except OSError:
+            return False
+
+    def stop(self, seconds=60):
+        """SIGTERM, as an operator would; gives the exit code."""
+        if self.process is None:
+            return None
+        self.process.send_signal(signal.SIGCONT)
+        self.process.terminate()
+        code = self.process.wait(seconds)
+        self.process = None
+        return code
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(10)
+        self.process = None
+
+    def log_text(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    # HTTP.
+
+    def request(self, port, method, path, body=None, headers=None, tls=False, timeout=60):
+        if tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=TLS)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def hec_get(self, path, headers=None):
+        return self.request(self.hec_port, "GET", path, None, headers)
+
+    def hec(self, body, path="/services/collector/event", token=TOKEN, headers=None, method="POST"):
+        """Sends a body to the collector: bytes, text, or objects put back to back."""
+        if isinstance(body, (list, dict)):
+            objects = body if isinstance(body, list) else [body]
+            body = "".join(json.dumps(one) for one in objects)
+        if isinstance(body, str):
+            body = body.encode()
+        sent = dict(headers or {})
+        if token is not None:
+            sent.setdefault("Authorization", f"Splunk {token}")
+        return self.request(self.hec_port, method, path, body, sent)
+
+    def send(self, *events, index, **defaults):
+        """Events that have to be taken."""
+        objects = [{"event": event, "index": index, **defaults} for event in events]
+        answer = self.hec(objects)
+        assert (answer.status, answer.json()["code"]) == (200, 0), answer
+
+    def send_raw(self, body, **query):
+        path = "/services/collector/raw?" + urllib.parse.urlencode(query)
+        return self.hec(body, path)
+
+    def rest(self, method, path, form=None, auth=(USER, PASSWORD), body=None, timeout=60):
+        headers = {}
+        if auth is not None:
+            headers["Authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
+        if form is not None:
+            body = urllib.parse.urlencode(form, doseq=True)
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        return self.request(
+            self.management_port, method, path, body, headers, tls=True, timeout=timeout
+        )
+
+    # What tests ask for.
+
+    def create_index(self, name):
+        answer = self.rest("POST", "/services/data/indexes", {"name": name, "output_mode": "json"})
+        assert answer.status == 201, answer
+        return name
+
+    def index_entry(self, name):
+        answer = self.rest("GET", f"/services/data/indexes/{name}?output_mode=json")
+        assert answer.status == 200, answer
+        return answer.json()["entry"][0]["content"]
+
+    def roll(self, index):
+        answer = self.rest("POST", f"/services/data/indexes/{index}/roll-hot-buckets", {})
+        assert answer.status == 200, answer
+
+    def export(self, search, **form):
+        """All rows of a search, streamed."""
+        form = {"search": search, "output_mode": "json", **form}
+        answer = self.rest("POST", "/services/search/jobs/export", form, timeout=120)
+        assert answer.status == 200, answer
+        for line in answer.lines():
+            for message in line.get("messages", []):
+                assert message["type"] not in ("FATAL", "ERROR"), message
+        return [line["result"] for line in answer.lines() if "result" in line]
+
+    def rows(self, search, **form):
+        """The rows of a search, from a oneshot job."""
+        form = {"search": search, "exec_mode": "oneshot", "output_mode": "json", "count": 0, **form}
+        answer = self.rest("POST", "/services/search/jobs", form)
+        assert answer.status == 200, answer
+        return answer.json()["results"]
+
+    def value(self, search, **form):
+        """The only value of a search with one row and one column."""
+        (row,) = self.rows(search, **form)
+        (value,) = row.values()
+        return value
+
+    def count(self, search, **form):
+        return int(self.value(f"search {search} | stats count", **form))
+
+    def raws(self, search, **form):
+        return [row["_raw"] for row in self.rows(f"search {search}", **form)]
+
+    def bucket_files(self, index):
+        """Objects of an index's buckets, when they are kept in a directory."""
+        return sorted((self.data / "objects").rglob(f"{index}/**/*.parquet"))
+
+    def cli(self, *arguments, stdin=None, environment=None, timeout=120):
+        """Runs the command line, as the server's own user."""
+        return subprocess.run(
+            [BINARY, *map(str, arguments)],
+            env={**self.environment, **(environment or {})},
+            cwd=self.directory,
+            input=stdin,
+            capture_output=True,
+            text=not isinstance(stdin, bytes),
+            timeout=timeout,
+        )
+
+
+def packed(body):
+    return gzip.compress(body if isinstance(body, bytes) else body.encode())

@@ -1,0 +1,74 @@
+"""A real S3 server for the tests."""
+
+import os
+import signal
+import subprocess
+
+import pyarrow.fs
+
+import karst
+
+KEY, SECRET = "karst-tests", "karst-tests-secret"
+
+
+class Store:
+    """MinIO over a directory."""
+
+    def __init__(self, directory, program):
+        self.port = karst.free_port()
+        self.directory = directory
+        log = (directory / "minio.log").open("wb")
+        self.process = subprocess.Popen(
+            [program, "server", "--quiet", "--address", f"127.0.0.1:{self.port}", directory / "disk"],
+            env={**os.environ, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET},
+            stdout=log,
+            stderr=log,
+        )
+        self.files = pyarrow.fs.S3FileSystem(
+            access_key=KEY,
+            secret_key=SECRET,
+            endpoint_override=f"127.0.0.1:{self.port}",
+            scheme="http",
+            region="us-east-1",
+            allow_bucket_creation=True,
+        )
+
+    def _make_bucket(self):
+        try:
+            self.files.create_dir("karst")
+            return True
+        except OSError:
+            assert self.process.poll() is None, (self.directory / "minio.log").read_text()
+            return False
+
+    def ready(self):
+        karst.wait_for(self._make_bucket, "MinIO is ready", 30)
+        return self
+
+    def variables(self):
+        return {
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT": f"http://127.0.0.1:{self.port}",
+            "AWS_ALLOW_HTTP": "true",
+        }
+
+    def freeze(self):
+        """Requests hang from now on, as when a network is cut."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        self.thaw()
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def start(directory):
+    program = subprocess.run(
+        [karst.ROOT / "ci/tools/minio.sh"], check=True, capture_output=True, text=True
+    )
+    return Store(directory, program.stdout.strip()).ready()

@@ -1,0 +1,45 @@
+"""The web console in a real browser."""
+
+import os
+import subprocess
+import time
+
+from karst import PASSWORD, ROOT, USER
+
+
+def test_the_console_serves_its_page_and_its_files(server):
+    page = server.request(server.web_port, "GET", "/")
+    assert page.status == 200 and "<html" in page.text.lower()
+    script = page.text.split('src="')[1].split('"')[0]
+    assert server.request(server.web_port, "GET", script).status == 200
+
+
+def test_a_person_walks_through_the_console(server, tmp_path):
+    index = server.create_index("console")
+    now = time.time()
+    events = [
+        {"event": f"console event {n} status={200 + n % 3}", "time": now - 30 * n, "index": index}
+        for n in range(120)
+    ]
+    assert server.hec(events).status == 200
+    chromium = subprocess.run(
+        [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    environment = {
+        **os.environ,
+        "CHROMIUM": chromium,
+        "KARST_URL": f"http://127.0.0.1:{server.web_port}",
+        "KARST_USER": USER,
+        "KARST_PASSWORD": PASSWORD,
+        "KARST_E2E_QUERY": f"index={index}",
+        "KARST_SCREENSHOTS": str(tmp_path),
+    }
+    done = subprocess.run(
+        ["npm", "run", "--silent", "e2e"],
+        cwd=ROOT / "services/console",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -1,0 +1,167 @@
+"""The search API: jobs, results in each format, SQL, errors that point at the place."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as xml
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def shop(server):
+    index = server.create_index("rest_shop")
+    events = [
+        f"user=u{n % 4} status={500 if n % 10 == 0 else 200} n={n} text=\"a, \"\"b\"\" <c>\""
+        for n in range(100)
+    ]
+    objects = [
+        {"event": event, "time": 1763672400 + n, "index": index, "sourcetype": "plain"}
+        for n, event in enumerate(events)
+    ]
+    assert server.hec(objects).status == 200
+    return index
+
+
+def post(server, form, path="/services/search/jobs"):
+    return server.rest("POST", path, form)
+
+
+def test_a_job_goes_from_dispatch_to_results_and_is_removed(server, shop):
+    created = post(server, {"search": f"search index={shop}", "output_mode": "json"})
+    assert created.status == 201
+    path = f"/services/search/v2/jobs/{created.json()['sid']}"
+    status = lambda: server.rest("GET", f"{path}?output_mode=json").json()["entry"][0]["content"]
+    from karst import wait_for
+
+    wait_for(lambda: status()["isDone"], "the job is done")
+    content = status()
+    assert (content["dispatchState"], content["eventCount"], content["resultCount"]) == ("DONE", 100, 100)
+    page = server.rest("GET", f"{path}/results?output_mode=json&count=10&offset=95").json()
+    numbers = [row["_raw"].split("n=")[1].split(" ")[0] for row in page["results"]]
+    assert numbers == ["4", "3", "2", "1", "0"], "newest first, and the page ends where results do"
+    assert server.rest("DELETE", f"{path}?output_mode=json").status == 200
+    assert server.rest("GET", path).status == 404
+
+
+def test_a_blocking_job_is_done_when_it_answers(server, shop):
+    form = {"search": f"search index={shop} | stats count", "exec_mode": "blocking", "output_mode": "json"}
+    sid = post(server, form).json()["sid"]
+    results = server.rest("GET", f"/services/search/jobs/{sid}/results?output_mode=json").json()
+    assert results["results"] == [{"count": "100"}]
+
+
+def test_oneshot_answers_as_json_csv_and_xml(server, shop):
+    search = {"search": f"search index={shop} | stats count by status", "exec_mode": "oneshot"}
+    rows = [{"status": "200", "count": "90"}, {"status": "500", "count": "10"}]
+    body = post(server, {**search, "output_mode": "json"}).json()
+    assert body["results"] == rows
+    assert [field["name"] for field in body["fields"]] == ["status", "count"]
+    text = post(server, {**search, "output_mode": "csv"}).text
+    assert list(csv.DictReader(io.StringIO(text))) == rows
+    tree = xml.fromstring(post(server, {**search, "output_mode": "xml"}).text)
+    cells = [
+        {field.get("k"): field.findtext("value/text") for field in result.findall("field")}
+        for result in tree.findall("result")
+    ]
+    assert cells == rows
+
+
+def test_csv_quotes_what_it_has_to(server, shop):
+    form = {"search": f"search index={shop} n=7 | table _raw", "exec_mode": "oneshot", "output_mode": "csv"}
+    (row,) = csv.DictReader(io.StringIO(post(server, form).text))
+    assert row["_raw"] == 'user=u3 status=200 n=7 text="a, ""b"" <c>"'
+
+
+def test_xml_results_hold_raw_text_with_markup_in_it(server, shop):
+    form = {"search": f"search index={shop} n=7", "exec_mode": "oneshot", "output_mode": "xml"}
+    tree = xml.fromstring(post(server, form).text)
+    (raw,) = [f.findtext("v") for f in tree.iter("field") if f.get("k") == "_raw"]
+    assert raw.endswith('<c>"')
+
+
+def test_an_export_streams_every_row_and_marks_the_last(server, shop):
+    form = {"search": f"search index={shop}", "output_mode": "json"}
+    lines = post(server, form, "/services/search/v2/jobs/export").lines()
+    assert len(lines) == 100
+    assert [line.get("lastrow", False) for line in lines] == [False] * 99 + [True]
+
+
+def test_earliest_and_latest_bound_a_search(server, shop):
+    search = f"index={shop}"
+    assert server.count(search, earliest_time=1763672410, latest_time=1763672420) == 10
+    assert server.count(search, earliest_time="2025-11-20T21:01:00Z") == 40
+
+
+def test_sql_answers_over_the_same_events(server, shop):
+    query = f"SELECT status, count(*) AS events FROM {shop} GROUP BY status ORDER BY status"
+    answer = server.rest("POST", "/api/v1/sql", body=json.dumps({"query": query}))
+    assert answer.status == 200, answer
+    assert [(row["status"], int(row["events"])) for row in answer.json()["rows"]] == [
+        ("200", 90),
+        ("500", 10),
+    ]
+    form = {"query": query, "output_mode": "csv"}
+    assert server.rest("POST", "/api/v1/sql", form).text.splitlines()[0] == "status,events"
+
+
+def test_wrong_sql_is_400_with_the_reason(server):
+    answer = server.rest("POST", "/api/v1/sql", body=json.dumps({"query": "SELEC 1"}))
+    assert answer.status == 400
+    assert "SELEC" in answer.json()["messages"][0]["text"]
+
+
+WRONG = [
+    ("index=main | stast count", "stats"),
+    ("index=main | eval a=", ""),
+    ('index=main "unclosed', ""),
+    ("index=main | stats count by", ""),
+    ("index=main | where a >", ""),
+    ("index=main | rex field=_raw \"(?<a\"", ""),
+    ("index=main (a OR", ""),
+]
+
+
+@pytest.mark.parametrize("search,hint", WRONG)
+def test_a_wrong_search_is_400_and_points_at_the_place(server, search, hint):
+    answer = post(server, {"search": f"search {search}", "output_mode": "json"})
+    assert answer.status == 400, answer
+    message = answer.json()["messages"][0]
+    assert message["type"] == "FATAL"
+    assert "^" in message["text"] and hint in message["text"], message["text"]
+
+
+def test_without_credentials_or_with_wrong_ones_nothing_is_told(server):
+    for auth in (None, ("admin", "wrong"), ("nobody", "x")):
+        answer = server.rest("GET", "/services/search/jobs", auth=auth)
+        assert answer.status == 401
+        assert "Basic" in answer.headers["WWW-Authenticate"]
+
+
+def test_login_gives_a_session_and_logout_ends_it(server):
+    form = {"username": "admin", "password": "correct horse", "output_mode": "json"}
+    key = server.rest("POST", "/services/auth/login", form, auth=None).json()["sessionKey"]
+    ask = lambda: server.request(
+        server.management_port, "GET", "/services/server/info", headers={"Authorization": f"Splunk {key}"}, tls=True
+    ).status
+    assert ask() == 200
+    server.request(
+        server.management_port, "POST", "/services/auth/logout", headers={"Authorization": f"Splunk {key}"}, tls=True
+    )
+    assert ask() == 401
+
+
+def test_the_same_api_is_below_a_users_namespace_and_with_a_slash_at_the_end(server):
+    for path in ("/servicesNS/nobody/search/data/indexes/", "/servicesNS/admin/-/data/indexes"):
+        assert server.rest("GET", f"{path}?output_mode=json").status == 200
+
+
+def test_an_unknown_job_is_404_unknown_sid(server):
+    answer = server.rest("GET", "/services/search/jobs/nope?output_mode=json")
+    assert answer.status == 404
+    assert answer.json()["messages"][0] == {"type": "FATAL", "text": "Unknown sid."}
+
+
+def test_metrics_are_served_in_prometheus_text(server, shop):
+    answer = server.rest("GET", "/metrics")
+    assert answer.status == 200 and "# TYPE" in answer.text

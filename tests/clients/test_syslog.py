@@ -1,0 +1,34 @@
+"""Syslog over TCP and UDP."""
+
+import socket
+
+from karst import wait_for
+
+
+def test_lines_and_counted_frames_over_tcp_are_events_with_the_senders_host(server):
+    lines = [
+        "<34>Oct 11 22:14:15 mymachine su: 'su root' failed syslogtcp1",
+        "<165>1 2025-10-11T22:14:15.003Z web9 app 12 ID47 - syslogtcp2 ünïcode",
+    ]
+    counted = "<13>1 2025-10-11T22:14:16Z web8 app - - - syslogtcp3\nsecond line".encode()
+    with socket.create_connection(("127.0.0.1", server.tcp_port)) as connection:
+        connection.sendall(("\n".join(lines) + "\n").encode())
+        connection.sendall(b"%d " % len(counted) + counted)
+    search = "search index=main syslogtcp* | table host sourcetype _raw"
+    rows = wait_for(lambda: (r := server.rows(search)) and len(r) == 3 and r, "three events")
+    assert {row["_raw"]: row["host"] for row in rows} == {
+        lines[0]: "mymachine",
+        lines[1]: "web9",
+        counted.decode(): "web8",
+    }
+    assert {row["sourcetype"] for row in rows} == {"syslog"}
+    (time,) = server.rows("search index=main syslogtcp2 | eval t=_time | table t")
+    assert float(time["t"]) == 1760220855.003
+
+
+def test_a_datagram_is_an_event(server):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for n in range(10):
+            message = f"<13>Oct 11 22:14:{n:02} udphost app: syslogudp{n}"
+            sender.sendto(message.encode(), ("127.0.0.1", server.udp_port))
+    wait_for(lambda: server.count("index=main host=udphost syslogudp*") == 10, "ten events")
