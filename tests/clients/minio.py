@@ -16,14 +16,8 @@ class Store:
 
     def __init__(self, directory, program):
         self.port = karst.free_port()
-        self.directory = directory
-        log = (directory / "minio.log").open("wb")
-        self.process = subprocess.Popen(
-            [program, "server", "--quiet", "--address", f"127.0.0.1:{self.port}", directory / "disk"],
-            env={**os.environ, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET},
-            stdout=log,
-            stderr=log,
-        )
+        self.directory, self.program = directory, program
+        self.up()
         self.files = pyarrow.fs.S3FileSystem(
             access_key=KEY,
             secret_key=SECRET,
@@ -32,6 +26,21 @@ class Store:
             region="us-east-1",
             allow_bucket_creation=True,
         )
+
+    def up(self):
+        address = f"127.0.0.1:{self.port}"
+        with (self.directory / "minio.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "server", "--quiet", "--address", address, self.directory / "disk"],
+                env={**os.environ, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET},
+                stdout=log,
+                stderr=log,
+            )
+
+    def down(self):
+        """Requests are refused from now on."""
+        self.process.kill()
+        self.process.wait(20)
 
     def _make_bucket(self):
         try:

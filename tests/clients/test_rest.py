@@ -131,6 +131,22 @@ def test_a_wrong_search_is_400_and_points_at_the_place(server, search, hint):
     assert "^" in message["text"] and hint in message["text"], message["text"]
 
 
+COMMANDS = (
+    "where eval stats chart timechart top rare table fields rename rex regex sort head tail dedup bin"
+    " eventstats streamstats fillnull spath makeresults metadata tstats"
+).split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_syntax_error_in_any_command_points_at_the_place(server, command):
+    first = "| " if command in ("makeresults", "metadata", "tstats") else "search index=main | "
+    # A path of spath may hold any character.
+    wrong = "input=" if command == "spath" else ")("
+    answer = post(server, {"search": f"{first}{command} {wrong}", "output_mode": "json"})
+    assert answer.status == 400, answer
+    assert "^" in answer.json()["messages"][0]["text"]
+
+
 def test_without_credentials_or_with_wrong_ones_nothing_is_told(server):
     for auth in (None, ("admin", "wrong"), ("nobody", "x")):
         answer = server.rest("GET", "/services/search/jobs", auth=auth)

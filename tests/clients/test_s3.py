@@ -1,5 +1,7 @@
 """The same over a real S3: buckets and catalog in MinIO, also while MinIO does not answer."""
 
+import time
+
 import pyarrow.fs
 import pytest
 from karst import wait_for
@@ -49,22 +51,46 @@ def test_inspect_bucket_reads_from_s3(on_s3, store):
     assert "1000" in done.stdout
 
 
+def take_in_for_seconds(server, word, seconds=4):
+    """Sends and searches for some time; small buckets, so that rolls and uploads are due."""
+    sent = 0
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if sent < 5000:
+            lines = [f"{TIME} n={sent + n} {word} {'x' * 500}" for n in range(500)]
+            send(server, lines)
+            sent += len(lines)
+        assert server.count(f"index=main {word}") == sent
+    return sent
+
+
 def test_events_are_taken_and_found_while_s3_does_not_answer(on_s3, store):
     server = on_s3("frozen", KARST_MAX_DATA_SIZE_MIB="1").start()
-    send(server, [f"{TIME} before s3frozen"])
     store.freeze()
     try:
-        for batch in range(4):
-            # Enough for rolls, whose uploads hang.
-            send(server, [f"{TIME} n={n} batch={batch} s3frozen {'x' * 500}" for n in range(1000)])
-            assert server.count("index=main s3frozen") == 1 + 1000 * (batch + 1)
+        sent = take_in_for_seconds(server, "s3frozen")
     finally:
         store.thaw()
     server.roll("main")
-    assert server.count("index=main s3frozen") == 4001
+    assert server.count("index=main s3frozen") == sent
     server.kill()
     server.start()
-    assert server.count("index=main s3frozen") == 4001
+    assert server.count("index=main s3frozen") == sent
+
+
+def test_events_are_taken_and_found_while_s3_is_gone(on_s3, store):
+    server = on_s3("gone", KARST_MAX_DATA_SIZE_MIB="1").start()
+    store.down()
+    try:
+        sent = take_in_for_seconds(server, "s3gone")
+    finally:
+        store.up()
+        store.ready()
+    server.roll("main")
+    assert server.count("index=main s3gone") == sent
+    assert server.stop() == 0
+    server.start()
+    assert server.count("index=main s3gone") == sent
 
 
 def test_a_kill_while_s3_does_not_answer_loses_nothing(on_s3, store):

@@ -1,0 +1,71 @@
+"""A full disk: nothing acknowledged is lost, and a larger one is enough to go on."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from karst import Server, wait_for
+
+TIME = "2025-11-20T21:00:00Z"
+
+
+def mount(*arguments):
+    done = subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True)
+    return done.returncode == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 48 MB; needs root."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    options = "size=48m,mode=0755"
+    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", options, "tmpfs", folder):
+        pytest.skip("mounting a small file system needs root")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def batch(number):
+    # Hex digits of a hash do not compress to nothing.
+    import hashlib
+
+    text = lambda n: "".join(hashlib.sha256(f"{number}.{n}.{k}".encode()).hexdigest() for k in range(16))
+    return "".join(f"{TIME} diskfull b{number}e{n} {text(n)}\n" for n in range(500))
+
+
+def send(server, number):
+    return server.send_raw(batch(number), index="main", sourcetype="plain").status
+
+
+def test_a_full_disk_refuses_events_and_keeps_those_it_took(small_disk, tmp_path):
+    server = Server(tmp_path / "karst", environment={"KARST_CACHE_NVME_MIB": "0"})
+    server.data = small_disk / "data"
+    server.environment["KARST_DATA_DIR"] = str(server.data)
+    server.start()
+    try:
+        taken = 0
+        for number in range(200):
+            status = send(server, number)
+            if status != 200:
+                break
+            taken += 1
+        assert status in (500, 503), "a full disk is told"
+        assert taken > 5
+        found = lambda: int(server.value("search index=main diskfull | stats dc(_raw)"))
+        assert found() >= 500 * taken
+        assert mount("-o", "remount,size=512m", small_disk)
+        wait_for(lambda: send(server, 1000) == 200, "events are taken again", 60, 0.5)
+        assert found() >= 500 * (taken + 1)
+        server.kill()
+        server.start()
+        twice = server.rows("search index=main diskfull | stats count by _raw | where count > 1")
+        acknowledged = server.count("index=main diskfull")
+        assert acknowledged >= 500 * (taken + 1)
+        # The refused batch may be there from the attempts that failed half-way, but not the others.
+        assert all(" b1000e" in row["_raw"] or f" b{taken}e" in row["_raw"] for row in twice)
+    finally:
+        server.stop()
+    assert "panicked" not in server.log_text()
+    shutil.rmtree(server.data, ignore_errors=True)
