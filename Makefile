@@ -18,7 +18,7 @@ run: build ## build, start, take in sample data
 	@ci/demo.sh
 
 build: console ## the karst program
-	cargo build --locked --bin karst --bin karst-loadgen
+	cargo build --locked --workspace --bins
 
 console: $(CONSOLE)/dist/index.html ## the web console
 

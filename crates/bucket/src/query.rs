@@ -11,8 +11,8 @@ use crate::segment::{is_breaker, lower, segments};
 /// are found in `_raw`, in `host`, `source` and `sourcetype`, in indexed fields, and in the values
 /// that the rules in `BucketSummary::rules` extract, also where such a value is only a part of a
 /// segment of `_raw` or not in it at all. So `field=value` may use [`TermQuery::for_text`] on the
-/// value exactly when the rules are still those of the bucket; a comparison that treats values as
-/// numbers (`status=200.0`) may not.
+/// value exactly when the rules are still those of the bucket, and a comparison as numbers only if
+/// it asks for the words of the value too (`status=200` then finds `200.0`, but not `2e2`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TermQuery {
     /// All of them; an empty list is [`TermQuery::All`].

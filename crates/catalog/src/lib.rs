@@ -24,7 +24,9 @@
 //!
 //! Example:
 //! ```no_run
-//! # async fn example(store: std::sync::Arc<dyn object_store::ObjectStore>) -> Result<(), karst_catalog::Error> {
+//! # use std::sync::Arc;
+//! # use object_store::ObjectStore;
+//! # async fn example(store: Arc<dyn ObjectStore>) -> Result<(), karst_catalog::Error> {
 //! use karst_catalog::{Catalog, Settings};
 //! let clock = std::sync::Arc::new(runtime::SystemClock);
 //! let catalog = Catalog::open(store, "catalog", Settings::default(), clock).await?;

@@ -21,6 +21,10 @@ pub(crate) fn bounds(search: &SearchCommand, context: &PlanContext) -> Result<Bo
         let Some(modifier) = search.time_modifier(kind) else {
             return Ok(None);
         };
+        // Splunk's "all time" is an earliest of 0, and means events before 1970 too.
+        if modifier.value == "0" && kind == TimeModifierKind::Earliest {
+            return Ok(Some(EventTime::MIN));
+        }
         let time = TimeModifier::parse(&modifier.value)
             .and_then(|time| time.resolve(context.now, &context.timezone));
         time.map(Some).map_err(|error| Error::at(error.to_string(), modifier.span))

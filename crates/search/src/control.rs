@@ -12,7 +12,7 @@ enum Valve {
 
 /// Shared by a job and every scan of its plan.
 #[derive(Debug)]
-pub struct ScanControl {
+pub(crate) struct ScanControl {
     valve: watch::Sender<Valve>,
 }
 
@@ -24,34 +24,28 @@ impl Default for ScanControl {
 
 impl ScanControl {
     /// Scans wait before their next batch. A closed valve stays closed.
-    pub fn pause(&self) {
+    pub(crate) fn pause(&self) {
         self.set(Valve::Paused);
     }
 
     /// Scans go on.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.set(Valve::Open);
     }
 
     /// Scans end as if there were no more data: what was found so far is the result.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.set(Valve::Closed);
     }
 
     /// Whether the scans wait.
     #[must_use]
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         *self.valve.borrow() == Valve::Paused
     }
 
-    /// Whether the scans were told to end.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        *self.valve.borrow() == Valve::Closed
-    }
-
     /// Waits while paused; false means the scan is to end.
-    pub async fn admit(&self) -> bool {
+    pub(crate) async fn admit(&self) -> bool {
         let mut watcher = self.valve.subscribe();
         match watcher.wait_for(|valve| *valve != Valve::Paused).await {
             Ok(valve) => *valve == Valve::Open,

@@ -31,20 +31,20 @@ impl Value {
 
 /// Turns columns into texts, in one time zone.
 #[derive(Debug, Clone)]
-pub struct Renderer {
+pub(crate) struct Renderer {
     timezone: TimeZone,
 }
 
 impl Renderer {
     /// Times are written with this zone's offset.
     #[must_use]
-    pub fn new(timezone: TimeZone) -> Self {
+    pub(crate) fn new(timezone: TimeZone) -> Self {
         Self { timezone }
     }
 
     /// The value of a row, `None` where it is null.
     #[must_use]
-    pub fn value(&self, name: &str, column: &ArrayRef, row: usize) -> Option<Value> {
+    pub(crate) fn value(&self, name: &str, column: &ArrayRef, row: usize) -> Option<Value> {
         if column.is_null(row) {
             return None;
         }
@@ -87,7 +87,7 @@ impl Renderer {
 
     /// `2026-11-20T21:00:00.000+00:00`.
     #[must_use]
-    pub fn time(&self, micros: i64) -> String {
+    pub(crate) fn time(&self, micros: i64) -> String {
         match Timestamp::from_microsecond(micros) {
             Ok(timestamp) => timestamp
                 .to_zoned(self.timezone.clone())

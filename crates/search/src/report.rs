@@ -13,7 +13,7 @@ const MAX_BINS: usize = 1_200;
 
 /// Counters of all scans of one job.
 #[derive(Debug, Default)]
-pub struct ScanReport {
+pub(crate) struct ScanReport {
     /// Buckets of the indexes asked for, hot ones included.
     pub buckets_considered: AtomicU64,
     /// Buckets left out by time range.
@@ -66,19 +66,19 @@ pub struct Timeline {
 
 impl ScanReport {
     /// Adds times (UTC microseconds) of matching events to the timeline.
-    pub fn count_times(&self, times: impl Iterator<Item = i64>) {
+    pub(crate) fn count_times(&self, times: impl Iterator<Item = i64>) {
         let mut timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
         timeline.add(times);
     }
 
     /// The timeline so far.
     #[must_use]
-    pub fn timeline(&self) -> Timeline {
+    pub(crate) fn timeline(&self) -> Timeline {
         self.timeline.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes something the user should know about the answer, once.
-    pub fn warn(&self, text: String) {
+    pub(crate) fn warn(&self, text: String) {
         let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(&text) {
             known.push(text);
@@ -87,12 +87,12 @@ impl ScanReport {
 
     /// What the user should know.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes the index expression of a scan.
-    pub fn pruned_by(&self, expression: String) {
+    pub(crate) fn pruned_by(&self, expression: String) {
         let mut known = self.pruned_by.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(&expression) {
             known.push(expression);
@@ -101,7 +101,7 @@ impl ScanReport {
 
     /// The counters now.
     #[must_use]
-    pub fn counts(&self) -> ScanCounts {
+    pub(crate) fn counts(&self) -> ScanCounts {
         ScanCounts {
             buckets_considered: self.buckets_considered.load(Relaxed),
             buckets_pruned_by_time: self.buckets_pruned_by_time.load(Relaxed),

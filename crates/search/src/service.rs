@@ -291,6 +291,8 @@ impl SearchService {
 pub(crate) fn time_range(request: &JobRequest, now: EventTime) -> Result<TimeRange, Error> {
     let parse = |name: &str, text: &Option<String>, missing: EventTime| match text.as_deref() {
         None | Some("") => Ok(missing),
+        // Splunk's "all time" is an earliest of 0, and means events before 1970 too.
+        Some("0") if missing == EventTime::MIN => Ok(missing),
         Some(text) => knowledge::time::parse_time(text, now, &request.timezone)
             .map_err(|error| Error::Request(format!("{name}: {error}"))),
     };
@@ -360,11 +362,11 @@ pub(crate) fn limited(
     events: Option<usize>,
 ) -> Result<PlannedSearch, plan::Error> {
     let mut planned = planned.clone();
-    if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events) {
-        if planned.rest.is_none() {
-            let plan = LogicalPlanBuilder::from(planned.plan).limit(0, Some(count))?.build()?;
-            planned.plan = plan;
-        }
+    if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events)
+        && planned.rest.is_none()
+    {
+        let plan = LogicalPlanBuilder::from(planned.plan).limit(0, Some(count))?.build()?;
+        planned.plan = plan;
     }
     Ok(planned)
 }

@@ -49,9 +49,32 @@ pub(crate) async fn query(
     }
     let column = |field: &std::sync::Arc<arrow::datatypes::Field>| json!({"name": field.name(), "type": field.data_type().to_string()});
     let columns: Vec<Value> = result.schema.fields().iter().map(column).collect();
-    let rows: Vec<Value> = page.rows.iter().map(|row| row_object(&page.fields, row)).collect();
+    let numeric: Vec<&str> = result
+        .schema
+        .fields()
+        .iter()
+        .filter(|field| field.data_type().is_numeric())
+        .map(|field| field.name().as_str())
+        .collect();
+    let rows: Vec<Value> = page
+        .rows
+        .iter()
+        .map(|row| with_numbers(row_object(&page.fields, row), &numeric))
+        .collect();
     let body = json!({"columns": columns, "rows": rows, "truncated": result.truncated});
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+}
+
+/// Columns of numbers as JSON numbers; what JSON cannot say (NaN) stays a text.
+fn with_numbers(mut row: Value, numeric: &[&str]) -> Value {
+    for name in numeric {
+        if let Some(cell) = row.get_mut(*name)
+            && let Some(number) = cell.as_str().and_then(|text| serde_json::from_str(text).ok())
+        {
+            *cell = number;
+        }
+    }
+    row
 }
 
 fn read(params: &Params, bytes: &[u8]) -> Result<Body, RestError> {

@@ -143,6 +143,7 @@ impl Summary for Percentile {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::Percentile;
 

@@ -7,7 +7,7 @@ use spl::ast::{
 };
 
 use super::eval::convert;
-use super::stats::{aggregates, explode};
+use super::stats::{Valueless, aggregates, explode};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
@@ -91,7 +91,7 @@ fn with_series(mut frame: Frame, split: &SplitBy, env: &Env<'_>) -> Result<Frame
     if frame.kind(name) == Some(ValueType::Multi) {
         let value = frame.field(name);
         frame = frame.with_columns(vec![(SERIES.to_owned(), value)])?;
-        return explode(frame, SERIES, false);
+        return explode(frame, SERIES, Valueless::Stay);
     }
     let has_bins = split.bins != spl::ast::BinOptions::default();
     let value = if has_bins {

@@ -64,7 +64,12 @@ pub(super) fn split_values(
 ) -> Result<(Frame, Vec<String>), Error> {
     for name in &keys {
         if frame.kind(name) == Some(ValueType::Multi) {
-            frame = explode(frame, name, distinct)?;
+            if distinct {
+                let value = array_distinct(frame.field(name).expr);
+                let value = Typed::new(value, ValueType::Multi);
+                frame = frame.with_columns(vec![(name.clone(), value)])?;
+            }
+            frame = explode(frame, name, Valueless::Go)?;
         }
     }
     let present: Option<Expr> =
@@ -75,17 +80,21 @@ pub(super) fn split_values(
     Ok((frame, keys))
 }
 
-/// One row for each value of a multivalue column; rows without a value go.
-pub(super) fn explode(frame: Frame, name: &str, distinct: bool) -> Result<Frame, Error> {
+/// What becomes of rows that have no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Valueless {
+    /// They are left out.
+    Go,
+    /// They stay, once each.
+    Stay,
+}
+
+/// One row for each value of a multivalue column.
+pub(super) fn explode(frame: Frame, name: &str, without: Valueless) -> Result<Frame, Error> {
     let column = datafusion::common::Column::new_unqualified(name);
-    let mut frame = frame;
-    if distinct {
-        let value = frame.field(name);
-        let value = Typed::new(array_distinct(value.expr), ValueType::Multi);
-        frame = frame.with_columns(vec![(name.to_owned(), value)])?;
-    }
-    let options = datafusion::common::UnnestOptions::new().with_preserve_nulls(false);
-    frame = frame.map_plan(|plan| {
+    let stay = without == Valueless::Stay;
+    let options = datafusion::common::UnnestOptions::new().with_preserve_nulls(stay);
+    let mut frame = frame.map_plan(|plan| {
         let builder = LogicalPlanBuilder::from(plan);
         Ok(builder.unnest_column_with_options(column, options)?.build()?)
     })?;

@@ -1,9 +1,10 @@
 //! Evaluation of expressions on small batches, for tests.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringViewArray, StringViewBuilder,
+    ArrayRef, Float64Array, Int64Array, StringViewArray, StringViewBuilder,
     TimestampMicrosecondArray,
 };
 use arrow::datatypes::{Field, Schema};
@@ -47,11 +48,6 @@ impl Table {
     pub(crate) fn integer(self, name: &str, values: &[Option<i64>]) -> Self {
         let array: Int64Array = values.iter().copied().collect();
         self.with(name, ValueType::Integer, Arc::new(array))
-    }
-
-    pub(crate) fn boolean(self, name: &str, values: &[Option<bool>]) -> Self {
-        let array: BooleanArray = values.iter().copied().collect();
-        self.with(name, ValueType::Boolean, Arc::new(array))
     }
 
     pub(crate) fn time(self, name: &str, micros: &[Option<i64>]) -> Self {

@@ -269,6 +269,7 @@ fn mv_to_array(call: Invocation<'_>) -> Result<Typed, Error> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

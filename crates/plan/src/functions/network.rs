@@ -66,6 +66,7 @@ fn cidrmatch(call: Invocation<'_>) -> Result<Typed, Error> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::Network;
 

@@ -127,6 +127,7 @@ fn duration(seconds: f64, out: &mut String) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::Format;
 

@@ -2,6 +2,8 @@
 //!
 //! Guarantees: text is compared without regard to case and with wildcards, numbers as numbers
 //! where both sides are; a field that is missing matches nothing, so that `NOT` of it matches.
+//! A text equals a number written in another way only if it has all words of that number, as
+//! `200.0` has those of `200`: what the term index would not find must not match without it.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -11,6 +13,7 @@ use spl::ast::{ComparisonOperator, SearchPattern};
 use crate::expr::column::Value;
 use crate::expr::compare::satisfies;
 use crate::functions::Network;
+use crate::predicate::breakers::Breakers;
 use crate::predicate::sequence::Sequence;
 use crate::value::{compare_numbers, parse_number};
 
@@ -41,7 +44,7 @@ impl FieldValue {
         &self.pattern
     }
 
-    /// The number it is, if it is one: then values equal to it as numbers match too (`200.0`).
+    /// The number it is, if it is one: then equal numbers that have its words match too (`200.0`).
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         self.number
@@ -74,10 +77,16 @@ impl FieldValue {
             return true;
         }
         match (self.number, self.network) {
-            (Some(number), _) => parse_number(text) == Some(number),
+            (Some(number), _) => parse_number(text) == Some(number) && self.has_words(text),
             (None, Some(network)) => network.contains(text) == Some(true),
             (None, None) => false,
         }
+    }
+
+    /// Whether each word of the literal is one of the text.
+    fn has_words(&self, text: &str) -> bool {
+        let wanted = self.literal.as_deref().unwrap_or_default();
+        words(wanted).all(|word| words(text).any(|other| other.eq_ignore_ascii_case(word)))
     }
 
     /// The order of a text relative to the value.
@@ -105,6 +114,12 @@ impl FieldValue {
             },
         }
     }
+}
+
+/// What stands between breakers.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let breaks = |c: char| u8::try_from(c).is_ok_and(|byte| Breakers::Any.contains(byte));
+    text.split(breaks).filter(|word| !word.is_empty())
 }
 
 impl PartialEq for FieldValue {

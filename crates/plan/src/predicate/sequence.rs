@@ -25,7 +25,7 @@ pub(crate) struct Sequence {
 #[derive(Debug, Clone)]
 enum Literal {
     /// In this very case.
-    Exact(Finder<'static>),
+    Exact(Box<Finder<'static>>),
     /// In any case; ASCII only.
     AnyCase(AnyCase),
 }
@@ -79,6 +79,10 @@ impl AnyCase {
 }
 
 impl Literal {
+    fn exact(text: &str) -> Self {
+        Self::Exact(Box::new(Finder::new(text).into_owned()))
+    }
+
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Exact(finder) => finder.needle(),
@@ -116,8 +120,8 @@ impl Sequence {
     pub(crate) fn new(pattern: &SearchPattern, case_sensitive: bool) -> Self {
         let lowers_text = !case_sensitive && !pattern.literals().all(str::is_ascii);
         let prepare = |text: &str| match (case_sensitive, lowers_text) {
-            (true, _) => Literal::Exact(Finder::new(text).into_owned()),
-            (false, true) => Literal::Exact(Finder::new(&lower(text)).into_owned()),
+            (true, _) => Literal::exact(text),
+            (false, true) => Literal::exact(&lower(text)),
             (false, false) => Literal::AnyCase(AnyCase::new(text)),
         };
         Self {

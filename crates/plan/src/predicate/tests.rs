@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use spl::ast::{PatternPart, SearchPattern};
+use spl::ast::{ComparisonOperator, PatternPart, SearchPattern};
 
 use crate::expr::testing::Table;
-use crate::predicate::{Breakers, Leaf, TermPattern, compile_search, leaf};
+use crate::predicate::{Breakers, FieldValue, Leaf, TermPattern, compile_search, leaf};
 
 fn pattern(text: &str) -> SearchPattern {
     let mut parts = Vec::new();
@@ -84,10 +84,9 @@ fn check(search: &str, expected: [bool; 4]) {
 
 #[test]
 fn fields_are_compared_as_search_does() {
-    check("status=200", [true, false, true, false]);
-    check("status=200.0", [true, false, true, false]);
-    check("status!=200", [false, true, false, false]);
-    check("NOT status=200", [false, true, false, true]);
+    check("status=200", [true, false, false, false]);
+    check("status!=200", [false, true, true, false]);
+    check("NOT status=200", [false, true, true, true]);
     check("status=*", [true, true, true, false]);
     check("NOT status=*", [false, false, false, true]);
     check("status>=300", [false, true, false, false]);
@@ -107,6 +106,31 @@ fn fields_are_compared_as_search_does() {
     check("ip=10.0.0.0/8", [true, false, false, false]);
     check("missing=1", [false; 4]);
     check("NOT missing=1", [true; 4]);
+}
+
+#[test]
+fn a_number_equals_another_one_that_has_its_words() {
+    let cases = [
+        ("200", "200", true),
+        ("200", "200.0", true),
+        ("200", " 200 ", true),
+        ("200", "+200", true),
+        ("200.0", "200.0", true),
+        ("200.0", "200", false),
+        ("200", "0200", false),
+        ("200", "2e2", false),
+        ("2E2", "2e2", true),
+        (".5", "0.5", true),
+        ("0.5", ".5", false),
+        ("-5", "5", false),
+    ];
+    for (literal, value, expected) in cases {
+        let number = FieldValue::new(pattern(literal));
+        let equal = |operator| number.compare_text(operator, value);
+        assert_eq!(equal(ComparisonOperator::Equal), expected, "{literal} = {value}");
+        assert_eq!(equal(ComparisonOperator::NotEqual), !expected, "{literal} != {value}");
+    }
+    check("count=5.0", [true, false, false, false]);
 }
 
 #[test]
@@ -204,8 +228,8 @@ proptest! {
     ) {
         let source = format!("(?is)^{}$", regex::escape(&term).replace("\\*", ".*"));
         let wanted = regex::Regex::new(&source).unwrap().is_match(&value);
-        let found = crate::predicate::FieldValue::new(pattern(&term))
-            .compare_text(spl::ast::ComparisonOperator::Equal, &value);
+        let found =
+            FieldValue::new(pattern(&term)).compare_text(ComparisonOperator::Equal, &value);
         prop_assert_eq!(found, wanted, "{} on {}", term, value);
     }
 }

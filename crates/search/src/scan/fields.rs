@@ -80,8 +80,8 @@ fn each_row<'a>(
     }
 }
 
-/// One column per wanted field, in their order, and the limit that kept values back, if one did. `rows` has `_raw`, `host`, `source`, `sourcetype`,
-/// and `_fields` where there are indexed fields.
+/// One column per wanted field, in their order, and the limit that kept values back, if one did.
+/// `rows` has `_raw`, `host`, `source`, `sourcetype`, and `_fields` where there are indexed fields.
 pub(super) fn extract(
     rows: &RecordBatch,
     wanted: &[WantedField],

@@ -16,20 +16,6 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    pub(super) fn index(&self) -> &IndexName {
-        match self {
-            Self::Hot(hot) => &hot.index,
-            Self::Stored(entry) => &entry.index,
-        }
-    }
-
-    pub(super) fn rows(&self) -> u64 {
-        match self {
-            Self::Hot(hot) => hot.rows,
-            Self::Stored(entry) => entry.summary.rows,
-        }
-    }
-
     /// Newest event, for the order in which units are read.
     pub(super) fn last_time(&self) -> model::EventTime {
         match self {

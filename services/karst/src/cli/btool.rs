@@ -1,5 +1,6 @@
 //! `karst btool`: the effective configuration, value by value, with the file it comes from.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -13,16 +14,17 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         Some(directory) => Layers::read(directory)?,
         None => Layers::read(Path::new("conf"))?,
     };
+    let mut out = std::io::stdout().lock();
     let effective = layers.effective(&options.conf);
     for stanza in &effective.stanzas {
         if options.stanza.as_deref().is_some_and(|wanted| wanted != stanza.name) {
             continue;
         }
-        println!("[{}]", stanza.name);
+        writeln!(out, "[{}]", stanza.name)?;
         for entry in effective.complete(&stanza.name) {
-            println!("{:<48} {} = {}", entry.place.to_string(), entry.key, entry.value);
+            writeln!(out, "{:<48} {} = {}", entry.place.to_string(), entry.key, entry.value)?;
         }
-        println!();
+        writeln!(out)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! `karst inspect bucket`: what is in a bucket's object, without a server.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -24,33 +25,35 @@ pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
         .await
         .with_context(|| format!("{} is not a bucket", options.url))?;
     let description = serde_json::to_value(reader.describe())?;
+    let mut out = std::io::stdout().lock();
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&description)?);
+        writeln!(out, "{}", serde_json::to_string_pretty(&description)?)?;
     } else {
-        print(&description, 0);
+        print(&mut out, &description, 0)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Names and values, nested by indentation; lists of objects as one line each.
-fn print(value: &serde_json::Value, depth: usize) {
+fn print(out: &mut impl Write, value: &serde_json::Value, depth: usize) -> Result<()> {
     let indent = "  ".repeat(depth);
-    let serde_json::Value::Object(map) = value else { return println!("{indent}{value}") };
+    let serde_json::Value::Object(map) = value else { return Ok(writeln!(out, "{indent}{value}")?) };
     for (name, item) in map {
         match item {
             serde_json::Value::Object(_) => {
-                println!("{indent}{name}:");
-                print(item, depth + 1);
+                writeln!(out, "{indent}{name}:")?;
+                print(out, item, depth + 1)?;
             }
             serde_json::Value::Array(items) => {
-                println!("{indent}{name}: ({})", items.len());
+                writeln!(out, "{indent}{name}: ({})", items.len())?;
                 for item in items {
-                    println!("{indent}  {}", line(item));
+                    writeln!(out, "{indent}  {}", line(item))?;
                 }
             }
-            other => println!("{indent}{name}: {}", line(other)),
+            other => writeln!(out, "{indent}{name}: {}", line(other))?,
         }
     }
+    Ok(())
 }
 
 fn line(value: &serde_json::Value) -> String {

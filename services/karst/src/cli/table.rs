@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde_json::{Map, Value};
 
 use crate::config::Output;
@@ -139,6 +139,7 @@ fn table(out: &mut impl Write, rows: &Rows) -> Result<()> {
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.remove_style(TableComponent::HorizontalLines);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(&rows.fields);
     for row in &rows.rows {
