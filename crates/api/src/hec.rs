@@ -58,12 +58,11 @@ async fn unknown() -> Response {
 
 async fn health(State(state): State<ApiState>, headers: HeaderMap) -> Response {
     // With a token, it is checked too: Vector relies on it.
-    if headers.contains_key(header::AUTHORIZATION) {
-        if let Err(refusal) = authorize(&state, &headers) {
-            let code =
-                if refusal.code == 1 { (22, "Token disabled") } else { (21, "Invalid token") };
-            return answer(StatusCode::BAD_REQUEST, code.1, code.0);
-        }
+    if headers.contains_key(header::AUTHORIZATION)
+        && let Err(refusal) = authorize(&state, &headers)
+    {
+        let code = if refusal.code == 1 { (22, "Token disabled") } else { (21, "Invalid token") };
+        return answer(StatusCode::BAD_REQUEST, code.1, code.0);
     }
     if state.shutdown.is_stopped() {
         return answer(StatusCode::SERVICE_UNAVAILABLE, "Server is shutting down", 23);

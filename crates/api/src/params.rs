@@ -54,10 +54,6 @@ impl Params {
     pub(crate) fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some("1" | "true" | "t" | "True" | "yes"))
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {

@@ -71,7 +71,7 @@ fn description(job: &Job) -> Map<String, Value> {
     let request = job.request();
     let range = job.range();
     let bound = |micros: i64| {
-        (micros != i64::MIN && micros != i64::MAX).then(|| iso(micros)).unwrap_or_default()
+        if matches!(micros, i64::MIN | i64::MAX) { String::new() } else { iso(micros) }
     };
     let report = if job.finds_events() { Value::Null } else { json!(job.normalized_search()) };
     object(json!({

@@ -56,11 +56,8 @@ pub(crate) async fn query(
         .filter(|field| field.data_type().is_numeric())
         .map(|field| field.name().as_str())
         .collect();
-    let rows: Vec<Value> = page
-        .rows
-        .iter()
-        .map(|row| with_numbers(row_object(&page.fields, row), &numeric))
-        .collect();
+    let rows: Vec<Value> =
+        page.rows.iter().map(|row| with_numbers(row_object(&page.fields, row), &numeric)).collect();
     let body = json!({"columns": columns, "rows": rows, "truncated": result.truncated});
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
 }

@@ -37,7 +37,9 @@ pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
 /// Names and values, nested by indentation; lists of objects as one line each.
 fn print(out: &mut impl Write, value: &serde_json::Value, depth: usize) -> Result<()> {
     let indent = "  ".repeat(depth);
-    let serde_json::Value::Object(map) = value else { return Ok(writeln!(out, "{indent}{value}")?) };
+    let serde_json::Value::Object(map) = value else {
+        return Ok(writeln!(out, "{indent}{value}")?);
+    };
     for (name, item) in map {
         match item {
             serde_json::Value::Object(_) => {
