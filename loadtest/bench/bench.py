@@ -34,9 +34,14 @@ class Bench:
         self.folder, self.events = folder, events
         # The newest event is an hour old, at a full hour: searches get a range of their own.
         self.start = (int(time.time()) // 3600 - 1) * 3600 - SPAN
-        self.server = karst.Server(folder / "karst", environment={
-            "KARST_CACHE_DRAM_MIB": "512", "KARST_CACHE_NVME_MIB": "4096", "KARST_LOG": "warn",
-        })
+        self.server = karst.Server(
+            folder / "karst",
+            environment={
+                "KARST_CACHE_DRAM_MIB": "512",
+                "KARST_CACHE_NVME_MIB": "4096",
+                "KARST_LOG": "warn",
+            },
+        )
         self.failures = []
 
     # The server's costs.
@@ -54,11 +59,23 @@ class Bench:
     # Ingest.
 
     def shape(self, events):
-        return ["--seed", "1", "--events", str(events), "--start", str(self.start), "--span", f"{SPAN}s"]
+        return [
+            "--seed",
+            "1",
+            "--events",
+            str(events),
+            "--start",
+            str(self.start),
+            "--span",
+            f"{SPAN}s",
+        ]
 
     def loadgen(self, *arguments):
         done = subprocess.run(
-            [LOADGEN, *map(str, arguments)], capture_output=True, text=True, env=self.server.environment
+            [LOADGEN, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=self.server.environment,
         )
         assert done.returncode == 0, done.stderr
         return done
@@ -79,17 +96,26 @@ class Bench:
             self.failures.append(f"{name}: {entry['totalEventCount']} events, not {events}")
         raw = entry["totalRawBytes"]
         return {
-            "name": name, "index": index, "events": entry["totalEventCount"], "raw": raw, "bar": bar,
-            "rate": raw / MB / all_cpu, "taken": raw / MB / taken_cpu, "wall": raw / MB / acknowledged,
-            "stored_wall": raw / MB / stored, "kept": entry["totalStoredBytes"] / raw,
-            "index_share": self.index_share(index), "buckets": len(self.server.bucket_files(index)),
+            "name": name,
+            "index": index,
+            "events": entry["totalEventCount"],
+            "raw": raw,
+            "bar": bar,
+            "rate": raw / MB / all_cpu,
+            "taken": raw / MB / taken_cpu,
+            "wall": raw / MB / acknowledged,
+            "stored_wall": raw / MB / stored,
+            "kept": entry["totalStoredBytes"] / raw,
+            "index_share": self.index_share(index),
+            "buckets": len(self.server.bucket_files(index)),
         }
 
     def index_share(self, index):
         """Bytes of term index and vocabulary per byte stored."""
         files = self.server.bucket_files(index)
         described = [
-            json.loads(self.server.cli("inspect", "bucket", file, "--json").stdout) for file in files
+            json.loads(self.server.cli("inspect", "bucket", file, "--json").stdout)
+            for file in files
         ]
         share = sum(one["index_bytes"] + one["vocabulary_bytes"] for one in described)
         return share / max(1, sum(one["size"] for one in described))
@@ -97,26 +123,60 @@ class Bench:
     def ingest(self):
         server, events = self.server, self.events
         few = max(1, events // 2)
-        hec = ["hec", f"http://127.0.0.1:{server.hec_port}", "--token", karst.TOKEN, "--connections", 4]
+        hec = [
+            "hec",
+            f"http://127.0.0.1:{server.hec_port}",
+            "--token",
+            karst.TOKEN,
+            "--connections",
+            4,
+        ]
         file = self.folder / "web-shop.log"
         self.loadgen("file", *self.shape(few), file)
         for index in ("bench", "bench_raw", "bench_file", "bench_samples"):
             server.create_index(index)
         rows = [
-            self.measure("HEC event, 4 connections", "bench", events, 60, lambda: self.loadgen(
-                *hec, "--event", "--index", "bench", *self.shape(events))),
-            self.measure("HEC raw, 4 connections", "bench_raw", few, 60, lambda: self.loadgen(
-                *hec, "--raw", "--index", "bench_raw", *self.shape(few))),
-            self.measure("syslog TCP, 1 connection", "main", few, 70, lambda: self.loadgen(
-                "tcp", *self.shape(few), f"127.0.0.1:{server.tcp_port}")),
-            self.measure("file (karst add oneshot)", "bench_file", few, 70, lambda: self.add(
-                "bench_file", file, "--sourcetype", "web_shop")),
+            self.measure(
+                "HEC event, 4 connections",
+                "bench",
+                events,
+                60,
+                lambda: self.loadgen(*hec, "--event", "--index", "bench", *self.shape(events)),
+            ),
+            self.measure(
+                "HEC raw, 4 connections",
+                "bench_raw",
+                few,
+                60,
+                lambda: self.loadgen(*hec, "--raw", "--index", "bench_raw", *self.shape(few)),
+            ),
+            self.measure(
+                "syslog TCP, 1 connection",
+                "main",
+                few,
+                70,
+                lambda: self.loadgen("tcp", *self.shape(few), f"127.0.0.1:{server.tcp_port}"),
+            ),
+            self.measure(
+                "file (karst add oneshot)",
+                "bench_file",
+                few,
+                70,
+                lambda: self.add("bench_file", file, "--sourcetype", "web_shop"),
+            ),
         ]
         file.unlink()
         samples = self.samples(200e6 * min(1.0, events / 2e6))
         if samples:
-            rows.append(self.measure("16 loghub samples, repeated", "bench_samples", None, 60,
-                                     lambda: self.add("bench_samples", samples)))
+            rows.append(
+                self.measure(
+                    "16 loghub samples, repeated",
+                    "bench_samples",
+                    None,
+                    60,
+                    lambda: self.add("bench_samples", samples),
+                )
+            )
             shutil.rmtree(samples)
         return rows
 
@@ -126,7 +186,9 @@ class Bench:
 
     def samples(self, total):
         """The loghub files, each repeated to its share of the total; nothing without the data."""
-        data = pathlib.Path(os.environ.get("KARST_TEST_DATA", ROOT.parent / "shared/data")) / "loghub"
+        data = (
+            pathlib.Path(os.environ.get("KARST_TEST_DATA", ROOT.parent / "shared/data")) / "loghub"
+        )
         if not data.is_dir():
             print("  skipped: no sample data (KARST_TEST_DATA)")
             return None
@@ -149,11 +211,16 @@ class Bench:
 
     def ask(self, question, number):
         """The rows of a search, and how many milliseconds they took to arrive."""
-        form = urllib.parse.urlencode({
-            "search": question.searches[number % len(question.searches)], "exec_mode": "oneshot",
-            "output_mode": "json", "count": 0, "earliest_time": question.earliest or self.start,
-            "latest_time": question.latest or self.start + SPAN,
-        })
+        form = urllib.parse.urlencode(
+            {
+                "search": question.searches[number % len(question.searches)],
+                "exec_mode": "oneshot",
+                "output_mode": "json",
+                "count": 0,
+                "earliest_time": question.earliest or self.start,
+                "latest_time": question.latest or self.start + SPAN,
+            }
+        )
         headers = {"Authorization": f"Splunk {self.session}"}
         begun = time.perf_counter()
         self.connection.request("POST", "/services/search/jobs", form, headers)
@@ -185,7 +252,9 @@ class Bench:
         self.login()
 
     def search(self):
-        sample = self.loadgen("file", *self.shape(self.events), "-") if self.events <= 10_000 else None
+        sample = (
+            self.loadgen("file", *self.shape(self.events), "-") if self.events <= 10_000 else None
+        )
         lines = (sample.stdout if sample else self.head()).splitlines()
         sessions = [line.split(" session=")[1].split(" ")[0] for line in lines][:20]
         asked = questions("bench", self.start, SPAN, sessions)
@@ -198,19 +267,27 @@ class Bench:
             times = []
             while len(times) < 40 and (len(times) < 5 or sum(times) < 3_000):
                 times.append(self.checked(question, len(times) + 1, truths))
-            rows.append({
-                "name": question.name, "warm": statistics.median(times), "cold": cold,
-                "runs": len(times), "warm_bar": question.warm_bar, "cold_bar": question.cold_bar,
-                "right": not any(known.startswith(question.name) for known in self.failures),
-            })
+            rows.append(
+                {
+                    "name": question.name,
+                    "warm": statistics.median(times),
+                    "cold": cold,
+                    "runs": len(times),
+                    "warm_bar": question.warm_bar,
+                    "cold_bar": question.cold_bar,
+                    "right": not any(known.startswith(question.name) for known in self.failures),
+                }
+            )
             print(f"  {question.name}: {rows[-1]['warm']:.1f} ms ({cold:.0f})", flush=True)
         return rows
 
     def head(self):
         """The first lines of the stream, without making all of it."""
         process = subprocess.Popen(
-            [LOADGEN, "file", *self.shape(self.events), "-"], stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True,
+            [LOADGEN, "file", *self.shape(self.events), "-"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         lines = "".join(process.stdout.readline() for _ in range(20))
         process.kill()
@@ -266,7 +343,9 @@ def machine():
 
 
 def commit():
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    )
     return done.stdout.strip() or "unknown"
 
 
@@ -287,7 +366,7 @@ def report(bench, ingest, search, loads, notes, memory):
         *ingest_table(ingest),
         "",
         f"Peak memory of the server over all of it: {memory / 2**20:,.0f} MiB.",
-        "\"Buckets stored\" counts everything: parsing, journal with fsync, index, encoding, upload, commit. At the",
+        '"Buckets stored" counts everything: parsing, journal with fsync, index, encoding, upload, commit. At the',
         "ack, what is still hot has not been encoded.",
         "",
         "### Search",
@@ -313,9 +392,13 @@ def write(lines):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=int(os.environ.get("BENCH_EVENTS", 2_000_000)))
+    parser.add_argument(
+        "--events", type=int, default=int(os.environ.get("BENCH_EVENTS", 2_000_000))
+    )
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
-    parser.add_argument("--note", default=os.environ.get("BENCH_NOTE", ""), help="about the machine")
+    parser.add_argument(
+        "--note", default=os.environ.get("BENCH_NOTE", ""), help="about the machine"
+    )
     options = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="karst-bench-", dir=os.environ.get("BENCH_DIR")))
     bench = Bench(folder, options.events)

@@ -1,6 +1,7 @@
 """The benchmark's searches: what is asked, what the generator says is true, and the bar."""
 
 import dataclasses
+import datetime
 import random
 from collections.abc import Callable
 
@@ -34,8 +35,6 @@ def by_host(rows, truth):
 
 def by_time(rows, truth):
     """Rows of `timechart`: ISO times; a span without a match is a row of 0, and no entry of the truth."""
-    import datetime
-
     found = {
         str(int(datetime.datetime.fromisoformat(row["_time"]).timestamp())): int(row["count"])
         for row in rows
@@ -76,12 +75,17 @@ def questions(index, start, span, sessions):
             "needle by field: user_id=N, another N each time",
             [f"user_id={user}" for user in users],
             [f"user:{user}" for user in users],
-            ids, 4, 60,
+            ids,
+            4,
+            60,
         ),
         Question(
             "needle by word of the line, another one each time",
-            list(sessions), [f"session:{session}" for session in sessions],
-            lambda rows, truth: len(rows) == truth, 8, 100,
+            list(sessions),
+            [f"session:{session}" for session in sessions],
+            lambda rows, truth: len(rows) == truth,
+            8,
+            100,
         ),
         count("every100k | stats count", "every100k", 5),
         count("every1k | stats count", "every1k", 20),
@@ -91,20 +95,32 @@ def questions(index, start, span, sessions):
         Question("stats count by host", ["| stats count by host"], ["hosts"], by_host, 25),
         Question(
             "status>=500 | timechart span=10m count",
-            ["status>=500 | timechart span=10m count"], ["errors"], by_time, 50,
+            ["status>=500 | timechart span=10m count"],
+            ["errors"],
+            by_time,
+            50,
         ),
         Question("stats dc(user_id)", ["| stats dc(user_id)"], ["users"], single, 110),
         Question(
             "stats avg(latency_ms) p95(latency_ms) by path",
-            ["| stats avg(latency_ms) p95(latency_ms) by path"], ["latency"], by_path, 90,
+            ["| stats avg(latency_ms) p95(latency_ms) by path"],
+            ["latency"],
+            by_path,
+            90,
         ),
         Question(
-            "regex _raw=\"session=ab12[0-9a-f]+\" | stats count",
-            ["| regex _raw=\"session=ab12[0-9a-f]+\" | stats count"], ["session:ab12"], single, 1_000,
+            'regex _raw="session=ab12[0-9a-f]+" | stats count',
+            ['| regex _raw="session=ab12[0-9a-f]+" | stats count'],
+            ["session:ab12"],
+            single,
+            1_000,
         ),
         Question(
             f'phrase "{phrase}" | stats count',
-            [f'"{phrase}" | stats count'], [f"phrase:{phrase}"], single, 700,
+            [f'"{phrase}" | stats count'],
+            [f"phrase:{phrase}"],
+            single,
+            700,
         ),
         Question("head 100: the newest events", ["| head 100"], ["newest:100"], ids, 10),
     ]

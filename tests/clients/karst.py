@@ -141,7 +141,9 @@ class Server:
 
     def request(self, port, method, path, body=None, headers=None, tls=False, timeout=60):
         if tls:
-            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=TLS)
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", port, timeout=timeout, context=TLS
+            )
         else:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         try:

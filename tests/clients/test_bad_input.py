@@ -1,6 +1,7 @@
 """Input nobody wants: repaired as documented, or refused with a reason; the server goes on."""
 
 import json
+import socket
 import time
 
 import pytest
@@ -67,7 +68,9 @@ def test_events_of_1970_and_of_the_far_future_are_kept_at_their_times(server, in
         server.send(f"time {name}", index=index, time=at)
     assert server.count(f"index={index}") == 3
     assert server.raws(f"index={index}", latest_time=10) == ["time epoch"]
-    assert server.raws(f"index={index}", earliest_time=4102444799, latest_time=4102444801) == ["time future"]
+    assert server.raws(f"index={index}", earliest_time=4102444799, latest_time=4102444801) == [
+        "time future"
+    ]
     server.roll(index)
     assert server.raws(f"index={index}") == ["time future", "time now", "time epoch"]
 
@@ -101,11 +104,14 @@ def test_empty_lines_are_no_events(server, index):
 
 @pytest.mark.parametrize(
     "request_line",
-    [b"GARBAGE\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n", b"\x16\x03\x01\x00\xff", b""],
+    [
+        b"GARBAGE\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+        b"\x16\x03\x01\x00\xff",
+        b"",
+    ],
 )
 def test_what_is_no_http_is_dropped_and_the_port_lives(server, request_line):
-    import socket
-
     for port in (server.hec_port, server.management_port, server.web_port):
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             connection.sendall(request_line)
@@ -113,8 +119,16 @@ def test_what_is_no_http_is_dropped_and_the_port_lives(server, request_line):
 
 
 def test_a_deep_or_long_search_is_answered_or_refused(server):
-    for search in ("(" * 5000 + "a" + ")" * 5000, " OR ".join(f"w{n}" for n in range(2000)), "a" * 100_000):
-        form = {"search": f"search index=main {search}", "exec_mode": "oneshot", "output_mode": "json"}
+    for search in (
+        "(" * 5000 + "a" + ")" * 5000,
+        " OR ".join(f"w{n}" for n in range(2000)),
+        "a" * 100_000,
+    ):
+        form = {
+            "search": f"search index=main {search}",
+            "exec_mode": "oneshot",
+            "output_mode": "json",
+        }
         assert server.rest("POST", "/services/search/jobs", form).status in (200, 400)
     assert server.count("index=main nosuchword") == 0
 

@@ -12,7 +12,8 @@ EVENTS = [
         "host": f"h{n % 3}",
         "source": "s",
         "sourcetype": "plain",
-        "event": f"n={n} status={500 if n % 10 == 0 else 200} user=u{n % 7}" + (" näme=ü" if n == 5 else ""),
+        "event": f"n={n} status={500 if n % 10 == 0 else 200} user=u{n % 7}"
+        + (" näme=ü" if n == 5 else ""),
         "fields": {"region": "eu" if n % 2 else "us"},
     }
     for n in range(2000)
@@ -50,12 +51,20 @@ def test_duckdb_aggregates_the_object_as_karst_does(server, bucket):
     query = f"SELECT CAST(status AS VARCHAR), count(*) FROM '{bucket}' GROUP BY 1 ORDER BY 1"
     theirs = [(status, str(count)) for status, count in duckdb.sql(query).fetchall()]
     ours = server.rows("search index=open_buckets | stats count by status")
-    assert theirs == [(row["status"], row["count"]) for row in ours] == [("200", "1800"), ("500", "200")]
+    assert (
+        theirs
+        == [(row["status"], row["count"]) for row in ours]
+        == [("200", "1800"), ("500", "200")]
+    )
 
 
 def test_answers_are_the_same_before_and_after_the_roll(server, index):
     assert server.hec([{**event, "index": index} for event in EVENTS[:200]]).status == 200
-    searches = ["| stats count by host status region", "status=500 u0 | table _time _raw", "| head 7"]
+    searches = [
+        "| stats count by host status region",
+        "status=500 u0 | table _time _raw",
+        "| head 7",
+    ]
     before = [server.rows(f"search index={index} {search}") for search in searches]
     server.roll(index)
     assert [server.rows(f"search index={index} {search}") for search in searches] == before

@@ -26,7 +26,9 @@ def test_add_oneshot_loads_plain_gz_and_zst_files(server, index, tmp_path):
     (tmp_path / "a.log").write_text(TEXT)
     (tmp_path / "b.log.gz").write_bytes(gzip.compress(TEXT.encode()))
     write_zst(tmp_path / "c.log.zst", TEXT)
-    done = server.cli("add", "oneshot", tmp_path, "--index", index, "--host", "h", "--sourcetype", "st")
+    done = server.cli(
+        "add", "oneshot", tmp_path, "--index", index, "--host", "h", "--sourcetype", "st"
+    )
     assert done.returncode == 0, done.stderr
     assert "3 files, 180 events" in done.stdout
     assert loaded(server, index) == sorted(LINES * 3)
@@ -70,7 +72,7 @@ def test_search_prints_csv_json_and_raw(server, lines):
 
 
 def test_search_prints_a_table_of_a_report(server, lines):
-    search = f"index={lines} | rex \"(?<word>word\\d)\" | stats count by word"
+    search = f'index={lines} | rex "(?<word>word\\d)" | stats count by word'
     table = server.cli("search", search, "--output", "table").stdout
     assert [line.split() for line in table.splitlines() if "word" in line][1:] == [
         ["word0", "20"],
@@ -83,7 +85,12 @@ def test_search_prints_a_table_of_a_report(server, lines):
 
 def test_search_is_bounded_by_earliest_and_latest(server, lines):
     done = server.cli(
-        "search", f"index={lines} | stats count", "-e", "2025-11-20T21:00:10Z", "-l", "2025-11-20T21:00:20Z"
+        "search",
+        f"index={lines} | stats count",
+        "-e",
+        "2025-11-20T21:00:10Z",
+        "-l",
+        "2025-11-20T21:00:20Z",
     )
     assert done.stdout.splitlines() == ["count", "10"]
 
@@ -116,7 +123,11 @@ def test_wrong_usage_is_exit_code_2(server):
 
 
 def test_no_server_is_exit_code_4(server, tmp_path):
-    away = {"KARST_DATA_DIR": str(tmp_path), "KARST_URI": "https://127.0.0.1:1", "KARST_AUTH": "a:b"}
+    away = {
+        "KARST_DATA_DIR": str(tmp_path),
+        "KARST_URI": "https://127.0.0.1:1",
+        "KARST_AUTH": "a:b",
+    }
     assert server.cli("search", "index=main", environment=away).returncode == 4
 
 
@@ -126,7 +137,10 @@ def test_wrong_credentials_are_exit_code_5(server, tmp_path):
     search = ("search", "index=main | stats count")
     assert server.cli(*search, environment=away).returncode == 5
     assert server.cli(*search, environment={**away, "KARST_AUTH": f"{USER}:x"}).returncode == 5
-    assert server.cli(*search, environment={**away, "KARST_AUTH": f"{USER}:{PASSWORD}"}).returncode == 0
+    assert (
+        server.cli(*search, environment={**away, "KARST_AUTH": f"{USER}:{PASSWORD}"}).returncode
+        == 0
+    )
 
 
 def test_list_shows_indexes_tokens_jobs_queues_and_cache(server, lines):

@@ -77,6 +77,7 @@ def test_every_acknowledged_event_is_there_once_after_each_of_ten_kills(own_serv
     acknowledged = check(server, senders)
     assert acknowledged > ROUNDS * 50, "the load was too small to say anything"
     assert server.stop() == 0
+    assert len(server.bucket_files("main")) > ROUNDS, "no kill met a roll"
     server.start()
     check(server, senders)
 

@@ -1,5 +1,6 @@
 """A full disk: nothing acknowledged is lost, and a larger one is enough to go on."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -29,9 +30,9 @@ def small_disk(tmp_path):
 
 def batch(number):
     # Hex digits of a hash do not compress to nothing.
-    import hashlib
-
-    text = lambda n: "".join(hashlib.sha256(f"{number}.{n}.{k}".encode()).hexdigest() for k in range(16))
+    text = lambda n: "".join(
+        hashlib.sha256(f"{number}.{n}.{k}".encode()).hexdigest() for k in range(16)
+    )
     return "".join(f"{TIME} diskfull b{number}e{n} {text(n)}\n" for n in range(500))
 
 

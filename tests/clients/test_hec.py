@@ -112,21 +112,43 @@ def test_the_collector_sets_no_cookies(server, index):
 
 REFUSED = [
     ("no token", dict(token=None), {"event": "x"}, (401, "Token is required", 2)),
-    ("another scheme", dict(headers={"Authorization": f"Bearer {TOKEN}"}), {"event": "x"},
-     (401, "Invalid authorization", 3)),
+    (
+        "another scheme",
+        dict(headers={"Authorization": f"Bearer {TOKEN}"}),
+        {"event": "x"},
+        (401, "Invalid authorization", 3),
+    ),
     ("a wrong token", dict(token="0000"), {"event": "x"}, (403, "Invalid token", 4)),
     ("an empty body", {}, b"", (400, "No data", 5)),
     ("half an object", {}, b'{"event": "x"', (400, "Invalid data format", 6, 0)),
-    ("half an object after a whole one", {}, b'{"event":"x"}{"event":', (400, "Invalid data format", 6, 1)),
+    (
+        "half an object after a whole one",
+        {},
+        b'{"event":"x"}{"event":',
+        (400, "Invalid data format", 6, 1),
+    ),
     ("no JSON at all", {}, b"hello", (400, "Invalid data format", 6, 0)),
-    ("fields that are a list", {}, b'{"event":"x","fields":[1]}', (400, "Invalid data format", 6, 0)),
+    (
+        "fields that are a list",
+        {},
+        b'{"event":"x","fields":[1]}',
+        (400, "Invalid data format", 6, 0),
+    ),
     ("an unknown index", {}, {"event": "x", "index": "nowhere"}, (400, "Incorrect index", 7, 1)),
     ("no event", {}, {"time": 1}, (400, "Event field is required", 12, 0)),
     ("a blank event", {}, {"event": ""}, (400, "Event field cannot be blank", 13, 0)),
-    ("nested fields", {}, {"event": "x", "fields": {"a": {"b": 1}}},
-     (400, "Error in handling indexed fields", 15, 0)),
-    ("a time that is none", {}, {"event": "x", "time": "noon"},
-     (400, "Error in handling indexed fields", 15, 0)),
+    (
+        "nested fields",
+        {},
+        {"event": "x", "fields": {"a": {"b": 1}}},
+        (400, "Error in handling indexed fields", 15, 0),
+    ),
+    (
+        "a time that is none",
+        {},
+        {"event": "x", "time": "noon"},
+        (400, "Error in handling indexed fields", 15, 0),
+    ),
 ]
 
 

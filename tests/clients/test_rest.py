@@ -6,13 +6,14 @@ import json
 import xml.etree.ElementTree as xml
 
 import pytest
+from karst import wait_for
 
 
 @pytest.fixture(scope="module")
 def shop(server):
     index = server.create_index("rest_shop")
     events = [
-        f"user=u{n % 4} status={500 if n % 10 == 0 else 200} n={n} text=\"a, \"\"b\"\" <c>\""
+        f'user=u{n % 4} status={500 if n % 10 == 0 else 200} n={n} text="a, ""b"" <c>"'
         for n in range(100)
     ]
     objects = [
@@ -32,11 +33,13 @@ def test_a_job_goes_from_dispatch_to_results_and_is_removed(server, shop):
     assert created.status == 201
     path = f"/services/search/v2/jobs/{created.json()['sid']}"
     status = lambda: server.rest("GET", f"{path}?output_mode=json").json()["entry"][0]["content"]
-    from karst import wait_for
-
     wait_for(lambda: status()["isDone"], "the job is done")
     content = status()
-    assert (content["dispatchState"], content["eventCount"], content["resultCount"]) == ("DONE", 100, 100)
+    assert (content["dispatchState"], content["eventCount"], content["resultCount"]) == (
+        "DONE",
+        100,
+        100,
+    )
     page = server.rest("GET", f"{path}/results?output_mode=json&count=10&offset=95").json()
     numbers = [row["_raw"].split("n=")[1].split(" ")[0] for row in page["results"]]
     assert numbers == ["4", "3", "2", "1", "0"], "newest first, and the page ends where results do"
@@ -45,7 +48,11 @@ def test_a_job_goes_from_dispatch_to_results_and_is_removed(server, shop):
 
 
 def test_a_blocking_job_is_done_when_it_answers(server, shop):
-    form = {"search": f"search index={shop} | stats count", "exec_mode": "blocking", "output_mode": "json"}
+    form = {
+        "search": f"search index={shop} | stats count",
+        "exec_mode": "blocking",
+        "output_mode": "json",
+    }
     sid = post(server, form).json()["sid"]
     results = server.rest("GET", f"/services/search/jobs/{sid}/results?output_mode=json").json()
     assert results["results"] == [{"count": "100"}]
@@ -68,7 +75,11 @@ def test_oneshot_answers_as_json_csv_and_xml(server, shop):
 
 
 def test_csv_quotes_what_it_has_to(server, shop):
-    form = {"search": f"search index={shop} n=7 | table _raw", "exec_mode": "oneshot", "output_mode": "csv"}
+    form = {
+        "search": f"search index={shop} n=7 | table _raw",
+        "exec_mode": "oneshot",
+        "output_mode": "csv",
+    }
     (row,) = csv.DictReader(io.StringIO(post(server, form).text))
     assert row["_raw"] == 'user=u3 status=200 n=7 text="a, ""b"" <c>"'
 
@@ -117,7 +128,7 @@ WRONG = [
     ('index=main "unclosed', ""),
     ("index=main | stats count by", ""),
     ("index=main | where a >", ""),
-    ("index=main | rex field=_raw \"(?<a\"", ""),
+    ('index=main | rex field=_raw "(?<a"', ""),
     ("index=main (a OR", ""),
 ]
 
@@ -157,12 +168,22 @@ def test_without_credentials_or_with_wrong_ones_nothing_is_told(server):
 def test_login_gives_a_session_and_logout_ends_it(server):
     form = {"username": "admin", "password": "correct horse", "output_mode": "json"}
     key = server.rest("POST", "/services/auth/login", form, auth=None).json()["sessionKey"]
-    ask = lambda: server.request(
-        server.management_port, "GET", "/services/server/info", headers={"Authorization": f"Splunk {key}"}, tls=True
-    ).status
+    ask = lambda: (
+        server.request(
+            server.management_port,
+            "GET",
+            "/services/server/info",
+            headers={"Authorization": f"Splunk {key}"},
+            tls=True,
+        ).status
+    )
     assert ask() == 200
     server.request(
-        server.management_port, "POST", "/services/auth/logout", headers={"Authorization": f"Splunk {key}"}, tls=True
+        server.management_port,
+        "POST",
+        "/services/auth/logout",
+        headers={"Authorization": f"Splunk {key}"},
+        tls=True,
     )
     assert ask() == 401
 

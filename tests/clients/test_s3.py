@@ -8,7 +8,9 @@ from karst import wait_for
 
 TIME = "2025-11-20T21:00:00Z"
 
-LINES = [f"2025-11-20T21:{n // 60:02}:{n % 60:02}Z n={n} user=u{n % 5} s3event" for n in range(1000)]
+LINES = [
+    f"2025-11-20T21:{n // 60:02}:{n % 60:02}Z n={n} user=u{n % 5} s3event" for n in range(1000)
+]
 
 
 @pytest.fixture
@@ -31,9 +33,10 @@ def test_events_go_to_s3_and_are_found_from_there_without_the_local_directory(on
     server.roll("main")
     assert server.count("index=main s3event") == 1000
     assert server.stop() == 0
-    objects = [f.path for f in store.files.get_file_info(
-        pyarrow.fs.FileSelector("karst/smoke", recursive=True)
-    )]
+    objects = [
+        f.path
+        for f in store.files.get_file_info(pyarrow.fs.FileSelector("karst/smoke", recursive=True))
+    ]
     assert any(path.endswith(".parquet") for path in objects), objects
     other = on_s3("smoke").start()
     rows = other.rows("search index=main s3event | stats count by user")
@@ -45,7 +48,11 @@ def test_inspect_bucket_reads_from_s3(on_s3, store):
     send(server, LINES)
     server.roll("main")
     selector = pyarrow.fs.FileSelector("karst/inspect", recursive=True)
-    (path,) = [f.path for f in store.files.get_file_info(selector) if f.path.endswith(".parquet") and "/main/" in f.path]
+    (path,) = [
+        f.path
+        for f in store.files.get_file_info(selector)
+        if f.path.endswith(".parquet") and "/main/" in f.path
+    ]
     done = server.cli("inspect", "bucket", f"s3://{path}")
     assert done.returncode == 0, done.stderr
     assert "1000" in done.stdout

@@ -1,10 +1,11 @@
 """Every file of the sample data: recognised, cut into the right events, with the right times.
 
-`--print-table` prints the table of docs/source-types.md.
+With KARST_SAMPLE_TABLE=FILE the table of docs/source-types.md is written there.
 """
 
 import datetime
 import json
+import os
 
 import pytest
 
@@ -60,13 +61,14 @@ def loaded(server, sample_data):
 
 
 def write_table(rows):
-    """The table of docs/source-types.md, where pytest's --basetemp or KARST_SAMPLE_TABLE says."""
-    import os
-
+    """The table of docs/source-types.md."""
     target = os.environ.get("KARST_SAMPLE_TABLE")
     if not target:
         return
-    lines = ["| file | source type | events | first `_time` (UTC) | last `_time` (UTC) |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "| file | source type | events | first `_time` (UTC) | last `_time` (UTC) |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for path, *_ in FILES:
         row = rows.get(path)
         if row:
@@ -82,7 +84,9 @@ def write_table(rows):
 
 
 @pytest.mark.parametrize("path,sourcetype,events,times", FILES, ids=[one[0] for one in FILES])
-def test_a_sample_file_has_its_source_type_events_and_times(loaded, path, sourcetype, events, times):
+def test_a_sample_file_has_its_source_type_events_and_times(
+    loaded, path, sourcetype, events, times
+):
     row = loaded[path]
     assert (row["sourcetype"], int(row["count"])) == (sourcetype, events)
     assert int(row["guessed"]) == 0, "events without a time of their own"
@@ -99,7 +103,10 @@ def test_no_file_was_cut_into_more_than_one_source_type(server, loaded):
 def test_the_text_of_the_events_is_that_of_the_file(server, loaded, sample_data):
     for path in ("loghub/HDFS.log", "web/apache_access.log", "windows/sysmon_security.json"):
         lines = (sample_data / path).read_text().splitlines()
-        raws = [row["_raw"] for row in server.export(f'search index=samples source="{path}" | table _raw')]
+        raws = [
+            row["_raw"]
+            for row in server.export(f'search index=samples source="{path}" | table _raw')
+        ]
         assert sorted(raws) == sorted(line for line in lines if line.strip()), path
 
 

@@ -7,7 +7,12 @@ from splunklib.binding import AuthenticationError, HTTPError
 
 
 def connect(server, **changes):
-    options = {"host": "127.0.0.1", "port": server.management_port, "scheme": "https", "verify": False}
+    options = {
+        "host": "127.0.0.1",
+        "port": server.management_port,
+        "scheme": "https",
+        "verify": False,
+    }
     return client.connect(**{**options, "username": USER, "password": PASSWORD, **changes})
 
 
@@ -20,7 +25,8 @@ def service(server):
 def events(server):
     index = server.create_index("sdk")
     objects = [
-        {"event": f"n={n} group=g{n % 3}", "time": 1763672400 + n, "index": index} for n in range(250)
+        {"event": f"n={n} group=g{n % 3}", "time": 1763672400 + n, "index": index}
+        for n in range(250)
     ]
     assert server.hec(objects).status == 200
     return index
@@ -51,7 +57,9 @@ def test_oneshot_gives_rows(service, events):
     stream = service.jobs.oneshot(
         f"search index={events} | stats count by group", output_mode="json"
     )
-    assert rows(stream) == [{"group": f"g{g}", "count": c} for g, c in ((0, "84"), (1, "83"), (2, "83"))]
+    assert rows(stream) == [
+        {"group": f"g{g}", "count": c} for g, c in ((0, "84"), (1, "83"), (2, "83"))
+    ]
 
 
 def test_export_gives_every_row(service, events):
@@ -78,7 +86,9 @@ def test_results_are_read_as_xml_too(service, events):
     job = run(service, f"search index={events} | stats count by group | head 1")
     with pytest.deprecated_call():
         reader = results.ResultsReader(job.results())
-    assert [dict(row) for row in reader if isinstance(row, dict)] == [{"group": "g0", "count": "84"}]
+    assert [dict(row) for row in reader if isinstance(row, dict)] == [
+        {"group": "g0", "count": "84"}
+    ]
 
 
 def test_previews_and_events_of_a_finished_job_are_readable(service, events):
