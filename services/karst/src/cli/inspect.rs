@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use bucket::BucketReader;
-use object_store::path::Path;
 use object_store::ObjectStoreExt;
+use object_store::path::Path;
 
 use crate::config::{InspectOptions, InspectWhat, aws_variables};
 
