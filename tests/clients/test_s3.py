@@ -85,11 +85,11 @@ def test_events_are_taken_and_found_while_s3_does_not_answer(on_s3, store):
     assert server.count("index=main s3frozen") == sent
 
 
-def test_events_are_taken_and_found_while_s3_is_gone(on_s3, store):
+def test_events_are_taken_and_found_while_s3_is_gone_for_a_minute(on_s3, store):
     server = on_s3("gone", KARST_MAX_DATA_SIZE_MIB="1").start()
     store.down()
     try:
-        sent = take_in_for_seconds(server, "s3gone")
+        sent = take_in_for_seconds(server, "s3gone", seconds=60)
     finally:
         store.up()
         store.ready()
