@@ -24,6 +24,17 @@ pub enum Error {
         /// How many wait.
         waiting: usize,
     },
+    /// Kept results take all the memory they may.
+    #[error(
+        "the results of {jobs} kept jobs take {bytes} bytes, the limit (kept_result_bytes); delete jobs, \
+         or wait until they expire"
+    )]
+    TooManyResults {
+        /// Jobs that are kept.
+        jobs: usize,
+        /// What their results take.
+        bytes: usize,
+    },
     /// No such job, or it has expired.
     #[error("Unknown sid.")]
     UnknownJob,
@@ -50,7 +61,7 @@ impl Error {
         match self {
             Self::Search { kind, .. } => *kind,
             Self::Request(_) | Self::Cancelled => ErrorKind::Invalid,
-            Self::TooManySearches { .. } => ErrorKind::Exhausted,
+            Self::TooManySearches { .. } | Self::TooManyResults { .. } => ErrorKind::Exhausted,
             Self::UnknownJob => ErrorKind::NotFound,
             Self::Bucket { .. } => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,

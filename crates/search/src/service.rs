@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::control::ScanControl;
-use crate::jobs::{Job, JobRequest, NewJob};
+use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::scan::ScanContext;
@@ -119,7 +119,8 @@ impl SearchService {
         self.forget_expired();
         self.check_queue()?;
         let inner = &self.inner;
-        request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count));
+        let most = inner.settings.max_result_rows;
+        request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count).min(most));
         let control = Arc::new(ScanControl::default());
         let report = Arc::new(ScanReport::default());
         let planned = self.plan(&request, &control, &report).await?;
@@ -266,11 +267,15 @@ impl SearchService {
     }
 
     fn check_queue(&self) -> Result<(), Error> {
-        let waiting =
-            |entry: &&Entry| entry.job.status().state == crate::jobs::DispatchState::Queued;
-        let waiting = self.lock().values().filter(waiting).count();
+        let jobs = self.lock();
+        let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
+        let waiting = jobs.values().filter(queued).count();
         if waiting >= self.inner.settings.max_queued_searches {
             return Err(Error::TooManySearches { waiting });
+        }
+        let bytes = jobs.values().map(|entry| entry.job.result_bytes()).sum();
+        if bytes >= self.inner.settings.kept_result_bytes {
+            return Err(Error::TooManyResults { jobs: jobs.len(), bytes });
         }
         Ok(())
     }

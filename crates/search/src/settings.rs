@@ -19,6 +19,9 @@ pub struct Settings {
     pub max_result_rows: usize,
     /// `ttl`: how long a finished job is kept after its last access.
     pub ttl: Duration,
+    /// Bytes that the results of all kept jobs may take together; over it new searches are refused
+    /// until jobs expire or are deleted (`[search] dispatch_memory`).
+    pub kept_result_bytes: usize,
     /// Rows per batch in a plan.
     pub batch_rows: usize,
     /// Open bucket readers (footers and index directories) kept in memory.
@@ -42,6 +45,7 @@ impl Default for Settings {
             max_count: 10_000,
             max_result_rows: 500_000,
             ttl: Duration::from_secs(600),
+            kept_result_bytes: 4 << 30,
             batch_rows: 8_192,
             open_buckets: 4_096,
             memory_bytes: 2 << 30,

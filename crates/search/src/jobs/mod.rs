@@ -182,6 +182,11 @@ impl Job {
         self.results.get().map_or(0, Results::rows)
     }
 
+    /// Memory the kept result takes.
+    pub(crate) fn result_bytes(&self) -> usize {
+        self.results.get().map_or(0, Results::bytes)
+    }
+
     /// A page of the result, empty until it is there.
     #[must_use]
     pub fn page(&self, offset: usize, count: usize) -> Page {

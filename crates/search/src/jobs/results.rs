@@ -35,6 +35,10 @@ impl Results {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+
     /// Rows `offset .. offset + count` as texts. For events, fields that no command named are
     /// extracted here, for these rows only.
     pub(crate) fn page(&self, offset: usize, count: usize) -> Page {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::TermQuery;
+use bucket::{GranuleSet, TermQuery};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -22,20 +22,21 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use model::{BucketEntry, IndexName, TimeRange};
 
 use super::prune::Pruning;
+use super::queue::{Piece, Queue};
 use super::unit::{FieldPlace, Opened, Unit};
 use super::work::Work;
 use crate::control::ScanControl;
 use crate::readers::Readers;
 use crate::report::ScanReport;
 
-/// Buckets a partition opens ahead of the one it reads, so that their first reads overlap.
-const OPEN_AHEAD: usize = 4;
+/// Granules of a piece of a bucket: large enough that reading it is mostly decoding, small enough
+/// that a few pieces keep every partition busy.
+const PIECE_GRANULES: usize = 64;
 
 /// Everything the partitions of one scan share.
 #[derive(Debug)]
 pub(super) struct Scan {
-    pub(super) units: Vec<Unit>,
-    pub(super) next: AtomicUsize,
+    pub(super) queue: Queue,
     pub(super) work: Work,
     pub(super) range: TimeRange,
     pub(super) pruning: Pruning,
@@ -47,40 +48,51 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    async fn open(&self, unit: Unit) -> Result<Opened> {
-        match unit {
+    /// The parts of a bucket that may have matching rows, newest first.
+    async fn open(&self, unit: Unit) -> Result<Vec<Opened>> {
+        let parts = match unit {
             Unit::Hot(hot) => {
-                let batches = hot.batches.into_iter().filter(|batch| in_range(batch, &self.range));
-                Ok(Opened::Hot(hot.index, batches.collect()))
+                let batches = hot.batches.into_iter().rev();
+                let batches = batches.filter(|batch| in_range(batch, &self.range));
+                batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
             }
-            Unit::Stored(entry) => {
-                let reader = self.readers.open(&entry).await?;
-                let mut granules = reader.granules_in(&self.range);
-                let terms = self.pruning.terms(self.readers.rules_hold(&entry.summary));
-                if terms != TermQuery::All && !granules.is_empty() {
-                    let candidates = reader.candidates(&terms).await;
-                    granules.intersect(&candidates.map_err(|e| unreadable(&entry, &e))?);
-                }
-                self.report.granules_considered.fetch_add(reader.granules() as u64, Relaxed);
-                self.report.granules_read.fetch_add(granules.len() as u64, Relaxed);
-                if granules.is_empty() {
-                    self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
-                }
-                Ok(Opened::Stored(entry, reader, granules))
-            }
+            Unit::Stored(entry) => self.open_stored(&entry).await?,
+        };
+        if parts.is_empty() {
+            self.report.buckets_searched.fetch_add(1, Relaxed);
         }
+        Ok(parts)
+    }
+
+    async fn open_stored(&self, entry: &Arc<BucketEntry>) -> Result<Vec<Opened>> {
+        let reader = self.readers.open(entry).await?;
+        let mut granules = reader.granules_in(&self.range);
+        let terms = self.pruning.terms(self.readers.rules_hold(&entry.summary));
+        if terms != TermQuery::All && !granules.is_empty() {
+            let candidates = reader.candidates(&terms).await;
+            granules.intersect(&candidates.map_err(|error| unreadable(entry, &error))?);
+        }
+        self.report.granules_considered.fetch_add(reader.granules() as u64, Relaxed);
+        self.report.granules_read.fetch_add(granules.len() as u64, Relaxed);
+        if granules.is_empty() {
+            self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
+        }
+        let numbers: Vec<usize> = granules.iter().collect();
+        let part = |numbers: &[usize]| {
+            let mut part = GranuleSet::none(granules.granules());
+            numbers.iter().for_each(|granule| part.insert(*granule));
+            Opened::Stored(Arc::clone(entry), Arc::clone(&reader), part)
+        };
+        Ok(numbers.rchunks(PIECE_GRANULES).map(part).collect())
     }
 
     fn rows(self: Arc<Self>, opened: Opened) -> BoxStream<'static, Result<RecordBatch>> {
         match opened {
-            Opened::Hot(index, batches) => {
-                let process = move |batch: RecordBatch| {
-                    let place = |_: &str| FieldPlace::Raw { indexed: None };
-                    self.work.process(batch, &index, &place)
-                };
-                stream::iter(batches).map(process).try_filter_map(ready).boxed()
+            Opened::Hot(index, batch) => {
+                let place = |_: &str| FieldPlace::Raw { indexed: None };
+                let rows = self.work.process(batch, &index, &place).transpose();
+                stream::iter(rows).boxed()
             }
-            Opened::Stored(_, _, granules) if granules.is_empty() => stream::empty().boxed(),
             Opened::Stored(entry, reader, granules) => {
                 stream::once(self.stored_rows(entry, reader, granules)).try_flatten().boxed()
             }
@@ -91,7 +103,7 @@ impl Scan {
         self: Arc<Self>,
         entry: Arc<BucketEntry>,
         reader: Arc<bucket::BucketReader>,
-        granules: bucket::GranuleSet,
+        granules: GranuleSet,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let rules_hold = self.readers.rules_hold(&entry.summary);
         let summary = Arc::clone(&entry);
@@ -107,38 +119,18 @@ impl Scan {
         Ok(rows.map(process).try_filter_map(ready).boxed())
     }
 
-    /// One partition: takes units from the queue until it is empty or the job closes the valve.
+    /// One partition: takes pieces until there are no more or the job closes the valve.
     fn partition(self: Arc<Self>) -> BoxStream<'static, Result<RecordBatch>> {
-        let scan = Arc::clone(&self);
-        let units = stream::unfold(Arc::clone(&self), |scan| async move {
-            let unit = scan.units.get(scan.next.fetch_add(1, Relaxed))?.clone();
-            Some((unit, scan))
+        let pieces = stream::try_unfold(Arc::clone(&self), |scan| async move {
+            if !scan.control.admit().await {
+                return Ok(None);
+            }
+            let piece = scan.queue.next(|unit| scan.open(unit)).await?;
+            let rows = |piece| (Arc::clone(&scan).piece_rows(piece), Arc::clone(&scan));
+            Ok::<_, DataFusionError>(piece.map(rows))
         });
-        let opened = units
-            .map(move |unit| {
-                let scan = Arc::clone(&scan);
-                async move {
-                    if scan.control.admit().await {
-                        scan.open(unit).await.map(Some)
-                    } else {
-                        Ok(None)
-                    }
-                }
-            })
-            .buffered(OPEN_AHEAD)
-            .try_filter_map(ready);
-        let scan = Arc::clone(&self);
-        let rows = opened
-            .map_ok(move |opened| {
-                let done = Arc::clone(&scan);
-                let rows = Arc::clone(&scan).rows(opened);
-                rows.chain(stream::once(async move {
-                    done.report.buckets_searched.fetch_add(1, Relaxed);
-                    Ok(RecordBatch::new_empty(Arc::clone(&done.work.output_schema)))
-                }))
-            })
-            .try_flatten();
         let gate = self;
+        let rows = pieces.try_flatten();
         rows.take_while(move |_| {
             let gate = Arc::clone(&gate);
             async move {
@@ -148,6 +140,18 @@ impl Scan {
             }
         })
         .boxed()
+    }
+
+    fn piece_rows(self: Arc<Self>, piece: Piece) -> BoxStream<'static, Result<RecordBatch>> {
+        let Piece { opened, .. } = &piece;
+        let rows = Arc::clone(&self).rows(opened.clone());
+        let end = stream::once(async move {
+            if piece.finish() {
+                self.report.buckets_searched.fetch_add(1, Relaxed);
+            }
+            Ok(None)
+        });
+        rows.map_ok(Some).chain(end).try_filter_map(ready).boxed()
     }
 }
 
@@ -200,7 +204,7 @@ impl DisplayAs for BucketScanExec {
         write!(
             f,
             "BucketScanExec: buckets={}, partitions={}, terms={}",
-            self.scan.units.len(),
+            self.scan.queue.buckets(),
             self.partitions,
             self.scan.pruning
         )

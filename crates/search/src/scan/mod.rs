@@ -1,7 +1,7 @@
 //! The leaf of every plan: rows of hot and stored buckets, pruned, filtered, with their fields.
 //!
 //! ```text
-//! table (what to read) -> prune (which units) -> exec (partitions pull units) -> rows
+//! table (what to read) -> prune (which buckets) -> queue (pieces) -> exec (partitions) -> rows
 //!                                                    unit: open, candidates, read
 //!                                                    work: ready columns -> filter -> extract
 //!                                                          -> filter -> count -> project
@@ -13,6 +13,7 @@
 mod exec;
 mod fields;
 mod prune;
+mod queue;
 mod table;
 mod unit;
 mod work;

@@ -1,7 +1,7 @@
 //! The events table: what a plan sees of hot and stored buckets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
@@ -19,11 +19,15 @@ use plan::EventsRequest;
 
 use super::exec::{BucketScanExec, Scan};
 use super::prune::Pruning;
+use super::queue::Queue;
 use super::unit::Unit;
 use super::work::Work;
 use crate::control::ScanControl;
 use crate::readers::Readers;
 use crate::report::ScanReport;
+
+/// Rows below which more than one partition costs more than it gains.
+const SMALL_SCAN: u64 = 10_000;
 
 /// Where the events of a job are, and what its scans report to.
 #[derive(Debug, Clone)]
@@ -161,7 +165,8 @@ impl TableProvider for EventsTable {
         let pruning = Pruning::of(&filters);
         context.report.pruned_by(pruning.to_string());
         let units = self.units(&pruning);
-        let partitions = context.pipelines.min(units.len()).max(1);
+        let rows = units.iter().map(Unit::rows).sum::<u64>();
+        let partitions = if rows > SMALL_SCAN { context.pipelines } else { 1 };
         let range = pruning.range.intersect(&self.request.range);
         let work = Work::compile(
             &self.schema,
@@ -171,8 +176,7 @@ impl TableProvider for EventsTable {
             Arc::clone(&context.report),
         )?;
         let scan = Scan {
-            units,
-            next: AtomicUsize::new(0),
+            queue: Queue::new(units, partitions),
             work,
             range,
             pruning,

@@ -16,6 +16,14 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    /// How many events it has.
+    pub(super) fn rows(&self) -> u64 {
+        match self {
+            Self::Hot(hot) => hot.rows,
+            Self::Stored(entry) => entry.summary.rows,
+        }
+    }
+
     /// Newest event, for the order in which units are read.
     pub(super) fn last_time(&self) -> model::EventTime {
         match self {
@@ -25,11 +33,11 @@ impl Unit {
     }
 }
 
-/// A unit whose candidate rows are known.
-#[derive(Debug)]
+/// A part of a bucket whose candidate rows are known.
+#[derive(Debug, Clone)]
 pub(super) enum Opened {
-    /// Hot batches that may have matching rows.
-    Hot(IndexName, Vec<RecordBatch>),
+    /// A hot batch that may have matching rows.
+    Hot(IndexName, RecordBatch),
     /// Granules of an object that may have matching rows.
     Stored(Arc<BucketEntry>, Arc<BucketReader>, GranuleSet),
 }
