@@ -48,11 +48,6 @@ impl Readers {
         Ok(reader)
     }
 
-    /// Forgets all readers, for measurements of cold searches.
-    pub(crate) fn clear(&self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).readers.clear();
-    }
-
     /// Whether today's extraction rules are those that made the bucket's field columns.
     pub(crate) fn rules_hold(&self, summary: &BucketSummary) -> bool {
         summary

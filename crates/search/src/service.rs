@@ -181,11 +181,6 @@ impl SearchService {
         entry.is_some()
     }
 
-    /// Forgets open bucket readers, for measurements of cold searches.
-    pub fn drop_readers(&self) {
-        self.inner.readers.clear();
-    }
-
     /// The events as a planner sees them, for plans that are not jobs.
     #[must_use]
     pub fn events(&self) -> Arc<dyn plan::EventSource> {

@@ -182,7 +182,6 @@ pub(crate) struct SearchOptions {
     /// Print what the search read and how long it took.
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Drop cached blocks and open readers first, to see a cold search.
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }
