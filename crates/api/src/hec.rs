@@ -11,8 +11,8 @@ use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use ingest::inputs::hec::{BodyError, HecDefaults, HecError, decode_events, decode_raw, unpack};
-use ingest::{Input, StreamKey};
+use inputs::hec::{BodyError, HecDefaults, HecError, decode_events, decode_raw, unpack};
+use inputs::{Input, SinkExt, StreamKey};
 use model::IndexName;
 use serde_json::{Value, json};
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use catalog::Catalog;
-use karst_ingest::{Codec, Ingest, Input, InputMeta, Parts, Settings, StreamKey};
+use inputs::{Input, InputMeta, Sink, StreamKey};
+use karst_ingest::{Codec, Ingest, Parts, Settings};
 use knowledge::Knowledge;
 use model::{IndexName, IndexerId};
 use object_store::local::LocalFileSystem;

@@ -91,14 +91,9 @@ pub enum Error {
     /// Rows could not be put into columns.
     #[error("cannot build columns: {0}")]
     Columns(Arc<arrow::error::ArrowError>),
-    /// An input file or socket failed.
-    #[error("cannot read {what}: {source}")]
-    Read {
-        /// The file or address.
-        what: String,
-        /// What the system said.
-        source: Arc<io::Error>,
-    },
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(Arc<io::Error>),
     /// A setting does not fit.
     #[error("setting {name}: {reason}")]
     Setting {
@@ -120,7 +115,7 @@ impl Error {
                 | io::ErrorKind::FileTooLarge => ErrorKind::Exhausted,
                 _ => ErrorKind::Unavailable,
             },
-            Self::JournalRead { .. } | Self::Storage { .. } | Self::Closed => {
+            Self::JournalRead { .. } | Self::Storage { .. } | Self::Closed | Self::Thread(_) => {
                 ErrorKind::Unavailable
             }
             Self::JournalDamaged { .. } => ErrorKind::Corrupt,
@@ -129,11 +124,6 @@ impl Error {
             Self::ObjectConflict { .. } => ErrorKind::Conflict,
             Self::Bucket(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
-            Self::Read { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => ErrorKind::NotFound,
-                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ErrorKind::Invalid,
-                _ => ErrorKind::Unavailable,
-            },
             Self::Setting { .. } => ErrorKind::Invalid,
         }
     }
@@ -145,8 +135,14 @@ impl Error {
     pub(crate) fn journal_read(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::JournalRead { path: path.into(), source: Arc::new(source) }
     }
+}
 
-    pub(crate) fn read(what: impl ToString, source: io::Error) -> Self {
-        Self::Read { what: what.to_string(), source: Arc::new(source) }
+impl From<Error> for inputs::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Closed => Self::Closed,
+            Error::Abandoned => Self::Abandoned,
+            other => Self::Refused { kind: other.kind(), reason: other.to_string().into() },
+        }
     }
 }

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bucket::HotBuckets;
 use catalog::Catalog;
 use foldhash::HashMap;
 use foldhash::fast::RandomState;
+use inputs::{Acknowledgement, Input, Sink, SinkLimits};
 use knowledge::Knowledge;
 use model::{IndexName, IndexerId, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown};
-use tokio::sync::oneshot;
 
 use crate::fields::KnownFields;
 use crate::hot::limits::HotLimits;
@@ -21,14 +22,14 @@ use crate::hot::recovery::{Recovered, recover_set};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
 use crate::hot::upload::{UploadStatus, Uploader, Uploads};
 use crate::journal::StreamRef;
-use crate::pipeline::ack::{Receipt, Share};
+use crate::pipeline::ack::Share;
 use crate::pipeline::commit::{announce, roll};
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
 use crate::set::{Arrivals, SetId, SetState};
-use crate::{Error, Input, Settings};
+use crate::{Error, Settings};
 
 /// What ingest works with.
 #[derive(Debug, Clone)]
@@ -64,20 +65,6 @@ pub struct Status {
     pub journal_segments: u64,
     /// Events that the last start took from the journal.
     pub recovered_events: u64,
-}
-
-/// The outcome of an input, when it comes. Dropping it does not take the input back.
-#[derive(Debug)]
-pub struct Acknowledgement(oneshot::Receiver<Result<Receipt, Error>>);
-
-impl Acknowledgement {
-    /// Waits until everything that the input completed is in the journal.
-    ///
-    /// # Errors
-    /// The input, or a part of it, was not kept.
-    pub async fn wait(self) -> Result<Receipt, Error> {
-        self.0.await.unwrap_or(Err(Error::Abandoned))
-    }
 }
 
 /// See the crate.
@@ -190,50 +177,10 @@ impl Ingest {
         Ok(())
     }
 
-    /// Takes an input and waits until everything it completed is in the journal, and searchable.
-    ///
-    /// # Errors
-    /// [`Error::QueueFull`] after [`Settings::queue_wait`]; [`Error::JournalWrite`] when the disk
-    /// refuses; [`Error::Closed`]. Events of a failed input are not kept, except that an input of
-    /// several batches may be kept in part when the disk fills up between them.
-    pub async fn submit(&self, input: Input) -> Result<Receipt, Error> {
-        self.enqueue(input, self.settings.queue_wait).await?.wait().await
-    }
-
-    /// Hands an input to its pipeline set, waiting for room up to `wait`, and returns before it is
-    /// safe. Inputs of a stream keep the order in which this returned.
-    ///
-    /// # Errors
-    /// [`Error::QueueFull`] and [`Error::Closed`].
-    pub async fn enqueue(&self, input: Input, wait: Duration) -> Result<Acknowledgement, Error> {
-        use std::hash::BuildHasher;
-        let hash = self.hasher.hash_one(input.stream());
-        // The count is at least one and small.
-        let number = usize::try_from(hash % self.pipelines.len().max(1) as u64).unwrap_or(0);
-        let Some(set) = self.pipelines.get(number) else { return Err(Error::Closed) };
-        let (share, outcome) = Share::new();
-        let size = input.size();
-        match set.entrance.push_async(Work::Input(input, share), size, wait).await {
-            Ok(()) => Ok(Acknowledgement(outcome)),
-            Err(Refused::Closed(_)) => Err(Error::Closed),
-            Err(Refused::Full(_)) => Err(Error::QueueFull {
-                stage: "parsing",
-                set: u16::try_from(number).unwrap_or(u16::MAX),
-                waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-            }),
-        }
-    }
-
     /// The hot buckets, for searches.
     #[must_use]
     pub fn hot(&self) -> Arc<dyn HotBuckets> {
         Arc::clone(&self.hot) as Arc<dyn HotBuckets>
-    }
-
-    /// The sourcetype of a source whose first bytes are `sample`.
-    #[must_use]
-    pub fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
-        self.rules.recognise(source, sample)
     }
 
     /// The settings in force.
@@ -269,10 +216,11 @@ impl Ingest {
             if set.entrance.push_async(work, 64, Duration::MAX).await.is_err() {
                 return Err(Error::Closed);
             }
-            outcomes.push(Acknowledgement(outcome));
+            outcomes.push(outcome);
         }
         for outcome in outcomes {
-            outcome.wait().await?;
+            // An order is only lost when the set has ended.
+            outcome.wait().await.map_err(|_| Error::Closed)?;
         }
         Ok(())
     }
@@ -320,6 +268,45 @@ impl Ingest {
     #[must_use]
     pub fn list_queues(&self) -> Vec<QueueStatus> {
         self.pipelines.iter().flat_map(PipelineSet::status).collect()
+    }
+}
+
+#[async_trait]
+impl Sink for Ingest {
+    /// An input is safe when everything it completed is in the journal; it is searchable then.
+    /// Events of a failed input are not kept, except that an input of several batches may be kept
+    /// in part when the disk fills up between them.
+    async fn enqueue(
+        &self,
+        input: Input,
+        wait: Duration,
+    ) -> Result<Acknowledgement, inputs::Error> {
+        use std::hash::BuildHasher;
+        let hash = self.hasher.hash_one(input.stream());
+        // The count is at least one and small.
+        let number = usize::try_from(hash % self.pipelines.len().max(1) as u64).unwrap_or(0);
+        let Some(set) = self.pipelines.get(number) else { return Err(inputs::Error::Closed) };
+        let (share, outcome) = Share::new();
+        let size = input.size();
+        match set.entrance.push_async(Work::Input(input, share), size, wait).await {
+            Ok(()) => Ok(outcome),
+            Err(Refused::Closed(_)) => Err(inputs::Error::Closed),
+            Err(Refused::Full(_)) => Err(Error::QueueFull {
+                stage: "parsing",
+                set: u16::try_from(number).unwrap_or(u16::MAX),
+                waited_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            }
+            .into()),
+        }
+    }
+
+    fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
+        self.rules.recognise(source, sample)
+    }
+
+    fn limits(&self) -> SinkLimits {
+        let Settings { queue_wait, stream_idle, .. } = *self.settings;
+        SinkLimits { queue_wait, stream_idle }
     }
 }
 

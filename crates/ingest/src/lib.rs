@@ -1,7 +1,7 @@
-//! Ingest: events in, buckets out. Inputs hand bytes to pipeline sets; a set cuts them into events,
+//! Ingest: events in, buckets out. `inputs` hand bytes to pipeline sets; a set cuts them into events,
 //! writes them to its journal, makes them searchable in hot buckets, and uploads full buckets.
 //!
-//! Not here: HTTP and tokens (`api`), the bucket format (`bucket`), what the rules say
+//! Not here: sockets and files (`inputs`), HTTP and tokens (`api`), the bucket format (`bucket`), what the rules say
 //! (`knowledge`), searching (`search`; hot buckets reach it through `bucket::HotBuckets`).
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!                                    journal released <- catalog <- object storage
 //! ```
 //!
-//! Invariants: what [`Ingest::submit`] has returned for survives the death of the process at any
+//! Invariants: what [`Ingest`] has acknowledged survives the death of the process at any
 //! moment; an event of the journal is in exactly one bucket of the catalog or hot; every queue is
 //! bounded in bytes, and a full one refuses with [`model::ErrorKind::Exhausted`].
 
@@ -18,7 +18,6 @@ mod error;
 mod fields;
 mod hot;
 mod ingest;
-pub mod inputs;
 mod journal;
 mod pipeline;
 mod set;
@@ -27,9 +26,7 @@ mod settings;
 pub use error::Error;
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;
-pub use ingest::{Acknowledgement, Ingest, Parts, Status};
+pub use ingest::{Ingest, Parts, Status};
 pub use journal::Codec;
-pub use pipeline::ack::Receipt;
-pub use pipeline::input::{CutEvents, Input, InputMeta, MissingTime, StreamKey};
 pub use pipeline::queue::QueueStatus;
 pub use settings::Settings;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{EventTime, IndexName};
 
-/// What all events of a batch share.
+/// What describes where an event came from and where it goes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// Where the events are kept.
@@ -31,13 +32,27 @@ pub struct IndexedField {
     pub value: Box<str>,
 }
 
-/// Parsed events of one origin. Row `i` is `raw[offsets[i]..offsets[i + 1]]`, valid UTF-8.
+/// So many events in a row that have the same origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OriginRun {
+    /// Which of the batch's origins.
+    pub origin: u32,
+    /// How many events.
+    pub rows: u32,
+}
+
+/// Parsed events of one index. Row `i` is `raw[offsets[i]..offsets[i + 1]]`, valid UTF-8.
 ///
-/// Invariants: `offsets` has `time.len() + 1` entries that never decrease; `fields` is sorted by row.
+/// Invariants: `offsets` has `time.len() + 1` entries that never decrease; `runs` cover all rows;
+/// every origin has this index; `fields` is sorted by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventBatch {
-    /// What the events share.
-    pub origin: Arc<Origin>,
+    /// Where the events are kept.
+    pub index: IndexName,
+    /// The distinct origins of the events.
+    pub origins: Vec<Arc<Origin>>,
+    /// Which events have which.
+    pub runs: Vec<OriginRun>,
     /// The text of all events, back to back.
     pub raw: Bytes,
     /// Row borders in `raw`.
@@ -61,6 +76,13 @@ impl EventBatch {
         self.time.is_empty()
     }
 
+    /// The origin of every event in order.
+    pub fn each_origin(&self) -> impl Iterator<Item = &Arc<Origin>> {
+        self.runs.iter().flat_map(|run| {
+            std::iter::repeat_n(&self.origins[run.origin as usize], run.rows as usize)
+        })
+    }
+
     /// The bytes of one event.
     #[must_use]
     pub fn row(&self, row: usize) -> &[u8] {
@@ -71,7 +93,8 @@ impl EventBatch {
 /// Fills an [`EventBatch`] event by event, one copy of the text and no allocation per event.
 #[derive(Debug)]
 pub struct EventBatchBuilder {
-    origin: Arc<Origin>,
+    index: IndexName,
+    origins: Origins,
     raw: Vec<u8>,
     offsets: Vec<u32>,
     time: Vec<EventTime>,
@@ -81,9 +104,10 @@ pub struct EventBatchBuilder {
 impl EventBatchBuilder {
     /// An empty batch with room for `raw_bytes` of text.
     #[must_use]
-    pub fn new(origin: Arc<Origin>, raw_bytes: usize) -> Self {
+    pub fn new(index: IndexName, raw_bytes: usize) -> Self {
         Self {
-            origin,
+            index,
+            origins: Origins::default(),
             raw: Vec::with_capacity(raw_bytes),
             offsets: vec![0],
             time: Vec::new(),
@@ -91,13 +115,14 @@ impl EventBatchBuilder {
         }
     }
 
-    /// Appends an event.
+    /// Appends an event; its origin has the batch's index.
     ///
     /// # Panics
     /// If the batch's text passes 4 GiB; callers cut batches at a few MiB.
-    pub fn push(&mut self, time: EventTime, raw: &str) {
+    pub fn push(&mut self, origin: &Arc<Origin>, time: EventTime, raw: &str) {
         self.raw.extend_from_slice(raw.as_bytes());
         let end = u32::try_from(self.raw.len()).expect("a batch stays under 4 GiB of text");
+        self.origins.push(origin, 1);
         self.offsets.push(end);
         self.time.push(time);
     }
@@ -123,12 +148,92 @@ impl EventBatchBuilder {
     /// The finished batch.
     #[must_use]
     pub fn finish(self) -> EventBatch {
+        let (origins, runs) = self.origins.finish();
         EventBatch {
-            origin: self.origin,
+            index: self.index,
+            origins,
+            runs,
             raw: self.raw.into(),
             offsets: self.offsets,
             time: self.time,
             fields: self.fields,
         }
+    }
+}
+
+/// Distinct origins and runs of them, collected event by event.
+#[derive(Debug, Default)]
+pub struct Origins {
+    origins: Vec<Arc<Origin>>,
+    runs: Vec<OriginRun>,
+    /// Places by address: the same origin mostly comes as the same allocation.
+    places: HashMap<usize, u32>,
+    /// Places by value, for the others.
+    values: HashMap<Arc<Origin>, u32>,
+}
+
+impl Origins {
+    /// The next `rows` events have this origin.
+    pub fn push(&mut self, origin: &Arc<Origin>, rows: u32) {
+        if let Some(last) = self.runs.last_mut()
+            && Arc::ptr_eq(&self.origins[last.origin as usize], origin)
+        {
+            last.rows += rows;
+            return;
+        }
+        let place = self.place(origin);
+        match self.runs.last_mut() {
+            Some(last) if last.origin == place => last.rows += rows,
+            _ => self.runs.push(OriginRun { origin: place, rows }),
+        }
+    }
+
+    fn place(&mut self, origin: &Arc<Origin>) -> u32 {
+        let address = Arc::as_ptr(origin) as usize;
+        if let Some(place) = self.places.get(&address) {
+            return *place;
+        }
+        let next = u32::try_from(self.origins.len()).expect("fewer origins than rows");
+        let place = *self.values.entry(Arc::clone(origin)).or_insert(next);
+        if place == next {
+            self.origins.push(Arc::clone(origin));
+            // Only origins that are kept here keep their address.
+            self.places.insert(address, place);
+        }
+        place
+    }
+
+    /// The origins and their runs.
+    #[must_use]
+    pub fn finish(self) -> (Vec<Arc<Origin>>, Vec<OriginRun>) {
+        (self.origins, self.runs)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn origin(host: &str) -> Arc<Origin> {
+        let (source, sourcetype) = ("s".into(), "t".into());
+        Arc::new(Origin {
+            index: IndexName::new("main").unwrap(),
+            host: host.into(),
+            source,
+            sourcetype,
+        })
+    }
+
+    #[test]
+    fn equal_origins_are_one_and_neighbours_are_one_run() {
+        let mut builder = EventBatchBuilder::new(IndexName::new("main").unwrap(), 0);
+        for origin in [&origin("a"), &origin("a"), &origin("b"), &origin("a")] {
+            builder.push(origin, EventTime(1), "x");
+        }
+        let batch = builder.finish();
+        assert_eq!(batch.origins.len(), 2);
+        let runs: Vec<_> = batch.runs.iter().map(|run| (run.origin, run.rows)).collect();
+        assert_eq!(runs, [(0, 2), (1, 1), (0, 1)]);
     }
 }

@@ -16,7 +16,7 @@ mod ids;
 mod summary;
 mod time;
 
-pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin};
+pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
 pub use error::ErrorKind;
 pub use ids::{BucketId, IndexName, IndexerId, InvalidName, JournalPosition, StreamId};
 pub use summary::{BucketEntry, BucketState, BucketSummary, ColumnKind, FieldSummary, ValueCount};

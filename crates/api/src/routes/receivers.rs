@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use ingest::{Input, InputMeta, StreamKey};
+use inputs::{Input, InputMeta, SinkExt, StreamKey};
 use model::{EventTime, IndexName};
 use serde_json::json;
 use uuid::Uuid;

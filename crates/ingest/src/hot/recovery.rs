@@ -97,9 +97,7 @@ impl Replay<'_> {
 
     fn record(&mut self, record: Record) {
         let (stream, position) = match &record {
-            Record::Batch(batch) => {
-                ((batch.batch.origin.index.clone(), batch.quarantine), batch.position)
-            }
+            Record::Batch(batch) => ((batch.batch.index.clone(), batch.quarantine), batch.position),
             Record::Roll(roll) => ((roll.index.clone(), roll.quarantine), roll.upto),
         };
         let covered = self.committed.get(&stream).is_some_and(|known| *known >= position);
@@ -115,7 +113,7 @@ impl Replay<'_> {
                     return;
                 }
                 self.out.events += batch.batch.rows() as u64;
-                let stream = self.id.stream(&batch.batch.origin.index, batch.quarantine);
+                let stream = self.id.stream(&batch.batch.index, batch.quarantine);
                 let rows = Rows::new(batch.batch, batch.first_index_time);
                 self.hot.append(&stream, rows, position, self.now);
                 self.roll_full();

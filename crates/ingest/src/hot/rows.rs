@@ -13,7 +13,7 @@ use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{Int32Type, SchemaRef};
 use bytes::Bytes;
 use foldhash::HashMap;
-use model::{EventBatch, IndexedField, Origin};
+use model::{EventBatch, IndexedField, Origin, OriginRun, Origins};
 
 use crate::Error;
 
@@ -24,8 +24,8 @@ pub(crate) struct Rows {
     offsets: Vec<u32>,
     time: Vec<i64>,
     index_time: Vec<i64>,
-    /// Runs of rows with the same origin.
-    origins: Vec<(Arc<Origin>, u32)>,
+    origins: Vec<Arc<Origin>>,
+    runs: Vec<OriginRun>,
     fields: Vec<IndexedField>,
     columns: OnceLock<RecordBatch>,
 }
@@ -35,13 +35,13 @@ impl Rows {
     /// microsecond after each other.
     pub(crate) fn new(batch: EventBatch, first_index_time: i64) -> Self {
         let rows = batch.rows();
-        let count = u32::try_from(rows).expect("a batch has fewer rows than bytes");
         Self {
             raw: batch.raw,
             offsets: batch.offsets,
             time: batch.time.iter().map(|time| time.0).collect(),
             index_time: (first_index_time..).take(rows).collect(),
-            origins: vec![(batch.origin, count)],
+            origins: batch.origins,
+            runs: batch.runs,
             fields: batch.fields,
             columns: OnceLock::new(),
         }
@@ -74,7 +74,7 @@ impl Rows {
         offsets.push(0);
         let mut time = Vec::with_capacity(rows);
         let mut index_time = Vec::with_capacity(rows);
-        let mut origins: Vec<(Arc<Origin>, u32)> = Vec::new();
+        let mut origins = Origins::default();
         let mut fields = Vec::new();
         for part in parts {
             let text_base = u32::try_from(raw.len()).expect("joined rows stay small");
@@ -83,11 +83,8 @@ impl Rows {
             offsets.extend(part.offsets[1..].iter().map(|end| end + text_base));
             time.extend_from_slice(&part.time);
             index_time.extend_from_slice(&part.index_time);
-            for (origin, count) in &part.origins {
-                match origins.last_mut() {
-                    Some((last, run)) if last == origin => *run += count,
-                    _ => origins.push((Arc::clone(origin), *count)),
-                }
+            for run in &part.runs {
+                origins.push(&part.origins[run.origin as usize], run.rows);
             }
             fields.extend(part.fields.iter().cloned().map(|mut field| {
                 field.row += row_base;
@@ -95,7 +92,8 @@ impl Rows {
             }));
         }
         let raw = Bytes::from(raw);
-        Self { raw, offsets, time, index_time, origins, fields, columns: OnceLock::new() }
+        let (origins, runs) = origins.finish();
+        Self { raw, offsets, time, index_time, origins, runs, fields, columns: OnceLock::new() }
     }
 
     /// The rows as Arrow columns of `schema` (hot rows), sharing the text.
@@ -136,16 +134,19 @@ impl Rows {
         &self,
         name: impl Fn(&Origin) -> &Arc<str>,
     ) -> Result<ArrayRef, arrow::error::ArrowError> {
-        let mut keys = Vec::with_capacity(self.rows());
         let mut values: Vec<&str> = Vec::new();
         let mut known: HashMap<&str, i32> = HashMap::default();
-        for (origin, count) in &self.origins {
+        let mut key_of = Vec::with_capacity(self.origins.len());
+        for origin in &self.origins {
             let text: &str = name(origin);
-            let key = *known.entry(text).or_insert_with(|| {
+            key_of.push(*known.entry(text).or_insert_with(|| {
                 values.push(text);
                 i32::try_from(values.len() - 1).expect("fewer names than rows")
-            });
-            keys.extend(std::iter::repeat_n(key, *count as usize));
+            }));
+        }
+        let mut keys = Vec::with_capacity(self.rows());
+        for run in &self.runs {
+            keys.extend(std::iter::repeat_n(key_of[run.origin as usize], run.rows as usize));
         }
         let values = Arc::new(StringArray::from(values));
         Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values)?))
@@ -214,8 +215,8 @@ mod tests {
             source: "s".into(),
             sourcetype: "t".into(),
         };
-        let mut builder = EventBatchBuilder::new(Arc::new(origin), 0);
-        builder.push(EventTime(1), text);
+        let mut builder = EventBatchBuilder::new(origin.index.clone(), 0);
+        builder.push(&Arc::new(origin), EventTime(1), text);
         for value in field.into_iter().chain(field) {
             builder.push_field("f".into(), value);
         }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{BucketId, EventBatch, EventTime, IndexName, IndexedField, JournalPosition, Origin};
+use model::{
+    BucketId, EventBatch, EventTime, IndexName, IndexedField, JournalPosition, Origin, OriginRun,
+};
 use serde::{Deserialize, Serialize};
 
 /// Begins every record.
@@ -154,7 +156,7 @@ impl Encoder {
         let plain = self.plain.as_slice();
         let packer = self.packer.as_mut().filter(|_| plain.len() >= PACKED_FROM);
         let packed = packer.and_then(|packer| packer.compress(plain).ok());
-        finish(KIND_BATCH, &batch.origin.index, quarantine, position, packed.as_deref(), plain)
+        finish(KIND_BATCH, &batch.index, quarantine, position, packed.as_deref(), plain)
     }
 }
 
@@ -236,8 +238,16 @@ fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut Vec<u8>) {
     out.reserve(batch.raw.len() + batch.rows() * 4 + 64);
     put(out, batch.rows() as u64);
     put_signed(out, first_index_time);
-    for text in [&batch.origin.host, &batch.origin.source, &batch.origin.sourcetype] {
-        put_text(out, text);
+    put(out, batch.origins.len() as u64);
+    for origin in &batch.origins {
+        for text in [&origin.host, &origin.source, &origin.sourcetype] {
+            put_text(out, text);
+        }
+    }
+    put(out, batch.runs.len() as u64);
+    for run in &batch.runs {
+        put(out, u64::from(run.origin));
+        put(out, u64::from(run.rows));
     }
     for border in batch.offsets.windows(2) {
         put(out, u64::from(border[1] - border[0]));
@@ -264,7 +274,7 @@ fn read_batch(index: IndexName, plain: &Bytes) -> Option<(EventBatch, i64)> {
         return None;
     }
     let first_index_time = cursor.signed()?;
-    let (host, source, sourcetype) = (cursor.text()?, cursor.text()?, cursor.text()?);
+    let (origins, runs) = read_origins(&index, rows, &mut cursor)?;
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0u32);
     let mut end = 0u32;
@@ -291,9 +301,36 @@ fn read_batch(index: IndexName, plain: &Bytes) -> Option<(EventBatch, i64)> {
     }
     let raw = plain.slice(cursor.at..);
     std::str::from_utf8(&raw).ok()?;
-    let origin =
-        Origin { index, host: host.into(), source: source.into(), sourcetype: sourcetype.into() };
-    Some((EventBatch { origin: Arc::new(origin), raw, offsets, time, fields }, first_index_time))
+    Some((EventBatch { index, origins, runs, raw, offsets, time, fields }, first_index_time))
+}
+
+/// The origins and runs of a batch, if they fit each other.
+fn read_origins(
+    index: &IndexName,
+    rows: usize,
+    cursor: &mut Cursor<'_>,
+) -> Option<(Vec<Arc<Origin>>, Vec<OriginRun>)> {
+    let count = usize::try_from(cursor.number()?).ok().filter(|count| *count <= rows)?;
+    let mut origins = Vec::with_capacity(count);
+    for _ in 0..count {
+        origins.push(Arc::new(Origin {
+            index: index.clone(),
+            host: cursor.text()?.into(),
+            source: cursor.text()?.into(),
+            sourcetype: cursor.text()?.into(),
+        }));
+    }
+    let count = usize::try_from(cursor.number()?).ok().filter(|count| *count <= rows)?;
+    let mut runs = Vec::with_capacity(count);
+    let mut covered = 0u64;
+    for _ in 0..count {
+        let origin = u32::try_from(cursor.number()?).ok()?;
+        let length = u32::try_from(cursor.number()?).ok()?;
+        origins.get(origin as usize)?;
+        covered += u64::from(length);
+        runs.push(OriginRun { origin, rows: length });
+    }
+    (covered == rows as u64).then_some((origins, runs))
 }
 
 fn put(out: &mut Vec<u8>, mut value: u64) {

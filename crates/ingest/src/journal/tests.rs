@@ -82,7 +82,7 @@ fn write(directory: &Path, batches: &[EventBatch]) -> std::path::PathBuf {
 fn append(journal: &mut Journal, batch: &EventBatch, position: u64) {
     let position = JournalPosition(position);
     let bytes = Encoder::new(Codec::None).batch(batch, 1, false, position);
-    let stream = (batch.origin.index.clone(), false);
+    let stream = (batch.index.clone(), false);
     journal.append(&[Pending { stream, position, bytes: &bytes }]).unwrap();
 }
 
@@ -99,9 +99,9 @@ fn read(path: &Path) -> (Vec<EventBatch>, Scan) {
 fn any_batch() -> impl Strategy<Value = EventBatch> {
     let event = (any::<i64>(), "\\PC{0,40}", prop::option::of("[a-z]{1,5}"));
     prop::collection::vec(event, 0..20).prop_map(|events| {
-        let mut builder = EventBatchBuilder::new(origin(), 0);
+        let mut builder = EventBatchBuilder::new(origin().index.clone(), 0);
         for (time, text, field) in &events {
-            builder.push(EventTime(*time), text);
+            builder.push(&origin(), EventTime(*time), text);
             if let Some(field) = field {
                 builder.push_field(field.as_str().into(), text);
             }
@@ -111,9 +111,9 @@ fn any_batch() -> impl Strategy<Value = EventBatch> {
 }
 
 fn batch(events: &[(i64, &str)]) -> EventBatch {
-    let mut builder = EventBatchBuilder::new(origin(), 0);
+    let mut builder = EventBatchBuilder::new(origin().index.clone(), 0);
     for (time, text) in events {
-        builder.push(EventTime(*time), text);
+        builder.push(&origin(), EventTime(*time), text);
     }
     builder.finish()
 }

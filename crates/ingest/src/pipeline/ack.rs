@@ -7,21 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use inputs::{Acknowledgement, Error, Receipt};
 use tokio::sync::oneshot;
-
-use crate::Error;
-
-/// What became of an input.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Receipt {
-    /// Events that are in the journal now.
-    pub events: u64,
-    /// Bytes of their text.
-    pub bytes: u64,
-    /// Bytes of the stream, up to the end of this input, that wait for the rest of their event and
-    /// are not in the journal yet. A reader of a file may only forget what lies before them.
-    pub pending: u64,
-}
 
 #[derive(Debug)]
 struct Ticket {
@@ -63,8 +50,8 @@ pub(crate) struct Share {
 
 impl Share {
     /// The first share of a new input, and the place where its outcome appears.
-    pub(crate) fn new() -> (Self, oneshot::Receiver<Result<Receipt, Error>>) {
-        let (done, outcome) = oneshot::channel();
+    pub(crate) fn new() -> (Self, Acknowledgement) {
+        let (done, outcome) = Acknowledgement::new();
         let ticket = Ticket {
             events: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -123,10 +110,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_input_is_acknowledged_when_its_last_part_is_settled() {
-        let (share, mut outcome) = Share::new();
+        let (share, outcome) = Share::new();
         let other = share.another();
         share.settle(2, 20);
-        assert!(outcome.try_recv().is_err());
+        let outcome = tokio::spawn(outcome.wait());
+        tokio::task::yield_now().await;
+        assert!(!outcome.is_finished());
         other.settle(1, 5);
         let receipt = outcome.await.unwrap().unwrap();
         assert_eq!((receipt.events, receipt.bytes), (3, 25));
@@ -137,6 +126,6 @@ mod tests {
         let (share, outcome) = Share::new();
         drop(share.another());
         share.settle(1, 1);
-        assert!(matches!(outcome.await.unwrap(), Err(Error::Abandoned)));
+        assert!(matches!(outcome.wait().await, Err(Error::Abandoned)));
     }
 }

@@ -8,10 +8,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use inputs::text::character_border;
 use knowledge::Pattern;
 use memchr::memchr2;
-
-use super::text::character_border;
 
 /// How far behind the start of new text a break may begin, where the breaker is a regex.
 const LOOK_BEHIND: usize = 64 << 10;

@@ -119,7 +119,7 @@ impl Commit {
                 metrics::counter!(names::INGEST_REFUSED, "reason" => "journal")
                     .increment(group.len() as u64);
                 for record in group {
-                    record.share.fail(error.clone());
+                    record.share.fail(error.clone().into());
                 }
             }
         }

@@ -6,8 +6,7 @@
 
 use bytes::Bytes;
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
-
-use super::text::append_repaired;
+use inputs::text::append_repaired;
 
 /// The decoding state of one stream.
 pub(crate) struct TextDecoder {

@@ -29,7 +29,7 @@ impl Indexing {
                     let now = self.set.clock.now().0;
                     let first = self.arrivals.reserve(now, batch.rows());
                     let position = self.set.next_position();
-                    let stream = self.set.id.stream(&batch.origin.index, quarantine);
+                    let stream = self.set.id.stream(&batch.index, quarantine);
                     let bytes = encoder.batch(&batch, first, quarantine, position);
                     let rows = Rows::new(batch, first);
                     let size = (rows.raw_bytes() + bytes.len()) as u64;

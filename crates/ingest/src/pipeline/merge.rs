@@ -7,17 +7,17 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use foldhash::HashMap;
+use inputs::{CutEvents, MissingTime, StreamKey, text};
 use knowledge::timestamp::TimestampFinder;
-use model::{EventBatch, EventBatchBuilder, EventTime};
+use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origins};
 use runtime::{Clock, metrics as names};
 
 use super::ack::Share;
 use super::breaker::Line;
-use super::input::{CutEvents, MissingTime, StreamKey};
-use super::messages::{Merged, Order, Parsed, ParsedLines, StreamInfo};
+use super::messages::{Merged, Order, OriginInfo, Parsed, ParsedLines, StreamInfo};
 use super::queue::Queue;
-use super::text;
 
 /// The merging state of one stream.
 #[derive(Debug)]
@@ -67,9 +67,9 @@ impl Output<'_> {
     fn push(&mut self, time: EventTime, raw: &str) {
         let builder = self.builder.get_or_insert_with(|| {
             let room = self.expected.min(self.batch_size + (64 << 10));
-            EventBatchBuilder::new(Arc::clone(&self.info.origin), room)
+            EventBatchBuilder::new(self.info.origin.index.clone(), room)
         });
-        builder.push(time, raw);
+        builder.push(&self.info.origin, time, raw);
         if builder.raw_bytes() >= self.batch_size {
             self.flush();
         }
@@ -104,7 +104,7 @@ impl Merge {
         while let Some(parsed) = self.from.pop() {
             match parsed {
                 Parsed::Lines(lines) => self.take_lines(lines),
-                Parsed::Cut(events, info, share) => self.take_cut(events, &info, share),
+                Parsed::Cut(events, infos, share) => self.take_cut(events, &infos, share),
                 Parsed::Order(order, share) => self.forward(order, share),
             }
         }
@@ -149,46 +149,133 @@ impl Merge {
         }
     }
 
-    fn take_cut(&mut self, events: CutEvents, info: &Arc<StreamInfo>, share: Share) {
-        let now = self.clock.now();
-        let mut finder = TimestampFinder::new(Arc::clone(&info.rules.timestamps));
-        let mut builder = EventBatchBuilder::new(Arc::clone(&info.origin), events.text.len());
-        let mut fields = events.fields.iter().peekable();
-        let mut fallbacks = 0;
-        let mut last_time = None;
-        for row in 0..events.len() {
-            let bytes = events.text(row);
-            let repaired = match simdutf8::basic::from_utf8(bytes) {
-                Ok(_) => None,
-                Err(_) => Some(text::repaired(bytes)),
-            };
-            let raw = match &repaired {
-                Some(text) => {
-                    metrics::counter!(names::INGEST_INVALID_UTF8).increment(1);
-                    text.as_str()
-                }
-                None => std::str::from_utf8(bytes).unwrap_or_default(),
-            };
-            let time = events.time(row).unwrap_or_else(|| match events.missing_time {
-                MissingTime::Now => now,
-                MissingTime::FromText => finder.find(raw, now).unwrap_or_else(|| {
-                    fallbacks += 1;
-                    last_time.unwrap_or(now)
-                }),
-            });
-            last_time = Some(time);
-            builder.push(time, raw);
-            while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
-                builder.push_field(Arc::clone(&field.name), &field.value);
-            }
-        }
-        count_fallbacks(fallbacks);
-        if builder.rows() == 0 {
+    fn take_cut(&self, mut events: CutEvents, infos: &[Arc<OriginInfo>], share: Share) {
+        if events.is_empty() {
             share.settle(0, 0);
             return;
         }
-        send_batch(&self.to, builder.finish(), share);
+        if !is_text(&events) {
+            repair(&mut events);
+        }
+        let times = self.times(&events, infos);
+        let Some(first) = infos.first() else { return };
+        let index = &first.origin.index;
+        if infos.iter().all(|info| info.origin.index == *index) {
+            send_batch(&self.to, whole(events, infos, times), share);
+            return;
+        }
+        for batch in by_index(&events, infos, &times) {
+            send_batch(&self.to, batch, share.another());
+        }
+        share.settle(0, 0);
     }
+
+    /// The time of every event: the sender's, else what the rules say.
+    fn times(&self, events: &CutEvents, infos: &[Arc<OriginInfo>]) -> Vec<EventTime> {
+        let now = self.clock.now();
+        if events.missing_time == MissingTime::Now {
+            return events.times.iter().map(|time| time.unwrap_or(now)).collect();
+        }
+        let mut finders: Vec<TimestampFinder> = Vec::new();
+        // Origins with the same rules share a finder, which remembers the format it found last.
+        let mut places: HashMap<usize, usize> = HashMap::default();
+        let mut finder_of = Vec::with_capacity(infos.len());
+        for info in infos {
+            let rules = &info.rules.timestamps;
+            let place = *places.entry(Arc::as_ptr(rules) as usize).or_insert_with(|| {
+                finders.push(TimestampFinder::new(Arc::clone(rules)));
+                finders.len() - 1
+            });
+            finder_of.push(place);
+        }
+        let mut fallbacks = 0;
+        let mut times = Vec::with_capacity(events.len());
+        for run in &events.runs {
+            let finder = &mut finders[finder_of[run.origin as usize]];
+            for _ in 0..run.rows {
+                let row = times.len();
+                let time = events.times[row].unwrap_or_else(|| {
+                    let raw = std::str::from_utf8(events.text(row)).unwrap_or_default();
+                    finder.find(raw, now).unwrap_or_else(|| {
+                        fallbacks += 1;
+                        times.last().copied().unwrap_or(now)
+                    })
+                });
+                times.push(time);
+            }
+        }
+        count_fallbacks(fallbacks);
+        times
+    }
+}
+
+/// Whether every event is UTF-8: the whole is, and no border splits a character.
+fn is_text(events: &CutEvents) -> bool {
+    let borders = |text: &str| events.ends.iter().all(|end| text.is_char_boundary(*end as usize));
+    simdutf8::basic::from_utf8(&events.text).is_ok_and(borders)
+}
+
+/// Shows bytes that are no text as `\xHH`.
+fn repair(events: &mut CutEvents) {
+    let mut text = Vec::with_capacity(events.text.len() + 64);
+    let mut start = 0;
+    let mut repaired = 0;
+    for end in &mut events.ends {
+        let bytes = &events.text[start..*end as usize];
+        start = *end as usize;
+        match simdutf8::basic::from_utf8(bytes) {
+            Ok(_) => text.extend_from_slice(bytes),
+            Err(_) => {
+                repaired += 1;
+                text.extend_from_slice(text::repaired(bytes).as_bytes());
+            }
+        }
+        *end = u32::try_from(text.len()).expect("four times a bounded request is under 4 GiB");
+    }
+    metrics::counter!(names::INGEST_INVALID_UTF8).increment(repaired);
+    events.text = text;
+}
+
+/// Events of one index as a batch, without copying their text.
+fn whole(events: CutEvents, infos: &[Arc<OriginInfo>], time: Vec<EventTime>) -> EventBatch {
+    let mut origins = Origins::default();
+    for run in &events.runs {
+        origins.push(&infos[run.origin as usize].origin, run.rows);
+    }
+    let (origins, runs) = origins.finish();
+    let mut offsets = Vec::with_capacity(events.ends.len() + 1);
+    offsets.push(0);
+    offsets.extend_from_slice(&events.ends);
+    EventBatch {
+        index: infos[0].origin.index.clone(),
+        origins,
+        runs,
+        raw: Bytes::from(events.text),
+        offsets,
+        time,
+        fields: events.fields,
+    }
+}
+
+/// A batch for each index.
+fn by_index(events: &CutEvents, infos: &[Arc<OriginInfo>], times: &[EventTime]) -> Vec<EventBatch> {
+    let mut builders: HashMap<&IndexName, EventBatchBuilder> = HashMap::default();
+    let mut fields = events.fields.iter().peekable();
+    let origins = events
+        .runs
+        .iter()
+        .flat_map(|run| std::iter::repeat_n(&infos[run.origin as usize].origin, run.rows as usize));
+    for (row, origin) in origins.enumerate() {
+        let builder = builders
+            .entry(&origin.index)
+            .or_insert_with(|| EventBatchBuilder::new(origin.index.clone(), 0));
+        let raw = std::str::from_utf8(events.text(row)).unwrap_or_default();
+        builder.push(origin, times[row], raw);
+        while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
+            builder.push_field(Arc::clone(&field.name), &field.value);
+        }
+    }
+    builders.into_values().map(EventBatchBuilder::finish).collect()
 }
 
 fn count_fallbacks(count: u64) {

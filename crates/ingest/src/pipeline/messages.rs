@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use inputs::{CutEvents, Input, StreamKey};
 use model::{EventBatch, EventTime, IndexName, JournalPosition, Origin, StreamId};
 
 use super::ack::Share;
 use super::breaker::Lines;
-use super::input::{CutEvents, Input, StreamKey};
 use super::rules::StreamRules;
 use crate::hot::rows::Rows;
 
@@ -17,6 +17,13 @@ pub(crate) enum Order {
     Flush,
     /// Roll the open buckets of one index, or of all.
     Roll(Option<IndexName>),
+}
+
+/// An origin and the rules for its events.
+#[derive(Debug)]
+pub(crate) struct OriginInfo {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) rules: Arc<StreamRules>,
 }
 
 /// A stream of bytes as the stages know it.
@@ -38,8 +45,8 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) enum Parsed {
     Lines(ParsedLines),
-    /// Cut events, with their rules.
-    Cut(CutEvents, Arc<StreamInfo>, Share),
+    /// Cut events, with what each of their origins means.
+    Cut(CutEvents, Vec<Arc<OriginInfo>>, Share),
     Order(Order, Share),
 }
 

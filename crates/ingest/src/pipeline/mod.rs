@@ -12,13 +12,11 @@ mod breaker;
 pub(crate) mod commit;
 mod decode;
 mod indexing;
-pub(crate) mod input;
 mod merge;
 pub(crate) mod messages;
 mod parse;
 pub(crate) mod queue;
 pub(crate) mod rules;
-pub(crate) mod text;
 mod typing;
 
 use std::sync::Arc;
@@ -161,5 +159,5 @@ fn spawn(
     work: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<()>, Error> {
     let builder = thread::Builder::new().name(format!("{stage}-{set}"));
-    builder.spawn(work).map_err(|error| Error::read(format!("thread {stage}-{set}"), error))
+    builder.spawn(work).map_err(|error| Error::Thread(Arc::new(error)))
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::HashMap;
+use inputs::{CutEvents, Input, InputMeta, StreamKey};
 use model::{EventTime, Origin};
 use runtime::metrics as names;
 
 use super::ack::Share;
 use super::breaker::{LineBreaker, Lines};
 use super::decode::TextDecoder;
-use super::input::{CutEvents, Input, InputMeta, StreamKey};
-use super::messages::{Order, Parsed, ParsedLines, StreamInfo, Work};
+use super::messages::{Order, OriginInfo, Parsed, ParsedLines, StreamInfo, Work};
 use super::queue::Queue;
-use super::rules::RuleBook;
+use super::rules::{RuleBook, StreamRules};
 
 #[derive(Debug)]
 struct Stream {
@@ -36,7 +36,12 @@ pub(crate) struct Parse {
     /// times its size in memory at once.
     piece: usize,
     streams: HashMap<StreamKey, Stream>,
+    /// What origins of cut events mean.
+    origins: HashMap<Arc<InputMeta>, Arc<OriginInfo>>,
 }
+
+/// Origins of cut events that are kept; more empty the table.
+const ORIGINS: usize = 100_000;
 
 impl Parse {
     pub(crate) fn new(
@@ -46,7 +51,15 @@ impl Parse {
         max_event_size: usize,
         piece: usize,
     ) -> Self {
-        Self { from, to, rules, max_event_size, piece, streams: HashMap::default() }
+        Self {
+            from,
+            to,
+            rules,
+            max_event_size,
+            piece,
+            streams: HashMap::default(),
+            origins: HashMap::default(),
+        }
     }
 
     /// Works until the queue is closed and empty.
@@ -56,11 +69,8 @@ impl Parse {
                 Work::Input(Input::Raw { origin, stream, bytes, modified, end }, share) => {
                     self.take_bytes(&origin, stream, bytes, modified, end, share);
                 }
-                Work::Input(Input::Events { stream, events }, share) => {
-                    for group in events {
-                        self.take_cut(&stream, group, share.another());
-                    }
-                    share.settle(0, 0);
+                Work::Input(Input::Events { events, .. }, share) => {
+                    self.take_cut(events, share);
                 }
                 Work::Order(order, share) => {
                     if matches!(order, Order::Flush) {
@@ -129,6 +139,11 @@ impl Parse {
     }
 
     fn info(&self, meta: &InputMeta, key: &StreamKey, first: &[u8]) -> Arc<StreamInfo> {
+        let (origin, rules) = self.resolve(meta, first);
+        Arc::new(StreamInfo { key: key.clone(), origin, rules })
+    }
+
+    fn resolve(&self, meta: &InputMeta, first: &[u8]) -> (Arc<Origin>, Arc<StreamRules>) {
         let (sourcetype, rules) = self.rules.rules_of(meta, first);
         let origin = Origin {
             index: meta.index.clone(),
@@ -136,7 +151,7 @@ impl Parse {
             source: Arc::clone(&meta.source),
             sourcetype,
         };
-        Arc::new(StreamInfo { key: key.clone(), origin: Arc::new(origin), rules })
+        (Arc::new(origin), rules)
     }
 
     fn push_piece(
@@ -172,11 +187,29 @@ impl Parse {
         self.send(Parsed::Lines(parsed), size);
     }
 
-    fn take_cut(&mut self, key: &StreamKey, events: CutEvents, share: Share) {
-        let first = if events.is_empty() { &[][..] } else { events.text(0) };
-        let info = self.info(&events.meta, key, first);
+    fn take_cut(&mut self, events: CutEvents, share: Share) {
+        let first = events.first_rows();
+        let infos = events.origins.iter().zip(first);
+        let infos = infos.map(|(meta, row)| self.origin(meta, events.text(row))).collect();
         let size = events.text.len() as u64 + 64;
-        self.send(Parsed::Cut(events, info, share), size);
+        self.send(Parsed::Cut(events, infos, share), size);
+    }
+
+    /// What an origin of cut events means; senders name the same ones in every request.
+    fn origin(&mut self, meta: &Arc<InputMeta>, first: &[u8]) -> Arc<OriginInfo> {
+        if let Some(known) = self.origins.get(meta) {
+            return Arc::clone(known);
+        }
+        let (origin, rules) = self.resolve(meta, first);
+        let info = Arc::new(OriginInfo { origin, rules });
+        // Without a sourcetype of its own, the next event decides anew.
+        if meta.sourcetype.is_some() {
+            if self.origins.len() >= ORIGINS {
+                self.origins.clear();
+            }
+            self.origins.insert(Arc::clone(meta), Arc::clone(&info));
+        }
+        info
     }
 
     fn end_stream(&mut self, key: &StreamKey, modified: Option<EventTime>) {

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use encoding_rs::Encoding;
 use foldhash::HashMap;
+use inputs::InputMeta;
 use knowledge::timestamp::{TimestampRules, TimestampSource};
 use knowledge::{Knowledge, LineBreaker, ParsingRules, Pattern};
-
-use super::input::InputMeta;
 
 /// How lines become events.
 #[derive(Debug)]

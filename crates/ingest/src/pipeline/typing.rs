@@ -46,7 +46,7 @@ impl Typing {
         let now = self.clock.now().0;
         let micros =
             |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-        let (past, future) = self.limits.quarantine(&batch.origin.index);
+        let (past, future) = self.limits.quarantine(&batch.index);
         let earliest = now.saturating_sub(micros(past));
         let latest = now.saturating_add(micros(future));
         let near = |time: &EventTime| earliest <= time.0 && time.0 <= latest;
@@ -67,14 +67,14 @@ impl Typing {
 
 /// The rows that are wanted.
 fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
-    let mut builder = EventBatchBuilder::new(Arc::clone(&batch.origin), batch.raw.len());
+    let mut builder = EventBatchBuilder::new(batch.index.clone(), batch.raw.len());
     let mut fields = batch.fields.iter().peekable();
-    for row in 0..batch.rows() {
+    for (row, origin) in batch.each_origin().enumerate() {
         let wanted = wanted(row);
         if wanted {
             // Batches hold whole characters by construction.
             let raw = std::str::from_utf8(batch.row(row)).unwrap_or_default();
-            builder.push(batch.time[row], raw);
+            builder.push(origin, batch.time[row], raw);
         }
         while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
             if wanted {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
 use ingest::Settings;
+use inputs::SinkExt;
 use testkit::{TestDir, wait_until};
 
 use crate::setup::{Setup, cut, settings, start};

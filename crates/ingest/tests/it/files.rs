@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ingest::Settings;
-use ingest::inputs::monitor::{Monitor, MonitorTarget};
-use ingest::inputs::oneshot::{Oneshot, load};
+use inputs::monitor::{Monitor, MonitorTarget};
+use inputs::oneshot::{Oneshot, load};
 use testkit::TestDir;
 
 use crate::setup::{Setup, main_index, settings, start};
@@ -26,7 +26,7 @@ async fn directories_and_packed_files_are_loaded() {
     fs::write(files.join("c.zst"), packed).unwrap();
     let mut seen = 0;
     let paths = [files.path().to_owned()];
-    let loaded = load(&setup.ingest, &paths, &target(), |progress| seen = progress.bytes).await;
+    let loaded = load(&setup.sink(), &paths, &target(), |progress| seen = progress.bytes).await;
     let loaded = loaded.unwrap();
     assert_eq!((loaded.progress.files, loaded.progress.events), (3, 5));
     assert_eq!((seen, loaded.failed.len()), (loaded.progress.all_bytes, 0));
@@ -39,10 +39,10 @@ async fn a_broken_file_is_reported_and_the_others_are_loaded() {
     fs::write(files.join("a.gz"), b"\x1f\x8b broken").unwrap();
     fs::write(files.join("b.log"), "good\n").unwrap();
     let paths = [files.path().to_owned()];
-    let loaded = load(&setup.ingest, &paths, &target(), |_| {}).await.unwrap();
+    let loaded = load(&setup.sink(), &paths, &target(), |_| {}).await.unwrap();
     assert_eq!(loaded.failed[0].0, files.join("a.gz"));
     assert_eq!(setup.texts().await, ["good"]);
-    let missing = load(&setup.ingest, &[files.join("none")], &target(), |_| {}).await;
+    let missing = load(&setup.sink(), &[files.join("none")], &target(), |_| {}).await;
     assert_eq!(missing.unwrap_err().kind(), model::ErrorKind::NotFound);
 }
 
@@ -70,12 +70,12 @@ async fn one_monitor_follows_growth_and_truncation() {
     let log = files.join("app.log");
     let mut monitor = monitor(&data, &files);
     append(&log, "one\ntw");
-    monitor.poll_once(&setup.ingest).await.unwrap();
+    monitor.poll_once(&setup.sink()).await.unwrap();
     append(&log, "o\n");
-    monitor.poll_once(&setup.ingest).await.unwrap();
+    monitor.poll_once(&setup.sink()).await.unwrap();
     fs::write(&log, "new\n").unwrap();
-    monitor.poll_once(&setup.ingest).await.unwrap();
-    monitor.poll_once(&setup.ingest).await.unwrap();
+    monitor.poll_once(&setup.sink()).await.unwrap();
+    monitor.poll_once(&setup.sink()).await.unwrap();
     let texts = sorted(&setup).await;
     assert_eq!(texts.last().map(String::as_str), Some("two"));
     assert!(texts.iter().any(|text| text == "new"), "{texts:?}");
@@ -90,7 +90,7 @@ fn quick() -> Settings {
 async fn poll(setup: &Setup, data: &TestDir, files: &TestDir, times: usize) {
     let mut monitor = monitor(data, files);
     for _ in 0..times {
-        monitor.poll_once(&setup.ingest).await.unwrap();
+        monitor.poll_once(&setup.sink()).await.unwrap();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ingest::Settings;
+use inputs::SinkExt;
 use testkit::TestDir;
 
 use crate::setup::{cut, settings, start};

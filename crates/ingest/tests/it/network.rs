@@ -1,12 +1,11 @@
 //! Events over TCP and UDP, and HEC bodies through the whole path.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use ingest::StreamKey;
-use ingest::inputs::hec::{HecDefaults, decode_events, decode_raw};
-use ingest::inputs::tcp::{Framing, TcpInput};
-use ingest::inputs::udp::UdpInput;
+use inputs::hec::{HecDefaults, decode_events, decode_raw};
+use inputs::tcp::{Framing, TcpInput};
+use inputs::udp::UdpInput;
+use inputs::{SinkExt, StreamKey};
 use runtime::Shutdown;
 use testkit::{TestDir, wait_until};
 use tokio::io::AsyncWriteExt;
@@ -43,7 +42,7 @@ async fn a_datagram_is_an_event() {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     let input = UdpInput { index: main_index(), source: None, sourcetype: None, host: None };
-    tokio::spawn(input.serve(socket, Arc::clone(&setup.ingest), Shutdown::new()));
+    tokio::spawn(input.serve(socket, setup.sink(), Shutdown::new()));
     let sender = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     for text in ["<13>Oct 11 22:14:15 web01 app: a\nb", "no header"] {
         sender.send_to(text.as_bytes(), address).await.unwrap();
@@ -82,7 +81,7 @@ async fn running() -> (TestDir, Setup) {
 async fn connect(setup: &Setup, input: TcpInput) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(input.serve(listener, Arc::clone(&setup.ingest), Shutdown::new()));
+    tokio::spawn(input.serve(listener, setup.sink(), Shutdown::new()));
     TcpStream::connect(address).await.unwrap()
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ingest::{CutEvents, Input, MissingTime, Settings, StreamKey};
+use ingest::Settings;
+use inputs::{CutEvents, Input, MissingTime, SinkExt, StreamKey};
 use testkit::TestDir;
 
 use crate::setup::{Setup, main_index, meta, raw, seconds, settings, start};
@@ -78,12 +79,12 @@ async fn events_far_from_now_do_not_stretch_the_bucket_of_the_others() {
 #[tokio::test]
 async fn a_million_fields_are_kept_with_their_event() {
     let (_data, setup) = running().await;
-    let mut events = CutEvents::new(Arc::new(meta(Some("test"))), MissingTime::Now);
-    events.push(None, b"wide");
+    let mut events = CutEvents::new(MissingTime::Now);
+    assert!(events.push(meta(Some("test")).by_ref(), None, b"wide"));
     for i in 0..1_000_000 {
         events.push_field(format!("field{i}").into(), "v");
     }
-    let input = Input::Events { stream: StreamKey("wide".into()), events: vec![events] };
+    let input = Input::Events { stream: StreamKey("wide".into()), events };
     assert_eq!(setup.ingest.submit(input).await.unwrap().events, 1);
     let hot = setup.ingest.hot().snapshot(&[main_index()], &model::TimeRange::ALL);
     let fields = arrow::array::AsArray::as_string::<i32>(hot[0].batches[0].column(6));

@@ -8,7 +8,8 @@ use arrow::datatypes::TimestampMicrosecondType;
 use bucket::BucketReader;
 use catalog::Catalog;
 use futures::TryStreamExt;
-use ingest::{CutEvents, Ingest, Input, InputMeta, MissingTime, Parts, Settings, StreamKey};
+use ingest::{Ingest, Parts, Settings};
+use inputs::{CutEvents, Input, InputMeta, MissingTime, Sink, SinkExt, StreamKey};
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, IndexerId, TimeRange};
 use object_store::ObjectStore;
@@ -80,6 +81,11 @@ fn parts_of(
 }
 
 impl Setup {
+    /// The ingest as inputs see it.
+    pub(crate) fn sink(&self) -> Arc<dyn Sink> {
+        Arc::clone(&self.ingest) as Arc<dyn Sink>
+    }
+
     /// Takes in text as a complete stream; the number of events.
     pub(crate) async fn raw(&self, sourcetype: &str, text: &str) -> u64 {
         let input = raw(sourcetype, text.as_bytes());
@@ -87,7 +93,7 @@ impl Setup {
     }
 
     /// Takes in events that are cut and dated.
-    pub(crate) async fn events(&self, texts: &[&str]) -> ingest::Receipt {
+    pub(crate) async fn events(&self, texts: &[&str]) -> inputs::Receipt {
         self.ingest.submit(cut(texts)).await.unwrap()
     }
 
@@ -158,11 +164,11 @@ pub(crate) fn raw(sourcetype: &str, bytes: &[u8]) -> Input {
 }
 
 pub(crate) fn cut(texts: &[&str]) -> Input {
-    let mut events = CutEvents::new(Arc::new(meta(Some("test"))), MissingTime::Now);
+    let mut events = CutEvents::new(MissingTime::Now);
     for text in texts {
-        events.push(None, text.as_bytes());
+        assert!(events.push(meta(Some("test")).by_ref(), None, text.as_bytes()));
     }
-    Input::Events { stream: StreamKey("test".into()), events: vec![events] }
+    Input::Events { stream: StreamKey("test".into()), events }
 }
 
 pub(crate) fn seconds(time: i64) -> f64 {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ingest::Settings;
+use inputs::{Sink, SinkExt};
 use model::ErrorKind;
 use testkit::{FailingStore, Moment, TestDir, wait_until};
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::inputs::monitor::{Monitor, MonitorTarget};
+use ::inputs::tcp::{Framing, TcpInput};
+use ::inputs::udp::UdpInput;
 use anyhow::{Context, Result};
-use ingest::inputs::monitor::{Monitor, MonitorTarget};
-use ingest::inputs::tcp::{Framing, TcpInput};
-use ingest::inputs::udp::UdpInput;
 use model::IndexName;
 use runtime::Shutdown;
 use tokio::net::{TcpListener, UdpSocket};
@@ -43,7 +43,7 @@ async fn syslog(options: &ServerOptions, karst: &Karst, shutdown: &Shutdown) -> 
             .with_context(|| format!("cannot listen on TCP {address} for syslog"))?;
         println!("  syslog      tcp://{}", listener.local_addr()?);
         let input = TcpInput::new(to.clone(), Framing::Syslog);
-        shutdown.spawn(input.serve(listener, Arc::clone(&karst.ingest), shutdown.clone()));
+        shutdown.spawn(input.serve(listener, Arc::clone(&karst.ingest) as _, shutdown.clone()));
     }
     for address in &options.syslog_udp {
         let socket = UdpSocket::bind(address)
@@ -51,7 +51,7 @@ async fn syslog(options: &ServerOptions, karst: &Karst, shutdown: &Shutdown) -> 
             .with_context(|| format!("cannot listen on UDP {address} for syslog"))?;
         println!("  syslog      udp://{}", socket.local_addr()?);
         let input = UdpInput { index: to.clone(), source: None, sourcetype: None, host: None };
-        shutdown.spawn(input.serve(socket, Arc::clone(&karst.ingest), shutdown.clone()));
+        shutdown.spawn(input.serve(socket, Arc::clone(&karst.ingest) as _, shutdown.clone()));
     }
     Ok(())
 }
@@ -77,6 +77,6 @@ fn monitor(options: &ServerOptions, karst: &Karst, shutdown: &Shutdown) -> Resul
     });
     let checkpoints = options.data.data_dir.join("monitor.json");
     let monitor = Monitor::new(targets, checkpoints, POLL)?;
-    shutdown.spawn(monitor.run(Arc::clone(&karst.ingest), shutdown.clone()));
+    shutdown.spawn(monitor.run(Arc::clone(&karst.ingest) as _, shutdown.clone()));
     Ok(())
 }

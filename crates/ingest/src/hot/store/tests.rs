@@ -66,8 +66,9 @@ fn limits(settings: Settings) -> HotLimits {
 fn append(store: &HotStore, time: i64, text: &str) {
     let origin =
         Origin { index: index(), host: "h".into(), source: "s".into(), sourcetype: "t".into() };
-    let mut builder = EventBatchBuilder::new(Arc::new(origin), 0);
-    builder.push(EventTime(time), text);
+    let origin = Arc::new(origin);
+    let mut builder = EventBatchBuilder::new(index(), 0);
+    builder.push(&origin, EventTime(time), text);
     let position = JournalPosition(u64::try_from(time).unwrap());
     store.append(&stream(), Rows::new(builder.finish(), time), position, EventTime(0));
 }

@@ -12,11 +12,9 @@ fn objects_without_separator_become_events_with_their_own_metadata() {
            {"event":"c","host":"h1","sourcetype":"s"} "#,
     )
     .unwrap();
-    let seen: Vec<_> = events
-        .iter()
-        .flat_map(|group| (0..group.len()).map(move |row| (group, row)))
-        .map(|(group, row)| (&*group.meta().host, group.text(row), group.time(row)))
-        .collect();
+    let origins = events.each_origin().enumerate();
+    let seen: Vec<_> =
+        origins.map(|(row, meta)| (&*meta.host, events.text(row), events.times[row])).collect();
     assert_eq!(
         seen,
         [("h1", &b"a"[..], Some(EventTime(1_500_000))), ("h2", b"b", None), ("h1", b"c", None)]
@@ -25,7 +23,7 @@ fn objects_without_separator_become_events_with_their_own_metadata() {
 
 #[test]
 fn an_array_is_a_batch() {
-    assert_eq!(decode(r#"[{"event":"a"},{"event":"b"}]"#).unwrap()[0].len(), 2);
+    assert_eq!(decode(r#"[{"event":"a"},{"event":"b"}]"#).unwrap().len(), 2);
 }
 
 #[test]
@@ -33,16 +31,15 @@ fn values_other_than_strings_keep_the_senders_bytes() {
     let events =
         decode(r#"{"event":{"b": 1.50, "a":[ ]}}{"event":12.0}{"event":"t\u00e4\n\"x\""}"#);
     let events = events.unwrap();
-    assert_eq!(events[0].text(0), br#"{"b": 1.50, "a":[ ]}"#);
-    assert_eq!(events[0].text(1), b"12.0");
-    assert_eq!(events[0].text(2), "tä\n\"x\"".as_bytes());
+    assert_eq!(events.text(0), br#"{"b": 1.50, "a":[ ]}"#);
+    assert_eq!(events.text(1), b"12.0");
+    assert_eq!(events.text(2), "tä\n\"x\"".as_bytes());
 }
 
 #[test]
 fn fields_are_attached_and_lists_are_multivalues() {
     let events = decode(r#"{"event":"a","fields":{"x":1,"y":["p",true],"z":"t"}}"#).unwrap();
-    let fields: Vec<_> =
-        events[0].fields().iter().map(|field| (&*field.name, &*field.value)).collect();
+    let fields: Vec<_> = events.fields.iter().map(|field| (&*field.name, &*field.value)).collect();
     assert_eq!(fields, [("x", "1"), ("y", "p"), ("y", "true"), ("z", "t")]);
 }
 
@@ -104,7 +101,7 @@ fn times_beyond_the_calendar_are_refused() {
 fn a_body_that_is_not_utf8_is_repaired() {
     let input = decode_events(b"{\"event\":\"a\xffb\"}", &defaults(), &|_| true, stream());
     let Ok(Input::Events { events, .. }) = input else { panic!("events were sent") };
-    assert_eq!(events[0].text(0), b"a\\xFFb");
+    assert_eq!(events.text(0), b"a\\xFFb");
 }
 
 #[test]
@@ -119,7 +116,7 @@ fn a_packed_body_is_unpacked_up_to_the_limit() {
     assert!(matches!(unpack(packed, Some("br"), 9), Err(BodyError::Unsupported { .. })));
 }
 
-fn decode(body: &str) -> Result<Vec<CutEvents>, HecError> {
+fn decode(body: &str) -> Result<CutEvents, HecError> {
     let allowed = |index: &IndexName| index.as_str() == "main";
     match decode_events(body.as_bytes(), &defaults(), &allowed, stream())? {
         Input::Events { events, .. } => Ok(events),

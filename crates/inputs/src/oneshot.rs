@@ -14,7 +14,7 @@ use model::{EventTime, IndexName};
 use tokio::sync::mpsc;
 
 use super::intake::Intake;
-use crate::{Error, Ingest, Input, InputMeta, StreamKey};
+use crate::{Error, Input, InputMeta, Sink, StreamKey};
 
 /// Bytes per chunk.
 const CHUNK: usize = 1 << 20;
@@ -61,9 +61,9 @@ pub struct Loaded {
 /// Loads files and the files below directories, in the order of their names.
 ///
 /// # Errors
-/// A path does not exist, or ingest refuses (what was loaded before stays).
+/// A path does not exist, or the sink refuses (what was loaded before stays).
 pub async fn load(
-    ingest: &Arc<Ingest>,
+    sink: &Arc<dyn Sink>,
     paths: &[PathBuf],
     target: &Oneshot,
     mut progress: impl FnMut(&Progress) + Send,
@@ -77,7 +77,7 @@ pub async fn load(
     loaded.progress.all_bytes = files.iter().map(|(_, size)| size).sum();
     for (path, size) in files {
         let before = loaded.progress;
-        let mut intake = Intake::new(Arc::clone(ingest));
+        let mut intake = Intake::new(Arc::clone(sink));
         let result = load_file(&mut intake, &path, target, |bytes, intake| {
             loaded.progress.bytes = before.bytes + bytes;
             loaded.progress.events = before.events + intake.total.events;

@@ -7,21 +7,23 @@
 use std::fmt::Write;
 
 /// The text with every invalid byte as `\xHH`.
-pub(crate) fn repaired(bytes: &[u8]) -> String {
+#[must_use]
+pub fn repaired(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 16);
     append_repaired(bytes, "\\x", &mut out);
     out
 }
 
 /// JSON with every invalid byte, which can only stand inside a string, as the escaped `\\xHH`.
-pub(crate) fn repaired_json(bytes: &[u8]) -> String {
+#[must_use]
+pub fn repaired_json(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 16);
     append_repaired(bytes, "\\\\x", &mut out);
     out
 }
 
 /// Appends the repaired text; tells whether anything had to be repaired.
-pub(crate) fn append_repaired(bytes: &[u8], mark: &str, out: &mut String) -> bool {
+pub fn append_repaired(bytes: &[u8], mark: &str, out: &mut String) -> bool {
     let mut broken = false;
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
@@ -35,7 +37,8 @@ pub(crate) fn append_repaired(bytes: &[u8], mark: &str, out: &mut String) -> boo
 }
 
 /// The largest border of a character at or before `at`.
-pub(crate) fn character_border(bytes: &[u8], at: usize) -> usize {
+#[must_use]
+pub fn character_border(bytes: &[u8], at: usize) -> usize {
     let mut border = at.min(bytes.len());
     // A character has at most four bytes: further back it is not UTF-8, and any cut is as good.
     let lowest = border.saturating_sub(3);

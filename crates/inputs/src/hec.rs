@@ -19,8 +19,7 @@ use model::{EventTime, IndexName};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::pipeline::input::ByOrigin;
-use crate::{Input, InputMeta, MissingTime, StreamKey};
+use crate::{CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey, text};
 
 /// What an event gets that does not say otherwise: from the token and the query parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,7 +191,7 @@ pub fn decode_events(
     let mut decoder = Decoder {
         defaults,
         allowed,
-        groups: ByOrigin::new(missing_time),
+        events: CutEvents::new(missing_time),
         number: 0,
         field_names: Vec::new(),
         last_index: None,
@@ -200,7 +199,7 @@ pub fn decode_events(
     let text = match simdutf8::basic::from_utf8(body) {
         Ok(text) => Cow::Borrowed(text),
         // HEC takes events with broken characters; they are repaired like all other text.
-        Err(_) => Cow::Owned(crate::pipeline::text::repaired_json(body)),
+        Err(_) => Cow::Owned(text::repaired_json(body)),
     };
     let text = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     if text.is_empty() {
@@ -234,7 +233,7 @@ pub fn decode_events(
     if decoder.number == 0 {
         return Err(HecError::NO_DATA);
     }
-    Ok(Input::Events { stream, events: decoder.groups.finish() })
+    Ok(Input::Events { stream, events: decoder.events })
 }
 
 /// One event's JSON object; everything stays text until it is needed.
@@ -259,7 +258,7 @@ struct Envelope<'a> {
 struct Decoder<'d> {
     defaults: &'d HecDefaults,
     allowed: &'d dyn Fn(&IndexName) -> bool,
-    groups: ByOrigin,
+    events: CutEvents,
     number: u64,
     field_names: Vec<Arc<str>>,
     /// The index named last, so that it is checked once per run of events.
@@ -294,30 +293,20 @@ impl Decoder<'_> {
         let source = source.as_deref().unwrap_or(&self.defaults.source);
         let sourcetype = sourcetype.as_deref().or(self.defaults.sourcetype.as_deref());
         let sourcetype = sourcetype.unwrap_or("httpevent");
-        let group = self.groups.group(
-            |meta| {
-                meta.index == index
-                    && *meta.host == *host
-                    && *meta.source == *source
-                    && meta.sourcetype.as_deref() == Some(sourcetype)
-            },
-            || InputMeta {
-                index: index.clone(),
-                host: host.into(),
-                source: source.into(),
-                sourcetype: Some(sourcetype.into()),
-            },
-        );
-        if !group.push(time, text.as_bytes()) {
+        let origin = OriginRef { index: &index, host, source, sourcetype: Some(sourcetype) };
+        if !self.events.push(origin, time, text.as_bytes()) {
             return Err(HecError::format(number));
         }
+        let events = &mut self.events;
         if let Some(fields) = envelope.fields.map(RawValue::get).filter(|fields| *fields != "null")
         {
-            take_fields(fields, &mut self.field_names, |name, value| group.push_field(name, value))
-                .map_err(|wrong| match wrong {
-                    WrongFields::Shape => HecError::format(number),
-                    WrongFields::Nested => HecError::fields(number),
-                })?;
+            take_fields(fields, &mut self.field_names, |name, value| {
+                events.push_field(name, value)
+            })
+            .map_err(|wrong| match wrong {
+                WrongFields::Shape => HecError::format(number),
+                WrongFields::Nested => HecError::fields(number),
+            })?;
         }
         self.number += 1;
         Ok(())

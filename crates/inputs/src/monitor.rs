@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::intake::Intake;
 use super::oneshot::modified;
-use crate::{Error, Ingest, Input, InputMeta, StreamKey};
+use crate::{Error, Input, InputMeta, Sink, StreamKey};
 
 /// Bytes that identify a file.
 const PREFIX: usize = 256;
@@ -113,9 +113,9 @@ impl Monitor {
     ///
     /// # Errors
     /// Ingest refuses for good, or the checkpoints cannot be written.
-    pub async fn run(mut self, ingest: Arc<Ingest>, shutdown: Shutdown) -> Result<(), Error> {
+    pub async fn run(mut self, sink: Arc<dyn Sink>, shutdown: Shutdown) -> Result<(), Error> {
         loop {
-            match self.poll_once(&ingest).await {
+            match self.poll_once(&sink).await {
                 Ok(()) => {}
                 Err(Error::Closed) => return Ok(()),
                 Err(error) => tracing::warn!(%error, "monitored files wait"),
@@ -130,13 +130,13 @@ impl Monitor {
     ///
     /// # Errors
     /// Ingest refuses, or the checkpoints cannot be written.
-    pub async fn poll_once(&mut self, ingest: &Arc<Ingest>) -> Result<(), Error> {
+    pub async fn poll_once(&mut self, sink: &Arc<dyn Sink>) -> Result<(), Error> {
         let mut changed = false;
         for target in self.targets.clone() {
             let mut files = Vec::new();
             list(&target.path, &mut files, 0);
             for (path, metadata) in files {
-                changed |= self.follow(ingest, &target, path, &metadata).await?;
+                changed |= self.follow(sink, &target, path, &metadata).await?;
             }
         }
         if changed {
@@ -148,7 +148,7 @@ impl Monitor {
     /// Takes in what a file has that was not read; tells whether its checkpoint moved.
     async fn follow(
         &mut self,
-        ingest: &Arc<Ingest>,
+        sink: &Arc<dyn Sink>,
         target: &MonitorTarget,
         path: PathBuf,
         metadata: &fs::Metadata,
@@ -158,7 +158,7 @@ impl Monitor {
             return Ok(false);
         }
         if !self.tails.contains_key(&id) {
-            match self.open(ingest, target, &path, id) {
+            match self.open(sink, target, &path, id) {
                 Ok(Some(tail)) => {
                     self.tails.insert(id, tail);
                 }
@@ -176,14 +176,14 @@ impl Monitor {
         let Some(tail) = self.tails.get_mut(&id) else { return Ok(false) };
         tail.checkpoint.path.clone_from(&path);
         let before = tail.checkpoint.clone();
-        tail.advance(&path, metadata.len(), ingest.settings().stream_idle).await?;
+        tail.advance(&path, metadata.len(), sink.limits().stream_idle).await?;
         Ok(tail.checkpoint != before)
     }
 
     /// A tail for a file seen the first time; `None` for what is not text or still empty.
     fn open(
         &self,
-        ingest: &Arc<Ingest>,
+        sink: &Arc<dyn Sink>,
         target: &MonitorTarget,
         path: &Path,
         (device, inode): (u64, u64),
@@ -204,7 +204,7 @@ impl Monitor {
             Some(sourcetype) => Some(Arc::clone(sourcetype)),
             None if sample.is_empty() => None,
             // Decided once: later chunks of the file may look different.
-            None => Some(ingest.recognise(&source, &sample)),
+            None => Some(sink.recognise(&source, &sample)),
         };
         let origin = InputMeta {
             index: target.index.clone(),
@@ -220,7 +220,7 @@ impl Monitor {
             read: offset,
             origin: Arc::new(origin),
             stream: StreamKey(format!("monitor:{}:{device}:{inode}", self.instance).into()),
-            intake: Intake::new(Arc::clone(ingest)),
+            intake: Intake::new(Arc::clone(sink)),
             last_growth: Instant::now(),
         }))
     }

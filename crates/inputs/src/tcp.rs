@@ -17,8 +17,10 @@ use tokio::sync::Semaphore;
 
 use super::intake::Intake;
 use super::syslog::{Framer, header_host};
-use crate::pipeline::input::ByOrigin;
-use crate::{Error, Ingest, Input, InputMeta, MissingTime, StreamKey};
+use crate::{CutEvents, Error, Input, InputMeta, MissingTime, OriginRef, Sink, StreamKey};
+
+/// Bytes read at once at most.
+const CHUNK: usize = 256 << 10;
 
 /// How messages are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +76,7 @@ impl TcpInput {
     pub async fn serve(
         self,
         listener: TcpListener,
-        ingest: Arc<Ingest>,
+        sink: Arc<dyn Sink>,
         shutdown: Shutdown,
     ) -> Result<(), Error> {
         let local = listener.local_addr().map_err(|error| Error::read("tcp listener", error))?;
@@ -106,7 +108,7 @@ impl TcpInput {
                 input: Arc::clone(&input),
                 peer,
                 port: local.port(),
-                intake: Intake::new(Arc::clone(&ingest)),
+                intake: Intake::new(Arc::clone(&sink)),
                 shutdown: shutdown.clone(),
             };
             shutdown.spawn(async move {
@@ -128,24 +130,29 @@ struct Connection {
 }
 
 impl Connection {
-    fn meta(&self, host: &str, sourcetype: Option<Arc<str>>) -> InputMeta {
+    fn meta(&self) -> InputMeta {
         let source = self.input.source.clone();
+        let sourcetype = match self.input.framing {
+            Framing::Lines => self.input.sourcetype.clone(),
+            Framing::Syslog => {
+                Some(self.input.sourcetype.clone().unwrap_or_else(|| "syslog".into()))
+            }
+        };
         InputMeta {
             index: self.input.index.clone(),
-            host: self.input.host.clone().unwrap_or_else(|| host.into()),
+            host: self.input.host.clone().unwrap_or_else(|| self.peer.ip().to_string().into()),
             source: source.unwrap_or_else(|| format!("tcp:{}", self.port).into()),
             sourcetype,
         }
     }
 
     async fn read(mut self, mut socket: TcpStream) -> Result<(), Error> {
-        let peer_host = self.peer.ip().to_string();
-        let meta = Arc::new(self.meta(&peer_host, self.input.sourcetype.clone()));
+        let meta = Arc::new(self.meta());
         let stream = StreamKey(format!("tcp:{}:{}", self.port, self.peer).into());
         let mut framer = Framer::default();
         let mut unfinished = false;
         loop {
-            let mut chunk = BytesMut::with_capacity(64 << 10);
+            let mut chunk = BytesMut::with_capacity(CHUNK);
             let read = tokio::select! {
                 () = self.shutdown.stopped() => Some(Ok(0)),
                 read = tokio::time::timeout(self.input.idle, socket.read_buf(&mut chunk)) => {
@@ -158,6 +165,14 @@ impl Connection {
                 Some(Ok(read)) => (read == 0, None),
                 Some(Err(error)) => (true, Some(Error::read(self.peer, error))),
             };
+            // What has arrived meanwhile goes along: larger chunks cost less per event.
+            while !chunk.is_empty() && chunk.len() < CHUNK {
+                match socket.try_read_buf(&mut chunk) {
+                    Ok(1..) => {}
+                    // An end or an error is met again by the next read.
+                    Ok(0) | Err(_) => break,
+                }
+            }
             let idle = read_is_idle(&chunk, end);
             let bytes = chunk.freeze();
             match self.input.framing {
@@ -167,7 +182,7 @@ impl Connection {
                     unfinished = !ends;
                 }
                 Framing::Syslog => {
-                    self.push_messages(&mut framer, &peer_host, &stream, &bytes, end).await?;
+                    self.push_messages(&mut framer, &meta, &stream, &bytes, end).await?;
                 }
             }
             if end {
@@ -191,22 +206,18 @@ impl Connection {
     async fn push_messages(
         &mut self,
         framer: &mut Framer,
-        peer_host: &str,
+        meta: &InputMeta,
         stream: &StreamKey,
         bytes: &[u8],
         end: bool,
     ) -> Result<(), Error> {
-        let mut groups = ByOrigin::new(MissingTime::FromText);
+        let mut events = CutEvents::new(MissingTime::FromText);
         let dropped = framer.dropped;
-        let sourcetype = self.input.sourcetype.clone().unwrap_or_else(|| "syslog".into());
         let mut emit = |message: &[u8]| {
-            let host = header_host(message).unwrap_or(peer_host);
-            let own = self.input.host.as_deref().unwrap_or(host);
-            let group = groups.group(
-                |meta| *meta.host == *own,
-                || self.meta(host, Some(Arc::clone(&sourcetype))),
-            );
-            group.push(None, message);
+            let named = || header_host(message).unwrap_or(&meta.host);
+            let host = self.input.host.as_deref().unwrap_or_else(named);
+            // A connection hands over at most its chunk and one message.
+            let _ = events.push(OriginRef { host, ..meta.by_ref() }, None, message);
         };
         framer.push(bytes, self.input.max_message, &mut emit);
         if end {
@@ -218,7 +229,6 @@ impl Connection {
             tracing::warn!(peer = %self.peer, bytes = cut, limit = self.input.max_message,
                 "a syslog message is longer than the limit; the rest is dropped");
         }
-        let events = groups.finish();
         if events.is_empty() {
             return Ok(());
         }

@@ -10,8 +10,7 @@ use runtime::{Shutdown, metrics as names};
 use tokio::net::UdpSocket;
 
 use super::syslog::header_host;
-use crate::pipeline::input::ByOrigin;
-use crate::{Error, Ingest, Input, InputMeta, MissingTime, StreamKey};
+use crate::{CutEvents, Error, Input, MissingTime, OriginRef, Sink, StreamKey};
 
 /// Datagrams that are handed over together at most.
 const GROUP: usize = 512;
@@ -37,7 +36,7 @@ impl UdpInput {
     pub async fn serve(
         self,
         socket: UdpSocket,
-        ingest: Arc<Ingest>,
+        sink: Arc<dyn Sink>,
         shutdown: Shutdown,
     ) -> Result<(), Error> {
         let local = socket.local_addr().map_err(|error| Error::read("udp socket", error))?;
@@ -56,21 +55,20 @@ impl UdpInput {
                     continue;
                 }
             };
-            let mut groups = ByOrigin::new(MissingTime::FromText);
-            self.add(&mut groups, &buffer[..length], peer, local.port());
+            let mut events = CutEvents::new(MissingTime::FromText);
+            self.add(&mut events, &buffer[..length], peer, local.port());
             // What has arrived meanwhile goes along.
             for _ in 1..GROUP {
                 let Ok((length, peer)) = socket.try_recv_from(&mut buffer) else { break };
-                self.add(&mut groups, &buffer[..length], peer, local.port());
+                self.add(&mut events, &buffer[..length], peer, local.port());
             }
-            let events = groups.finish();
-            let count = events.iter().map(crate::CutEvents::len).sum::<usize>() as u64;
+            let count = events.len() as u64;
             if count == 0 {
                 continue;
             }
             let input = Input::Events { stream: stream.clone(), events };
-            let wait = ingest.settings().queue_wait;
-            match ingest.enqueue(input, wait).await {
+            let wait = sink.limits().queue_wait;
+            match sink.enqueue(input, wait).await {
                 // Nobody waits for an answer; a failure to write the journal is logged there.
                 Ok(acknowledgement) => drop(acknowledgement),
                 Err(Error::Closed) => return Ok(()),
@@ -82,18 +80,20 @@ impl UdpInput {
         }
     }
 
-    fn add(&self, groups: &mut ByOrigin, datagram: &[u8], peer: SocketAddr, port: u16) {
+    fn add(&self, events: &mut CutEvents, datagram: &[u8], peer: SocketAddr, port: u16) {
         let end = datagram.iter().rposition(|byte| !b"\r\n\0".contains(byte));
         let Some(end) = end else { return };
         let message = &datagram[..=end];
         let peer_host = peer.ip().to_string();
         let host = self.host.as_deref().or_else(|| header_host(message)).unwrap_or(&peer_host);
-        let make = || InputMeta {
-            index: self.index.clone(),
-            host: host.into(),
-            source: self.source.clone().unwrap_or_else(|| format!("udp:{port}").into()),
-            sourcetype: Some(self.sourcetype.clone().unwrap_or_else(|| "syslog".into())),
+        let named = format!("udp:{port}");
+        let origin = OriginRef {
+            index: &self.index,
+            host,
+            source: self.source.as_deref().unwrap_or(&named),
+            sourcetype: Some(self.sourcetype.as_deref().unwrap_or("syslog")),
         };
-        groups.group(|meta| *meta.host == *host, make).push(None, message);
+        // A group of datagrams is far below any limit.
+        let _ = events.push(origin, None, message);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Acknowledgement, Error, Ingest, Input, Receipt};
+use crate::{Acknowledgement, Error, Input, Receipt, Sink};
 
 /// Unacknowledged inputs a stream may have: enough to read on during an fsync.
 const IN_FLIGHT: usize = 16;
@@ -12,7 +12,7 @@ const IN_FLIGHT: usize = 16;
 /// A stream's inputs in order, with what has been acknowledged so far.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    ingest: Arc<Ingest>,
+    sink: Arc<dyn Sink>,
     waiting: VecDeque<Acknowledgement>,
     /// Events and bytes acknowledged; `pending` is that of the last input.
     pub(crate) total: Receipt,
@@ -20,9 +20,9 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(ingest: Arc<Ingest>) -> Self {
+    pub(crate) fn new(sink: Arc<dyn Sink>) -> Self {
         let waiting = VecDeque::with_capacity(IN_FLIGHT);
-        Self { ingest, waiting, total: Receipt::default(), acknowledged_inputs: 0 }
+        Self { sink, waiting, total: Receipt::default(), acknowledged_inputs: 0 }
     }
 
     /// Hands over the next input, waiting for room as long as it takes.
@@ -30,7 +30,7 @@ impl Intake {
         if self.waiting.len() >= IN_FLIGHT {
             self.settle_one().await?;
         }
-        self.waiting.push_back(self.ingest.enqueue(input, Duration::MAX).await?);
+        self.waiting.push_back(self.sink.enqueue(input, Duration::MAX).await?);
         Ok(())
     }
 

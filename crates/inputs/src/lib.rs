@@ -1,0 +1,28 @@
+//! Inputs: where events come from, one file each. They turn bytes of the outside into [`Input`]s and
+//! hand them to a [`Sink`]: an indexer's pipeline, or a forwarder's queue.
+//!
+//! Not here: what an event is (the pipeline cuts and dates, unless the sender did), HTTP and tokens
+//! (`api`), how long anything is kept.
+//!
+//! ```text
+//! socket, file, request body -> Input -> Sink::enqueue -> Acknowledgement -> Receipt
+//! ```
+//!
+//! Invariants: an input bounds what it holds in memory; what a sink has not acknowledged is read
+//! again where the source can be read again; what is dropped is counted and logged.
+
+mod error;
+pub mod hec;
+mod input;
+mod intake;
+pub mod monitor;
+pub mod oneshot;
+mod sink;
+mod syslog;
+pub mod tcp;
+pub mod text;
+pub mod udp;
+
+pub use error::Error;
+pub use input::{CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey};
+pub use sink::{Acknowledgement, Receipt, Sink, SinkExt, SinkLimits};

@@ -1,0 +1,83 @@
+//! Where inputs hand things to: the seam between them and an indexer or a forwarder.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::oneshot;
+
+use crate::{Error, Input};
+
+/// What became of an input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// Events that are safe now.
+    pub events: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+    /// Bytes of the stream, up to the end of this input, that wait for the rest of their event and
+    /// are not safe yet. A reader of a file may only forget what lies before them.
+    pub pending: u64,
+}
+
+/// The outcome of an input, when it comes. Dropping it does not take the input back.
+#[derive(Debug)]
+pub struct Acknowledgement(oneshot::Receiver<Result<Receipt, Error>>);
+
+impl Acknowledgement {
+    /// An acknowledgement and the sender of its outcome.
+    #[must_use]
+    pub fn new() -> (oneshot::Sender<Result<Receipt, Error>>, Self) {
+        let (done, outcome) = oneshot::channel();
+        (done, Self(outcome))
+    }
+
+    /// Waits until everything that the input completed is safe.
+    ///
+    /// # Errors
+    /// The input, or a part of it, was not kept.
+    pub async fn wait(self) -> Result<Receipt, Error> {
+        self.0.await.unwrap_or(Err(Error::Abandoned))
+    }
+}
+
+/// What inputs have to know of their sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SinkLimits {
+    /// How long an input that cannot wait for ever waits for room.
+    pub queue_wait: Duration,
+    /// How long a stream may be silent before its unfinished event is taken as complete.
+    pub stream_idle: Duration,
+}
+
+/// Takes inputs in, and says when they are safe.
+#[async_trait]
+pub trait Sink: Send + Sync + Debug {
+    /// Hands an input over, waiting for room up to `wait`, and returns before it is safe. Inputs of
+    /// a stream keep the order in which this returned.
+    ///
+    /// # Errors
+    /// There was no room in time, or the sink is closed.
+    async fn enqueue(&self, input: Input, wait: Duration) -> Result<Acknowledgement, Error>;
+
+    /// The sourcetype of a source whose first bytes are `sample`.
+    fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str>;
+
+    /// How patient inputs are to be.
+    fn limits(&self) -> SinkLimits;
+}
+
+/// What every sink can do besides.
+#[async_trait]
+pub trait SinkExt: Sink {
+    /// Hands an input over and waits until it is safe.
+    ///
+    /// # Errors
+    /// As [`Sink::enqueue`] and [`Acknowledgement::wait`].
+    async fn submit(&self, input: Input) -> Result<Receipt, Error> {
+        self.enqueue(input, self.limits().queue_wait).await?.wait().await
+    }
+}
+
+impl<S: Sink + ?Sized> SinkExt for S {}
