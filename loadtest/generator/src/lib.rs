@@ -1,11 +1,14 @@
-//! Generated web-shop logs: event n is a function of the seed and n alone.
+//! Load for tests and benchmarks: generated web-shop logs, and real ones repeated with fresh times.
 //!
-//! So ranges can be made in parallel and in any order, every run gives the same bytes, and the true
-//! answer of a question is computed from the same draws ([`truth`]) without reading any text.
+//! A generated event n is a function of the seed and n alone. So ranges can be made in parallel and in
+//! any order, every run gives the same bytes, and the true answer of a question is computed from the
+//! same draws ([`truth`]) without reading any text.
 //!
 //! ```text
-//! Stream::event(n) -> Event --LineWriter--> text --produce--> sinks::{file, hec, tcp, null}
-//!                          \--Truth-------> answers
+//! Stream::event(n) -> Event --LineWriter--> text --produce--> sinks::{file, null}
+//!                          \                \--load::Generated--\
+//!                           \--Truth--> answers                  >--pace--> sinks::{hec, tcp, file}
+//!                     files --replay--> lines ---load::Replay---/
 //! ```
 //!
 //! ```
@@ -19,9 +22,13 @@
 //! server found; the benchmark compares.
 
 pub mod event;
+pub mod latency;
 pub mod line;
+pub mod load;
+pub mod pace;
 pub mod parse;
 pub mod produce;
+pub mod replay;
 pub mod sinks;
 pub mod truth;
 pub mod words;

@@ -3,6 +3,8 @@
 //! `2026-11-20T21:00:00.123456Z web-017 shop[1183]: level=INFO method=GET path=/cart status=200
 //! latency_ms=37 bytes=5123 user_id=123456 session=0123456789abcdef id=42 every1 msg="..."`
 
+use std::sync::Arc;
+
 use crate::event::{Event, Stream};
 use crate::words::{ENDS, MARKERS, METHODS, MIDDLES, OPENINGS};
 
@@ -26,9 +28,9 @@ const PAIRS: [[u8; 2]; 100] = {
 #[derive(Debug, Clone)]
 pub struct LineWriter {
     /// ` web-017 shop[1183]: level=` by host.
-    hosts: Vec<Box<[u8]>>,
+    hosts: Arc<[Box<[u8]>]>,
     /// Names of the hosts.
-    names: Vec<Box<str>>,
+    names: Arc<[Box<str>]>,
     /// ` every1 every10 ...`, and where each marker ends.
     markers: Box<[u8]>,
     marker_ends: [usize; MARKERS.len() + 1],
@@ -41,7 +43,7 @@ impl LineWriter {
     /// A writer for the events of a stream.
     #[must_use]
     pub fn new(stream: &Stream) -> Self {
-        let names: Vec<Box<str>> =
+        let names: Arc<[Box<str>]> =
             (0..stream.hosts).map(|host| format!("web-{host:03}").into_boxed_str()).collect();
         let head = |(host, name): (usize, &str)| {
             let pid = 1_000 + host * 37 % 9_000;
@@ -156,7 +158,7 @@ fn stamp(second: i64) -> [u8; 20] {
 
 /// Year, month, day of a day since the epoch (Howard Hinnant's `civil_from_days`).
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn civil(days: i64) -> (usize, usize, usize) {
+pub(crate) fn civil(days: i64) -> (usize, usize, usize) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);

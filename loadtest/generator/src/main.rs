@@ -1,179 +1,127 @@
-//! `karst-loadgen`: generated web-shop logs to a file, a HEC or a socket, and the truth about them.
+//! `karst-loadgen`: generated and repeated logs to files, a HEC or sockets, and the truth about them.
 
-use std::path::PathBuf;
+mod arguments;
+
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use clap::{Args, Parser, Subcommand};
-use loadgen::sinks::{file, hec, null, tcp};
-use loadgen::{Stream, parse, truth};
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use loadgen::load::{Generated, Load};
+use loadgen::pace::Pace;
+use loadgen::replay::{Options, Replay, Span};
+use loadgen::sinks::body::Form;
+use loadgen::sinks::hec::Hec;
+use loadgen::sinks::tcp::Tcp;
+use loadgen::sinks::{Report, file, null};
+use loadgen::truth;
 
-/// Generated web-shop logs: the same bytes for the same options, every time.
-#[derive(Debug, Parser)]
-#[command(name = "karst-loadgen", version, about, max_term_width = 100)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Write lines to a file, or to standard output (-).
-    File {
-        #[command(flatten)]
-        shape: Shape,
-        /// Where to.
-        path: PathBuf,
-    },
-    /// Make lines and throw them away, to see how fast that is.
-    Null {
-        #[command(flatten)]
-        shape: Shape,
-    },
-    /// Send events to an HTTP Event Collector.
-    Hec(Box<HecArguments>),
-    /// Send lines over TCP.
-    Tcp {
-        #[command(flatten)]
-        shape: Shape,
-        /// host:port
-        address: String,
-    },
-    /// Print the true answers of questions, as JSON.
-    Truth {
-        #[command(flatten)]
-        shape: Shape,
-        /// count, count:MARKER, markers, hosts, errors, users, latency, user:ID, session:PREFIX,
-        /// phrase:TEXT, newest:N; each may end in @FROM..TO.
-        #[arg(required = true)]
-        questions: Vec<String>,
-    },
-}
-
-/// Which events, and when.
-#[derive(Debug, Args)]
-struct Shape {
-    /// Another seed gives other events.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// How many events: 2000000, 500k, 2m.
-    #[arg(long, short = 'n', default_value = "100k", value_parser = parse::count)]
-    events: u64,
-    /// Time of the first event, ISO or epoch seconds. Default: --end less --span.
-    #[arg(long)]
-    start: Option<String>,
-    /// Time after the last event, or now. Default: --start and --span; without --start, now.
-    #[arg(long)]
-    end: Option<String>,
-    /// From start to end: 90s, 10m, 24h, 7d.
-    #[arg(long, default_value = "24h", value_parser = parse::span)]
-    span: u64,
-    /// How many hosts send.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    hosts: u32,
-    /// Threads that make lines.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
-}
-
-#[derive(Debug, Args)]
-struct HecArguments {
-    #[command(flatten)]
-    shape: Shape,
-    /// http://host:8088
-    url: String,
-    /// The HEC token.
-    #[arg(long, env = "KARST_HEC_TOKEN", hide_env_values = true)]
-    token: String,
-    /// Requests at the same time.
-    #[arg(long, default_value_t = 4)]
-    connections: usize,
-    /// Bytes of text per request.
-    #[arg(long, default_value = "1m", value_parser = parse::count)]
-    batch: u64,
-    /// Lines to /services/collector/raw.
-    #[arg(long, conflicts_with = "event")]
-    raw: bool,
-    /// JSON objects to /services/collector/event (the default).
-    #[arg(long)]
-    event: bool,
-    /// Compress requests.
-    #[arg(long)]
-    gzip: bool,
-    /// Accept any certificate.
-    #[arg(long)]
-    insecure: bool,
-    /// Sourcetype of the events.
-    #[arg(long, default_value = "web_shop")]
-    sourcetype: String,
-    /// Source of the events.
-    #[arg(long, default_value = "loadgen")]
-    source: String,
-    /// Index of the events; the token's if not given.
-    #[arg(long)]
-    index: Option<String>,
-}
-
-impl Shape {
-    fn stream(&self) -> Result<Stream> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is off")?;
-        let now = i64::try_from(now.as_micros()).context("the clock is off")?;
-        let time = |text: &String| if text == "now" { Ok(now) } else { parse::time(text) };
-        let start = self.start.as_ref().map(time).transpose()?;
-        let end = self.end.as_ref().map(time).transpose()?;
-        let back = i64::try_from(self.span).context("--span is too long")?;
-        let (start, span) = match (start, end) {
-            (Some(start), None) => (start, self.span),
-            (None, end) => (end.unwrap_or(now).saturating_sub(back), self.span),
-            (Some(start), Some(end)) => {
-                let span = u64::try_from(end.saturating_sub(start));
-                (start, span.ok().context("--end is before --start")?)
-            }
-        };
-        Ok(Stream { seed: self.seed, events: self.events, start, span, hosts: self.hosts })
-    }
-}
+use arguments::{
+    Arguments, Command, HecArguments, Pacing, ReplayArguments, Shape, SyslogArguments,
+};
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+    let arguments = Arguments::parse();
+    let report = match run(arguments.command) {
+        Ok(Some(report)) => report,
+        Ok(None) => return ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("karst-loadgen: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(command: Command) -> Result<()> {
-    let report = match command {
-        Command::File { shape, path } => file::run(&shape.stream()?, shape.threads, &path)?,
-        Command::Null { shape } => null::run(&shape.stream()?, shape.threads)?,
-        Command::Tcp { shape, address } => tcp::run(&shape.stream()?, shape.threads, &address)?,
-        Command::Hec(arguments) => send(*arguments)?,
-        Command::Truth { shape, questions } => {
-            println!("{}", truth::answers(&shape.stream()?, &questions)?);
-            return Ok(());
+            return ExitCode::FAILURE;
         }
     };
     eprintln!("{report}");
-    Ok(())
+    if arguments.json {
+        println!("{}", report.json());
+    }
+    match report.answers {
+        Some(answers) if answers.unacknowledged > 0 => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
 }
 
-fn send(arguments: HecArguments) -> Result<loadgen::sinks::Report> {
-    let stream = arguments.shape.stream()?;
-    let hec = hec::Hec {
-        url: arguments.url,
-        token: arguments.token,
-        connections: arguments.connections,
-        batch: usize::try_from(arguments.batch).context("--batch is too large")?,
-        raw: arguments.raw,
-        gzip: arguments.gzip,
-        insecure: arguments.insecure,
-        sourcetype: arguments.sourcetype,
-        source: arguments.source,
-        index: arguments.index,
+fn run(command: Command) -> Result<Option<Report>> {
+    let report = match command {
+        Command::File { shape, path } => file::run(&shape.stream(None)?, shape.threads, &path)?,
+        Command::Null { shape } => null::run(&shape.stream(None)?, shape.threads)?,
+        Command::Tcp { shape, pacing, address } => tcp(&shape, &pacing, address, Form::Lines)?,
+        Command::Syslog { shape, pacing, syslog, address } => {
+            tcp(&shape, &pacing, address, messages(&syslog))?
+        }
+        Command::Hec(arguments) => hec(&arguments)?,
+        Command::Replay(arguments) => replay(&arguments)?,
+        Command::Truth { shape, questions } => {
+            println!("{}", truth::answers(&shape.stream(None)?, &questions)?);
+            return Ok(None);
+        }
     };
+    Ok(Some(report))
+}
+
+fn messages(syslog: &SyslogArguments) -> Form {
+    Form::Syslog { framing: syslog.framing(), header: syslog.header() }
+}
+
+fn tcp(shape: &Shape, pacing: &Pacing, address: String, form: Form) -> Result<Report> {
+    let load = Generated::new(shape.stream(Some(pacing))?, "loadgen", pacing.batch());
+    let pace = pacing.pace()?;
+    let report = Tcp { address, connections: pacing.connections, form }.run(&load, &pace)?;
+    Ok(paced(report, pacing, &pace))
+}
+
+fn hec(arguments: &HecArguments) -> Result<Report> {
+    let pacing = &arguments.pacing;
+    let stream = arguments.shape.stream(Some(pacing))?;
+    let load = Generated::new(stream, &arguments.source, pacing.batch());
+    send(arguments.hec()?, Arc::new(load), pacing)
+}
+
+fn send(hec: Hec, load: Arc<dyn Load>, pacing: &Pacing) -> Result<Report> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    runtime.block_on(hec.run(stream))
+    let pace = Arc::new(pacing.pace()?);
+    let report = runtime.block_on(hec.run(load, Arc::clone(&pace)))?;
+    Ok(paced(report, pacing, &pace))
+}
+
+fn paced(report: Report, pacing: &Pacing, pace: &Pace) -> Report {
+    Report { behind: pacing.bytes_per_second().map(|_| pace.behind()), ..report }
+}
+
+fn replay(arguments: &ReplayArguments) -> Result<Report> {
+    let pacing = &arguments.pacing;
+    let options = Options {
+        scale: arguments.scale,
+        even: arguments.even,
+        fresh_ids: arguments.fresh_ids,
+        batch: pacing.batch(),
+    };
+    let replay = Replay::open(&arguments.files, Span { start: 0, length: 0 }, options)?;
+    for sample in replay.samples().iter().filter(|sample| sample.timed() == 0) {
+        eprintln!("no time is known in {}: its lines stay as they are", sample.name());
+    }
+    let span = arguments.times.span(replay.bytes(), Some(pacing))?;
+    let replay = replay.over(span);
+    let (kind, place) = arguments.to.split_once(':').unwrap_or((&arguments.to, ""));
+    let tcp = |form: Form| {
+        let pace = pacing.pace()?;
+        let tcp = Tcp { address: place.to_owned(), connections: pacing.connections, form };
+        Ok(paced(tcp.run(&replay, &pace)?, pacing, &pace))
+    };
+    match kind {
+        "null" => Ok(null::batches(&replay)),
+        "tcp" => tcp(Form::Lines),
+        "syslog" => tcp(messages(&arguments.syslog)),
+        "hec" => send(arguments.hec(place)?, Arc::new(replay), pacing),
+        _ if place.is_empty() => {
+            let pace = pacing.pace()?;
+            let report = file::folder(&replay, &pace, Path::new(&arguments.to))?;
+            Ok(paced(report, pacing, &pace))
+        }
+        _ => bail!(
+            "\"{}\" is no sink; write a directory, -, null, hec:http://host:8088, tcp:host:port or \
+             syslog:host:port",
+            arguments.to
+        ),
+    }
 }

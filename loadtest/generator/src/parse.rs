@@ -1,6 +1,8 @@
 //! Numbers, times and spans as people type them.
 
-use anyhow::{Context, Result, bail};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 
 /// `2000000`, `2_000_000`, `2m`, `500k`, `1g`.
 ///
@@ -20,22 +22,32 @@ pub fn count(text: &str) -> Result<u64> {
     number.checked_mul(factor).with_context(|| format!("\"{text}\" is too large"))
 }
 
-/// `90s`, `10m`, `24h`, `7d` in microseconds.
+/// `50ms`, `90s`, `10m`, `24h`, `7d` in microseconds.
 ///
 /// # Errors
 /// If it is no such span.
 pub fn span(text: &str) -> Result<u64> {
-    let wrong = || format!("\"{text}\" is no span; write 90s, 10m, 24h or 7d");
-    let unit = text.chars().last().with_context(wrong)?;
-    let seconds: u64 = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => bail!(wrong()),
-    };
-    let number: u64 = text[..text.len() - 1].parse().with_context(wrong)?;
-    number.checked_mul(seconds * 1_000_000).with_context(wrong)
+    let wrong = || format!("\"{text}\" is no span; write 50ms, 90s, 10m, 24h or 7d");
+    let units = [
+        ("ms", 1_000),
+        ("s", 1_000_000),
+        ("m", 60_000_000),
+        ("h", 3_600_000_000),
+        ("d", 86_400_000_000),
+    ];
+    let unit =
+        units.into_iter().find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, micros)));
+    let (number, micros) = unit.with_context(wrong)?;
+    let number: u64 = number.parse().ok().with_context(wrong)?;
+    number.checked_mul(micros).with_context(wrong)
+}
+
+/// `90s`, `10m`, `24h`.
+///
+/// # Errors
+/// If it is no such span.
+pub fn duration(text: &str) -> Result<Duration> {
+    span(text).map(Duration::from_micros)
 }
 
 /// `2026-11-20T21:00:00Z`, or epoch seconds with any fraction, in microseconds.

@@ -1,28 +1,30 @@
 //! Lines over HTTP to an HTTP Event Collector, over several connections at once.
 //!
-//! Requests hold consecutive events and are taken from one counter, so the load is even and the
-//! order of arrival is not that of the events. A busy server (429, 503) is asked again when it says;
-//! anything else but success ends the run.
+//! Requests are taken from one counter, so the load is even and the order of arrival is not that of
+//! the events. A busy server (429, 503) is asked again when it says. With acknowledgements, an event
+//! counts when the server has confirmed it; without, when its request was answered with success.
 
 use std::io::Write;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use reqwest::{Client, StatusCode, header};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, header};
+use serde_json::Value;
+use tokio::sync::Semaphore;
 
-use super::{Report, Started};
-use crate::event::{Event, Stream};
-use crate::line::LineWriter;
-use crate::produce;
+use super::ack::{Channel, Open};
+use super::body::{Contents, Form};
+use super::{Answers, Report, Started};
+use crate::latency::Latencies;
+use crate::load::Load;
+use crate::pace::Pace;
 
-/// Events of a request are taken to be this long on average.
-const AVERAGE_LINE: usize = 320;
+pub use super::ack::POLL;
 
 /// How to send.
 #[derive(Debug, Clone)]
@@ -33,36 +35,91 @@ pub struct Hec {
     pub token: String,
     /// Requests at the same time.
     pub connections: usize,
-    /// Bytes of text per request, about.
-    pub batch: usize,
     /// Lines to `/raw`, not JSON objects to `/event`.
     pub raw: bool,
     /// Compress bodies.
     pub gzip: bool,
     /// Accept any certificate.
     pub insecure: bool,
-    /// The sourcetype given with the events.
-    pub sourcetype: String,
-    /// The source given with the events.
-    pub source: String,
+    /// The sourcetype given with the events; without one the server decides.
+    pub sourcetype: Option<String>,
     /// The index, if not the token's.
     pub index: Option<String>,
+    /// Ask for acknowledgements.
+    pub acks: Option<AckOptions>,
+    /// How long a server that cannot be reached is tried again. What was under way when a connection
+    /// broke is sent again and may be there twice.
+    pub patience: Duration,
+}
+
+/// How acknowledgements are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct AckOptions {
+    /// Between two questions.
+    pub poll: Duration,
+    /// Requests of a connection that may be unacknowledged.
+    pub open: usize,
+    /// What is not acknowledged by then is given up.
+    pub patience: Duration,
 }
 
 /// Counters that connections share.
 #[derive(Debug, Default)]
-struct Shared {
+pub(super) struct Shared {
     next: AtomicU64,
+    requests: AtomicU64,
+    events: AtomicU64,
     bytes: AtomicU64,
-    waits: AtomicU64,
+    busy: AtomicU64,
+    broken: AtomicU64,
+    pub(super) unacknowledged: AtomicU64,
+    taken: Latencies,
+    acknowledged: Latencies,
+}
+
+impl Shared {
+    fn count(&self, contents: Contents) {
+        self.events.fetch_add(contents.events, Ordering::Relaxed);
+        self.bytes.fetch_add(contents.bytes, Ordering::Relaxed);
+    }
+
+    /// Notes an acknowledged request.
+    pub(super) fn acknowledged(&self, contents: Contents, took: Duration) {
+        self.count(contents);
+        self.acknowledged.add(took);
+    }
+
+    fn answers(&self) -> Answers {
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Answers {
+            requests: value(&self.requests),
+            busy: value(&self.busy),
+            broken: value(&self.broken),
+            unacknowledged: value(&self.unacknowledged),
+            taken: self.taken.quantiles(),
+            acknowledged: self.acknowledged.quantiles(),
+        }
+    }
+}
+
+/// What one connection works with.
+struct Connection {
+    hec: Arc<Hec>,
+    form: Form,
+    load: Arc<dyn Load>,
+    pace: Arc<Pace>,
+    shared: Arc<Shared>,
+    client: Client,
+    channel: Option<Arc<Channel>>,
+    places: Arc<Semaphore>,
 }
 
 impl Hec {
-    /// Sends every event; returns when the last request is acknowledged.
+    /// Sends every batch that the pace allows; returns when the last one is acknowledged.
     ///
     /// # Errors
     /// If the server cannot be reached or refuses.
-    pub async fn run(self, stream: Stream) -> Result<Report> {
+    pub async fn run(self, load: Arc<dyn Load>, pace: Arc<Pace>) -> Result<Report> {
         let started = Started::now();
         let client = Client::builder()
             .no_proxy()
@@ -73,123 +130,149 @@ impl Hec {
         let shared = Arc::new(Shared::default());
         let mut connections = tokio::task::JoinSet::new();
         for _ in 0..hec.connections.max(1) {
-            let (hec, shared, client) = (Arc::clone(&hec), Arc::clone(&shared), client.clone());
-            connections.spawn(async move { hec.connection(&stream, &shared, &client).await });
+            let connection = Connection {
+                form: hec.form(),
+                load: Arc::clone(&load),
+                pace: Arc::clone(&pace),
+                shared: Arc::clone(&shared),
+                client: client.clone(),
+                channel: hec.acks.map(|acks| Arc::new(Channel::new(hec.base(), &hec.token, acks))),
+                places: Arc::new(Semaphore::new(hec.acks.map_or(1, |acks| acks.open.max(1)))),
+                hec: Arc::clone(&hec),
+            };
+            connections.spawn(connection.run());
         }
         while let Some(ended) = connections.join_next().await {
             ended.context("a connection's task failed")??;
         }
-        let waits = shared.waits.load(Ordering::Relaxed);
-        if waits > 0 {
-            eprintln!("the server was busy {waits} times; those requests were sent again");
-        }
-        Ok(Report::since(&started, stream.events, shared.bytes.load(Ordering::Relaxed)))
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let report = Report::since(&started, value(&shared.events), value(&shared.bytes));
+        Ok(Report { answers: Some(shared.answers()), ..report })
     }
 
-    async fn connection(&self, stream: &Stream, shared: &Shared, client: &Client) -> Result<()> {
-        let mut writer = LineWriter::new(stream);
-        let events = (self.batch / AVERAGE_LINE).max(1) as u64;
-        let numbers = stream.numbers();
-        loop {
-            let start = numbers.start + shared.next.fetch_add(events, Ordering::Relaxed);
-            if start >= numbers.end {
-                return Ok(());
-            }
-            let (body, bytes) =
-                self.body(stream, &mut writer, start..(start + events).min(numbers.end))?;
-            self.send(client, body, shared).await?;
-            shared.bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// A request's body, and how many bytes of text are in it.
-    fn body(
-        &self,
-        stream: &Stream,
-        writer: &mut LineWriter,
-        numbers: Range<u64>,
-    ) -> Result<(Bytes, u64)> {
-        let mut body = Vec::with_capacity(self.batch + (self.batch >> 1));
-        let mut bytes = 0;
+    fn form(&self) -> Form {
         if self.raw {
-            produce::lines(stream, writer, numbers, &mut body);
-            bytes = body.len() as u64;
+            Form::Lines
         } else {
-            let mut line = Vec::new();
-            stream.for_each(numbers, |event| {
-                line.clear();
-                writer.write_bare(event, &mut line);
-                bytes += line.len() as u64 + 1;
-                self.object(writer.host(event), event, &line, &mut body);
-            });
+            Form::Objects { sourcetype: self.sourcetype.clone(), index: self.index.clone() }
         }
-        if self.gzip {
-            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-            packed.write_all(&body).context("gzip")?;
-            body = packed.finish().context("gzip")?;
-        }
-        Ok((body.into(), bytes))
     }
 
-    /// `{"time":1763672400.123456,"host":...,"event":"..."}`.
-    fn object(&self, host: &str, event: &Event, line: &[u8], out: &mut Vec<u8>) {
-        let (seconds, micros) =
-            (event.time.div_euclid(1_000_000), event.time.rem_euclid(1_000_000));
-        // Cannot fail: the writer is a vector.
-        let _ = write!(
-            out,
-            "{{\"time\":{seconds}.{micros:06},\"host\":\"{host}\",\"source\":\"{}\",\
-             \"sourcetype\":\"{}\",",
-            self.source, self.sourcetype
-        );
-        if let Some(index) = &self.index {
-            let _ = write!(out, "\"index\":\"{index}\",");
-        }
-        out.extend_from_slice(b"\"event\":\"");
-        let mut rest = line;
-        while let Some(at) = memchr::memchr(b'"', rest) {
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(b"\\\"");
-            rest = &rest[at + 1..];
-        }
-        out.extend_from_slice(rest);
-        out.extend_from_slice(b"\"}\n");
+    fn base(&self) -> &str {
+        self.url.trim_end_matches('/')
     }
 
-    async fn send(&self, client: &Client, body: Bytes, shared: &Shared) -> Result<()> {
-        let endpoint = if self.raw { "raw" } else { "event" };
-        let url = format!("{}/services/collector/{endpoint}", self.url.trim_end_matches('/'));
-        let mut query = vec![];
-        if self.raw {
-            query.push(("sourcetype", self.sourcetype.as_str()));
-            query.push(("source", self.source.as_str()));
-            query.extend(self.index.as_deref().map(|index| ("index", index)));
+    fn pack(&self, body: Vec<u8>) -> Result<Bytes> {
+        if !self.gzip {
+            return Ok(body.into());
         }
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&body).context("gzip")?;
+        Ok(packed.finish().context("gzip")?.into())
+    }
+}
+
+impl Connection {
+    async fn run(self) -> Result<()> {
+        let Some(channel) = self.channel.clone() else { return self.send_all().await };
+        let (client, shared) = (self.client.clone(), Arc::clone(&self.shared));
+        let watcher = Arc::clone(&channel);
+        let watched = tokio::spawn(async move { watcher.watch(&client, &shared).await });
+        let sent = self.send_all().await;
+        if sent.is_err() {
+            watched.abort();
+            return sent;
+        }
+        channel.end();
+        watched.await.context("the task that asks for acknowledgements failed")?
+    }
+
+    async fn send_all(&self) -> Result<()> {
         loop {
-            let mut request = client
-                .post(&url)
-                .query(&query)
-                .header(header::AUTHORIZATION, format!("Splunk {}", self.token))
-                .body(body.clone());
-            if self.gzip {
-                request = request.header(header::CONTENT_ENCODING, "gzip");
-            }
-            let sent = request.send().await;
-            let response = sent.with_context(|| format!("no answer from {url}"))?;
-            let status = response.status();
-            if status.is_success() {
-                // Reading the answer to its end keeps the connection.
-                response.bytes().await.context("the answer broke off")?;
+            let batch = self.shared.next.fetch_add(1, Ordering::Relaxed);
+            if batch >= self.load.batches() {
                 return Ok(());
             }
-            let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
-            if !busy.contains(&status) {
-                bail!("{url} answered {status}: {}", response.text().await.unwrap_or_default());
+            let mut body = Vec::new();
+            let contents = self.form.write(&*self.load, batch, &mut body);
+            if contents.events == 0 {
+                continue;
             }
-            shared.waits.fetch_add(1, Ordering::Relaxed);
-            let wait = response.headers().get(header::RETRY_AFTER);
-            let wait = wait.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(1);
-            tokio::time::sleep(Duration::from_secs(wait)).await;
+            let Some(wait) = self.pace.place(contents.bytes) else { return Ok(()) };
+            tokio::time::sleep(wait).await;
+            let source = self.load.source(batch % self.load.sources());
+            let place = Arc::clone(&self.places).acquire_owned().await;
+            let place = place.context("the places of a connection are closed")?;
+            let since = Instant::now();
+            let answer = self.post(self.hec.pack(body)?, source).await?;
+            self.shared.requests.fetch_add(1, Ordering::Relaxed);
+            self.shared.taken.add(since.elapsed());
+            match &self.channel {
+                Some(channel) => channel.taken(&answer, Open { since, contents, _place: place })?,
+                None => self.shared.count(contents),
+            }
         }
+    }
+
+    fn request(&self, source: &str) -> RequestBuilder {
+        let endpoint = if self.hec.raw { "raw" } else { "event" };
+        let url = format!("{}/services/collector/{endpoint}", self.hec.base());
+        let mut request = self
+            .client
+            .post(url)
+            .header(header::AUTHORIZATION, format!("Splunk {}", self.hec.token));
+        if self.hec.raw {
+            let sourcetype = self.hec.sourcetype.as_deref().map(|value| ("sourcetype", value));
+            let index = self.hec.index.as_deref().map(|value| ("index", value));
+            let query = [Some(("source", source)), sourcetype, index];
+            request = request.query(&query.into_iter().flatten().collect::<Vec<_>>());
+        }
+        if self.hec.gzip {
+            request = request.header(header::CONTENT_ENCODING, "gzip");
+        }
+        match &self.channel {
+            Some(channel) => request.header("X-Splunk-Request-Channel", channel.id()),
+            None => request,
+        }
+    }
+
+    /// Sends a body until it is taken; gives the answer.
+    async fn post(&self, body: Bytes, source: &str) -> Result<Value> {
+        let mut unreachable_since = None;
+        loop {
+            let sent = self.request(source).body(body.clone()).send().await;
+            let response = match sent {
+                Ok(response) => response,
+                Err(error) => {
+                    let since = *unreachable_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= self.hec.patience {
+                        return Err(error).context(format!("no answer from {}", self.hec.url));
+                    }
+                    self.shared.broken.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            unreachable_since = None;
+            if response.status().is_success() {
+                // Reading the answer to its end keeps the connection.
+                let text = response.bytes().await.context("the answer broke off")?;
+                return serde_json::from_slice(&text).context("the answer is no JSON");
+            }
+            self.wait_for_room(response).await?;
+        }
+    }
+
+    async fn wait_for_room(&self, response: Response) -> Result<()> {
+        let (status, url) = (response.status(), &self.hec.url);
+        let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
+        if !busy.contains(&status) {
+            bail!("{url} answered {status}: {}", response.text().await.unwrap_or_default());
+        }
+        self.shared.busy.fetch_add(1, Ordering::Relaxed);
+        let wait = response.headers().get(header::RETRY_AFTER);
+        let wait = wait.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(1);
+        tokio::time::sleep(Duration::from_secs(wait)).await;
+        Ok(())
     }
 }

@@ -2,8 +2,10 @@
 
 use anyhow::Result;
 
+use super::body::Form;
 use super::{Report, Started};
 use crate::event::Stream;
+use crate::load::Load;
 use crate::produce;
 
 /// Makes every line.
@@ -18,4 +20,19 @@ pub fn run(stream: &Stream, threads: usize) -> Result<Report> {
         Ok(())
     })?;
     Ok(Report::since(&started, stream.events, bytes))
+}
+
+/// Makes every batch of a load.
+#[must_use]
+pub fn batches(load: &dyn Load) -> Report {
+    let started = Started::now();
+    let (mut events, mut bytes) = (0, 0);
+    let mut text = Vec::new();
+    for batch in 0..load.batches() {
+        text.clear();
+        let contents = Form::Lines.write(load, batch, &mut text);
+        events += contents.events;
+        bytes += std::hint::black_box(&text).len() as u64;
+    }
+    Report::since(&started, events, bytes)
 }
