@@ -1,0 +1,260 @@
+//! The messages of `schemas/proto/forward.proto`, where their fields are explained.
+//!
+//! Written by hand, so that building Karst needs no protocol compiler; a test compares both.
+#![allow(missing_docs)]
+
+use bytes::Bytes;
+use prost::{Enumeration, Message, Oneof};
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ToIndexer {
+    #[prost(oneof = "to_indexer::Kind", tags = "1, 2, 3")]
+    pub kind: Option<to_indexer::Kind>,
+}
+
+pub mod to_indexer {
+    //! What a forwarder says.
+    use super::{Batch, Hello, Oneof, Ping};
+
+    #[derive(Clone, PartialEq, Oneof)]
+    pub enum Kind {
+        #[prost(message, tag = "1")]
+        Hello(Hello),
+        #[prost(message, tag = "2")]
+        Batch(Batch),
+        #[prost(message, tag = "3")]
+        Ping(Ping),
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ToForwarder {
+    #[prost(oneof = "to_forwarder::Kind", tags = "1, 2, 3, 4")]
+    pub kind: Option<to_forwarder::Kind>,
+}
+
+pub mod to_forwarder {
+    //! What an indexer answers.
+    use super::{Oneof, Pong, Receipt, Refusal, Welcome};
+
+    #[derive(Clone, PartialEq, Oneof)]
+    pub enum Kind {
+        #[prost(message, tag = "1")]
+        Welcome(Welcome),
+        #[prost(message, tag = "2")]
+        Receipt(Receipt),
+        #[prost(message, tag = "3")]
+        Refusal(Refusal),
+        #[prost(message, tag = "4")]
+        Pong(Pong),
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Hello {
+    #[prost(uint32, tag = "1")]
+    pub version: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub forwarder: Bytes,
+    #[prost(string, tag = "3")]
+    pub host: String,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub channel: Bytes,
+    #[prost(uint64, tag = "5")]
+    pub settled: u64,
+    #[prost(string, tag = "6")]
+    pub token: String,
+    #[prost(string, tag = "7")]
+    pub build: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Welcome {
+    #[prost(uint32, tag = "1")]
+    pub version: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub indexer: Bytes,
+    #[prost(string, tag = "3")]
+    pub name: String,
+    #[prost(uint64, tag = "4")]
+    pub below: u64,
+    #[prost(uint64, repeated, tag = "5")]
+    pub ranges: Vec<u64>,
+    #[prost(uint64, tag = "6")]
+    pub max_frame: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Batch {
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    #[prost(uint64, tag = "2")]
+    pub settled: u64,
+    #[prost(enumeration = "Compression", tag = "3")]
+    pub compression: i32,
+    #[prost(uint64, tag = "4")]
+    pub plain_len: u64,
+    #[prost(bytes = "bytes", tag = "5")]
+    pub content: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum Compression {
+    None = 0,
+    Zstd = 1,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Ping {}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Pong {}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Receipt {
+    #[prost(uint64, repeated, tag = "1")]
+    pub sequences: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Refusal {
+    #[prost(uint64, tag = "1")]
+    pub sequence: u64,
+    #[prost(enumeration = "Reason", tag = "2")]
+    pub reason: i32,
+    #[prost(string, tag = "3")]
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum Reason {
+    Busy = 0,
+    Invalid = 1,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Content {
+    #[prost(string, tag = "1")]
+    pub stream: String,
+    #[prost(oneof = "content_body::Body", tags = "2, 3")]
+    pub body: Option<content_body::Body>,
+}
+
+pub mod content_body {
+    //! The two forms in which events travel.
+    use super::{Events, Oneof, Text};
+
+    #[derive(Clone, PartialEq, Oneof)]
+    pub enum Body {
+        #[prost(message, tag = "2")]
+        Text(Text),
+        #[prost(message, tag = "3")]
+        Events(Events),
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Origin {
+    #[prost(string, tag = "1")]
+    pub index: String,
+    #[prost(string, tag = "2")]
+    pub host: String,
+    #[prost(string, tag = "3")]
+    pub source: String,
+    #[prost(string, optional, tag = "4")]
+    pub sourcetype: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Text {
+    #[prost(message, optional, tag = "1")]
+    pub origin: Option<Origin>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub bytes: Bytes,
+    #[prost(sint64, optional, tag = "3")]
+    pub modified: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Events {
+    #[prost(message, repeated, tag = "1")]
+    pub origins: Vec<Origin>,
+    #[prost(uint32, repeated, tag = "2")]
+    pub runs: Vec<u32>,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub text: Bytes,
+    #[prost(uint32, repeated, tag = "4")]
+    pub lengths: Vec<u32>,
+    #[prost(sint64, repeated, tag = "5")]
+    pub times: Vec<i64>,
+    #[prost(message, repeated, tag = "6")]
+    pub fields: Vec<Field>,
+    #[prost(bool, tag = "7")]
+    pub time_from_text: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Field {
+    #[prost(uint32, tag = "1")]
+    pub row: u32,
+    #[prost(string, tag = "2")]
+    pub name: String,
+    #[prost(string, tag = "3")]
+    pub value: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    const SCHEMA: &str = include_str!("../../../schemas/proto/forward.proto");
+    const CODE: &str = include_str!("forward.rs");
+
+    /// `message.name = tag: kind` of every field of the schema, oneofs without their own message.
+    fn in_schema() -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut message = "";
+        for line in SCHEMA.lines().map(str::trim) {
+            if let Some(rest) = line.strip_prefix("message ") {
+                message = rest.split([' ', '{']).next().unwrap_or_default();
+            }
+            if line.starts_with("enum ") {
+                message = "";
+            }
+            let Some((left, tag)) = line.strip_suffix(';').and_then(|line| line.split_once(" = "))
+            else {
+                continue;
+            };
+            let words: Vec<_> = left.split(' ').collect();
+            if message.is_empty() || words.len() < 2 {
+                continue;
+            }
+            found.insert(format!("{} = {tag}", words[words.len() - 1]));
+        }
+        found
+    }
+
+    /// The same of the structs in this file.
+    fn in_code() -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut tag = None;
+        for line in CODE.split("#[cfg(test)]").next().unwrap_or_default().lines().map(str::trim) {
+            if line.starts_with("#[prost(") && !line.contains("oneof") {
+                tag = line.rsplit("tag = \"").next().and_then(|rest| rest.split('"').next());
+            } else if let Some(tag) = tag.take() {
+                let name = line.strip_prefix("pub ").unwrap_or(line);
+                let name = name.split([':', '(']).next().unwrap_or_default().to_lowercase();
+                found.insert(format!("{name} = {tag}"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn schema_and_code_have_the_same_fields_with_the_same_numbers() {
+        assert_eq!(in_code(), in_schema());
+        assert!(in_code().len() > 25);
+    }
+}

@@ -1,0 +1,3 @@
+//! The forwarder program.
+
+fn main() {}
