@@ -6,7 +6,6 @@ client over one kept-alive connection; CPU seconds are the server's own (user an
 
 import argparse
 import datetime
-import http.client
 import json
 import os
 import pathlib
@@ -14,47 +13,20 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-import urllib.parse
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/clients"), str(pathlib.Path(__file__).parent)]
-
-import karst  # noqa: E402
-from questions import questions  # noqa: E402
-
-LOADGEN = pathlib.Path(os.environ.get("KARST_LOADGEN", karst.TARGET / "debug" / "karst-loadgen"))
-SPAN = 86_400
-MB = 1e6
+import harness
+from harness import LOADGEN, MB, SPAN, karst, met
+from questions import questions
 
 
-class Bench:
+class Bench(harness.Host):
     def __init__(self, folder, events):
-        self.folder, self.events = folder, events
+        super().__init__(folder)
+        self.count = events
         # The newest event is an hour old, at a full hour: searches get a range of their own.
-        self.start = (int(time.time()) // 3600 - 1) * 3600 - SPAN
-        self.server = karst.Server(
-            folder / "karst",
-            environment={
-                "KARST_CACHE_DRAM_MIB": "512",
-                "KARST_CACHE_NVME_MIB": "4096",
-                "KARST_LOG": "warn",
-            },
-        )
+        self.start = harness.full_hour()
         self.failures = []
-
-    # The server's costs.
-
-    def cpu(self):
-        """CPU seconds of the server so far."""
-        stat = pathlib.Path(f"/proc/{self.server.process.pid}/stat").read_text().rsplit(") ", 1)[1]
-        user, system = stat.split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-    def peak_memory(self):
-        status = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
     # Ingest.
 
@@ -69,16 +41,6 @@ class Bench:
             "--span",
             f"{SPAN}s",
         ]
-
-    def loadgen(self, *arguments):
-        done = subprocess.run(
-            [LOADGEN, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=self.server.environment,
-        )
-        assert done.returncode == 0, done.stderr
-        return done
 
     def measure(self, name, index, events, bar, send):
         """Runs an ingest, rolls, and gives its row of the table."""
@@ -110,18 +72,8 @@ class Bench:
             "buckets": len(self.server.bucket_files(index)),
         }
 
-    def index_share(self, index):
-        """Bytes of term index and vocabulary per byte stored."""
-        files = self.server.bucket_files(index)
-        described = [
-            json.loads(self.server.cli("inspect", "bucket", file, "--json").stdout)
-            for file in files
-        ]
-        share = sum(one["index_bytes"] + one["vocabulary_bytes"] for one in described)
-        return share / max(1, sum(one["size"] for one in described))
-
     def ingest(self):
-        server, events = self.server, self.events
+        server, events = self.server, self.count
         few = max(1, events // 2)
         hec = [
             "hec",
@@ -155,7 +107,13 @@ class Bench:
                 "main",
                 few,
                 70,
-                lambda: self.loadgen("tcp", *self.shape(few), f"127.0.0.1:{server.tcp_port}"),
+                lambda: self.loadgen(
+                    "tcp",
+                    "--connections",
+                    1,
+                    *self.shape(few),
+                    f"127.0.0.1:{server.tcp_port}",
+                ),
             ),
             self.measure(
                 "file (karst add oneshot)",
@@ -180,17 +138,10 @@ class Bench:
             shutil.rmtree(samples)
         return rows
 
-    def add(self, index, path, *more):
-        done = self.server.cli("add", "oneshot", path, "--index", index, *more, timeout=600)
-        assert done.returncode == 0, done.stderr
-
     def samples(self, total):
         """The loghub files, each repeated to its share of the total; nothing without the data."""
-        data = (
-            pathlib.Path(os.environ.get("KARST_TEST_DATA", ROOT.parent / "shared/data")) / "loghub"
-        )
-        if not data.is_dir():
-            print("  skipped: no sample data (KARST_TEST_DATA)")
+        data = harness.sample_folder()
+        if data is None:
             return None
         folder = self.folder / "samples"
         folder.mkdir()
@@ -202,33 +153,15 @@ class Bench:
 
     # Search.
 
-    def login(self):
-        form = {"username": karst.USER, "password": karst.PASSWORD, "output_mode": "json"}
-        answer = self.server.rest("POST", "/services/auth/login", form, auth=None)
-        self.session = answer.json()["sessionKey"]
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.server.web_port, timeout=120)
-        self.connection.connect()
-
     def ask(self, question, number):
         """The rows of a search, and how many milliseconds they took to arrive."""
-        form = urllib.parse.urlencode(
-            {
-                "search": question.searches[number % len(question.searches)],
-                "exec_mode": "oneshot",
-                "output_mode": "json",
-                "count": 0,
-                "earliest_time": question.earliest or self.start,
-                "latest_time": question.latest or self.start + SPAN,
-            }
-        )
-        headers = {"Authorization": f"Splunk {self.session}"}
         begun = time.perf_counter()
-        self.connection.request("POST", "/services/search/jobs", form, headers)
-        response = self.connection.getresponse()
-        body = response.read()
-        took = (time.perf_counter() - begun) * 1000
-        assert response.status == 200, body
-        return json.loads(body)["results"], took
+        rows = self.searcher.rows(
+            question.searches[number % len(question.searches)],
+            earliest_time=question.earliest or self.start,
+            latest_time=question.latest or self.start + SPAN,
+        )
+        return rows, (time.perf_counter() - begun) * 1000
 
     def checked(self, question, number, truths):
         rows, took = self.ask(question, number)
@@ -249,17 +182,17 @@ class Bench:
         except OSError:
             print("  (not root: the page cache stays warm)")
         self.server.start()
-        self.login()
+        self.searcher = harness.Searcher(self.server)
 
     def search(self):
         sample = (
-            self.loadgen("file", *self.shape(self.events), "-") if self.events <= 10_000 else None
+            self.loadgen("file", *self.shape(self.count), "-") if self.count <= 10_000 else None
         )
         lines = (sample.stdout if sample else self.head()).splitlines()
         sessions = [line.split(" session=")[1].split(" ")[0] for line in lines][:20]
         asked = questions("bench", self.start, SPAN, sessions)
         names = [truth for question in asked for truth in question.truths]
-        truths = json.loads(self.loadgen("truth", *self.shape(self.events), *names).stdout)
+        truths = json.loads(self.loadgen("truth", *self.shape(self.count), *names).stdout)
         rows = []
         for question in asked:
             self.restart_cold()
@@ -284,7 +217,7 @@ class Bench:
     def head(self):
         """The first lines of the stream, without making all of it."""
         process = subprocess.Popen(
-            [LOADGEN, "file", *self.shape(self.events), "-"],
+            [LOADGEN, "file", *self.shape(self.count), "-"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -293,12 +226,6 @@ class Bench:
         process.kill()
         process.wait()
         return lines
-
-
-def met(value, bar, above):
-    if bar is None:
-        return ""
-    return "yes" if (value >= bar if above else value <= bar) else "**no**"
 
 
 def ingest_table(rows):
@@ -332,31 +259,14 @@ def search_table(rows):
     return out
 
 
-def machine():
-    model = "unknown CPU"
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":")[1].strip()
-            break
-    memory = int(pathlib.Path("/proc/meminfo").read_text().split()[1]) / 2**20
-    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB of memory"
-
-
-def commit():
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    )
-    return done.stdout.strip() or "unknown"
-
-
 def report(bench, ingest, search, loads, notes, memory):
     today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     rate = bench.loadgen("null", *bench.shape(2_000_000)).stderr.strip()
     out = [
-        f"{today}, commit {commit()}, {machine()}; load average before and after:"
+        f"{today}, commit {harness.commit()}, {harness.machine()}; load average before and after:"
         f" {loads[0]:.1f}, {loads[1]:.1f}.",
-        f"Command: `BENCH_EVENTS={bench.events} make bench`. Data: `karst-loadgen --seed 1`,"
-        f" {bench.events:,} events over 24 h from 200 hosts (the inputs after the first take half of them).",
+        f"Command: `BENCH_EVENTS={bench.count} make bench`. Data: `karst-loadgen --seed 1`,"
+        f" {bench.count:,} events over 24 h from 200 hosts (the inputs after the first take half of them).",
         *([notes] if notes else []),
         "",
         f"Generator, one thread, no sink: {rate}.",
@@ -381,15 +291,6 @@ def report(bench, ingest, search, loads, notes, memory):
     return out
 
 
-def write(lines):
-    """Puts the report between the markers of docs/benchmarks.md."""
-    path = ROOT / "docs/benchmarks.md"
-    text = path.read_text()
-    begin, end = "<!-- make bench: begin -->", "<!-- make bench: end -->"
-    head, rest = text.split(begin)
-    path.write_text(head + begin + "\n\n" + "\n".join(lines) + "\n\n" + end + rest.split(end)[1])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -400,20 +301,20 @@ def main():
         "--note", default=os.environ.get("BENCH_NOTE", ""), help="about the machine"
     )
     options = parser.parse_args()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="karst-bench-", dir=os.environ.get("BENCH_DIR")))
+    folder = harness.temporary_folder()
     bench = Bench(folder, options.events)
     try:
         load = os.getloadavg()[0]
         bench.server.start()
         print(f"ingest of {options.events:,} events")
         ingest = bench.ingest()
-        memory = bench.peak_memory()
+        memory = bench.memory("VmHWM")
         print("search")
         search = bench.search()
         lines = report(bench, ingest, search, (load, os.getloadavg()[0]), options.note, memory)
         print("\n" + "\n".join(lines))
         if options.write:
-            write(lines)
+            harness.write_between("make bench", lines)
     finally:
         if bench.server.process is not None:
             bench.server.stop()

@@ -1,0 +1,36 @@
+"""A few kills of loadtest/bench/kill.py, which `make bench-kill` runs 200 of."""
+
+import sys
+
+from karst import ROOT
+
+sys.path.insert(0, str(ROOT / "loadtest/bench"))
+
+import kill  # noqa: E402
+
+KILLS = 10
+SEED = 20261121
+
+
+def check(campaign):
+    report = "\n".join(campaign.report())
+    print(report)
+    assert not campaign.lost, report
+    assert not campaign.duplicated, report
+    requests = campaign.ledger.all()
+    acknowledged = sum(1 for one in requests if one.acknowledged)
+    assert acknowledged > 20 * KILLS, "the load was too small to say anything"
+    assert sum(campaign.kills.values()) == KILLS
+
+
+def test_ten_kills_of_the_server_lose_and_duplicate_nothing(tmp_path):
+    campaign = kill.Campaign(tmp_path, seed=SEED).run(KILLS)
+    check(campaign)
+    # Senders that never gave up had everything acknowledged in the end, so kills met open requests.
+    assert any(one.sends > 1 for one in campaign.ledger.all()), "no kill met an open request"
+
+
+def test_ten_kills_of_server_and_s3_lose_and_duplicate_nothing(tmp_path, store):
+    campaign = kill.Campaign(tmp_path, store, seed=SEED).run(KILLS)
+    check(campaign)
+    assert any("S3" in name for name in campaign.kills)
