@@ -296,9 +296,12 @@ def scaling(folder, load, runs):
         return None
     bodies = Bodies(folder, load.file)
     one, two = [], []
+    kinds = [(one, set(cores[:1]), 1), (two, set(cores[:2]), 2)]
+    # What runs first finds the bodies cold and the disk idle.
+    with_cores(set(cores[:2]), folder, bodies, 2)
     for run in range(runs):
-        one.append(with_cores(set(cores[:1]), folder, bodies, 1))
-        two.append(with_cores(set(cores[:2]), folder, bodies, 2))
+        for results, chosen, sets in kinds if run % 2 else reversed(kinds):
+            results.append(with_cores(chosen, folder, bodies, sets))
         ratio = two[-1]["wall"] / one[-1]["wall"]
         print(f"  2 sets on 2 cores against 1 on 1 ({run + 1}): {ratio:.2f}x", flush=True)
     bodies.remove()

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, header};
+use reqwest::{Client, RequestBuilder, StatusCode, header};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -240,9 +240,16 @@ impl Connection {
     async fn post(&self, body: Bytes, source: &str) -> Result<Value> {
         let mut unreachable_since = None;
         loop {
-            let sent = self.request(source).body(body.clone()).send().await;
-            let response = match sent {
-                Ok(response) => response,
+            match self.attempt(body.clone(), source).await {
+                Ok(Attempt::Taken(answer)) => return Ok(answer),
+                Ok(Attempt::Busy(wait)) => {
+                    unreachable_since = None;
+                    self.shared.busy.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(wait).await;
+                }
+                Ok(Attempt::Refused(status, text)) => {
+                    bail!("{} answered {status}: {text}", self.hec.url);
+                }
                 Err(error) => {
                     let since = *unreachable_since.get_or_insert_with(Instant::now);
                     if since.elapsed() >= self.hec.patience {
@@ -250,29 +257,32 @@ impl Connection {
                     }
                     self.shared.broken.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
                 }
-            };
-            unreachable_since = None;
-            if response.status().is_success() {
-                // Reading the answer to its end keeps the connection.
-                let text = response.bytes().await.context("the answer broke off")?;
-                return serde_json::from_slice(&text).context("the answer is no JSON");
             }
-            self.wait_for_room(response).await?;
         }
     }
 
-    async fn wait_for_room(&self, response: Response) -> Result<()> {
-        let (status, url) = (response.status(), &self.hec.url);
-        let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
-        if !busy.contains(&status) {
-            bail!("{url} answered {status}: {}", response.text().await.unwrap_or_default());
+    async fn attempt(&self, body: Bytes, source: &str) -> reqwest::Result<Attempt> {
+        let response = self.request(source).body(body).send().await?;
+        let status = response.status();
+        if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status) {
+            let wait = response.headers().get(header::RETRY_AFTER);
+            let wait = wait.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(1);
+            return Ok(Attempt::Busy(Duration::from_secs(wait)));
         }
-        self.shared.busy.fetch_add(1, Ordering::Relaxed);
-        let wait = response.headers().get(header::RETRY_AFTER);
-        let wait = wait.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(1);
-        tokio::time::sleep(Duration::from_secs(wait)).await;
-        Ok(())
+        // Reading the answer to its end keeps the connection.
+        let text = response.text().await?;
+        Ok(if status.is_success() {
+            Attempt::Taken(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+        } else {
+            Attempt::Refused(status, text)
+        })
     }
+}
+
+/// What became of an attempt that was answered.
+enum Attempt {
+    Taken(Value),
+    Busy(Duration),
+    Refused(StatusCode, String),
 }
