@@ -8,7 +8,10 @@ half of the senders send it again, as forwarders do, the others drop it. So the 
 - of a request that was sent again, it is there at least once and at most once per time it was sent;
 - an event that was never acknowledged is there at most once per time it was sent.
 
-Victims take turns at random: the server, the S3 server (with --s3), and both at once.
+With --forwarder, loggers write numbered lines to files that a forwarder follows: every line is there exactly
+once in the end, whoever was killed.
+
+Victims take turns at random: the server, the S3 server (with --s3), the forwarder, and two of them at once.
 """
 
 import argparse
@@ -29,6 +32,7 @@ import time
 import uuid
 
 import harness
+from forwarder import Forwarder, Logger
 from harness import ACK_TOKEN, karst
 
 INDEXES = ("main", "kill")
@@ -55,7 +59,7 @@ class Request:
     def body(self):
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
         texts = [f"{now} kill id={one} {'x' * 200}" for one in self.ids()]
-        if self.endpoint == "raw":
+        if self.endpoint in ("raw", "file"):
             return "".join(text + "\n" for text in texts)
         return "".join(json.dumps({"event": text, "index": self.index}) for text in texts)
 
@@ -232,7 +236,9 @@ class Both:
 class Campaign:
     """Senders, victims and the check."""
 
-    def __init__(self, folder, store=None, senders=4, seed=20261121, pause=0.05):
+    def __init__(
+        self, folder, store=None, senders=4, seed=20261121, pause=0.05, forwarded=False
+    ):
         self.folder = pathlib.Path(folder)
         self.dice = random.Random(seed)
         self.seed, self.pause = seed, pause
@@ -251,13 +257,29 @@ class Campaign:
         if store:
             first = StoreVictim(self, store)
             self.victims += [first, Both(first, self.victims[0])]
+        self.forwarder = self.forward() if forwarded else None
         self.kills = collections.Counter()
         self.token, self.acks = karst.TOKEN, False
         self.slowest_start = 0.0
         self.lost, self.duplicated, self.kept_unknown = {}, {}, 0
 
+    def forward(self):
+        """A forwarder and loggers next to the senders."""
+        port = karst.free_port()
+        conf = self.folder / "conf"
+        (conf / "system/local").mkdir(parents=True)
+        (conf / "system/local/inputs.conf").write_text(f"[splunktcp://{port}]\n")
+        self.server.environment["KARST_CONF_DIR"] = str(conf)
+        forwarder = Forwarder(self.folder / "forwarder", port)
+        count = len(self.senders)
+        self.senders += [Logger(self, count + n, forwarder.logs) for n in range(2)]
+        self.victims += [forwarder, Both(self.victims[0], forwarder)]
+        return forwarder
+
     def prepare(self):
         self.server.start()
+        if self.forwarder:
+            self.forwarder.start()
         self.server.create_index("kill")
         if harness.ack_token(self.server, *INDEXES):
             self.token, self.acks = ACK_TOKEN, True
@@ -284,6 +306,7 @@ class Campaign:
         victim = self.dice.choice(self.victims)
         victim.strike()
         self.kills[victim.name] += 1
+        # While the server is away nobody has anything to do.
         if not isinstance(victim, ServerVictim):
             time.sleep(self.dice.uniform(0, 1.0))
         victim.recover()
@@ -318,10 +341,25 @@ class Campaign:
         self.kept_unknown = 0
         for group in list(self.ledger.groups):
             self.check(group)
+        if self.forwarder:
+            assert self.forwarder.stop() == 0, "the forwarder did not stop in order"
+            assert "panicked" not in self.forwarder.log.read_text(errors="replace")
         assert self.server.stop() == 0, "the server did not stop in order"
         assert "panicked" not in self.server.log_text()
 
+    def wait_for_files(self, group):
+        """What is in files arrives when it can: the check is made when it all has, or in a minute."""
+        lines = EVENTS * sum(1 for one in self.ledger.groups[group] if one.endpoint == "file")
+        numbers = [sender.number for sender in self.senders if isinstance(sender, Logger)]
+        words = " OR ".join(f'"id=g{group}s{number}n*"' for number in numbers)
+        deadline = time.monotonic() + 60
+        while lines and time.monotonic() < deadline:
+            if self.server.count(f"index=main kill ({words})") >= lines:
+                return
+            time.sleep(0.2)
+
     def check(self, group):
+        self.wait_for_files(group)
         found = collections.Counter()
         for index in INDEXES:
             search = f'search index={index} kill "id=g{group}s*" | rex "id=(?<one>\\S+)" | table one'
@@ -376,6 +414,7 @@ def main():
     parser.add_argument("--kills", type=int, default=int(os.environ.get("BENCH_KILLS", 200)))
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--s3", action="store_true", help="buckets in an S3 server, which dies too")
+    parser.add_argument("--forwarder", action="store_true", help="a forwarder, which dies too")
     parser.add_argument("--keep", action="store_true", help="leave the directory behind")
     options = parser.parse_args()
     folder = harness.temporary_folder()
@@ -387,7 +426,8 @@ def main():
 
             store = minio.start(folder)
         print(f"{options.kills} kills, seed {options.seed}", flush=True)
-        campaign = Campaign(folder, store, seed=options.seed).run(options.kills)
+        campaign = Campaign(folder, store, seed=options.seed, forwarded=options.forwarder)
+        campaign.run(options.kills)
         print("\n" + "\n".join(campaign.report()))
         for name, events in (("lost", campaign.lost), ("duplicated", campaign.duplicated)):
             for one, request in itertools.islice(events.items(), 10):

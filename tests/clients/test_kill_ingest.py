@@ -2,10 +2,12 @@
 
 import sys
 
+import pytest
 from karst import ROOT
 
 sys.path.insert(0, str(ROOT / "loadtest/bench"))
 
+import forwarder  # noqa: E402
 import kill  # noqa: E402
 
 KILLS = 10
@@ -34,3 +36,11 @@ def test_ten_kills_of_server_and_s3_lose_and_duplicate_nothing(tmp_path, store):
     campaign = kill.Campaign(tmp_path, store, seed=SEED).run(KILLS)
     check(campaign)
     assert any("S3" in name for name in campaign.kills)
+
+
+def test_ten_kills_of_server_and_forwarder_lose_and_duplicate_nothing(tmp_path):
+    if not forwarder.BINARY.exists():
+        pytest.skip(f"{forwarder.BINARY} is missing: make build")
+    campaign = kill.Campaign(tmp_path, seed=SEED, forwarded=True).run(KILLS)
+    check(campaign)
+    assert any("forwarder" in name for name in campaign.kills)
