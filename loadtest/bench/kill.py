@@ -263,6 +263,18 @@ class Campaign:
         self.slowest_start = 0.0
         self.lost, self.duplicated, self.kept_unknown = {}, {}, 0
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """No process survives a check that failed."""
+        self.over.set()
+        running = [self.server.process, self.forwarder and self.forwarder.process]
+        for process in running:
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait(10)
+
     def forward(self):
         """A forwarder and loggers next to the senders."""
         port = karst.free_port()
@@ -426,8 +438,8 @@ def main():
 
             store = minio.start(folder)
         print(f"{options.kills} kills, seed {options.seed}", flush=True)
-        campaign = Campaign(folder, store, seed=options.seed, forwarded=options.forwarder)
-        campaign.run(options.kills)
+        with Campaign(folder, store, seed=options.seed, forwarded=options.forwarder) as campaign:
+            campaign.run(options.kills)
         print("\n" + "\n".join(campaign.report()))
         for name, events in (("lost", campaign.lost), ("duplicated", campaign.duplicated)):
             for one, request in itertools.islice(events.items(), 10):

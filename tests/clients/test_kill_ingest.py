@@ -15,6 +15,8 @@ SEED = 20261121
 
 
 def check(campaign):
+    with campaign:
+        campaign.run(KILLS)
     report = "\n".join(campaign.report())
     print(report)
     assert not campaign.lost, report
@@ -26,14 +28,14 @@ def check(campaign):
 
 
 def test_ten_kills_of_the_server_lose_and_duplicate_nothing(tmp_path):
-    campaign = kill.Campaign(tmp_path, seed=SEED).run(KILLS)
+    campaign = kill.Campaign(tmp_path, seed=SEED)
     check(campaign)
     # Senders that never gave up had everything acknowledged in the end, so kills met open requests.
     assert any(one.sends > 1 for one in campaign.ledger.all()), "no kill met an open request"
 
 
 def test_ten_kills_of_server_and_s3_lose_and_duplicate_nothing(tmp_path, store):
-    campaign = kill.Campaign(tmp_path, store, seed=SEED).run(KILLS)
+    campaign = kill.Campaign(tmp_path, store, seed=SEED)
     check(campaign)
     assert any("S3" in name for name in campaign.kills)
 
@@ -41,6 +43,6 @@ def test_ten_kills_of_server_and_s3_lose_and_duplicate_nothing(tmp_path, store):
 def test_ten_kills_of_server_and_forwarder_lose_and_duplicate_nothing(tmp_path):
     if not forwarder.BINARY.exists():
         pytest.skip(f"{forwarder.BINARY} is missing: make build")
-    campaign = kill.Campaign(tmp_path, seed=SEED, forwarded=True).run(KILLS)
+    campaign = kill.Campaign(tmp_path, seed=SEED, forwarded=True)
     check(campaign)
     assert any("forwarder" in name for name in campaign.kills)
