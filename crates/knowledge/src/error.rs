@@ -39,6 +39,16 @@ pub enum Error {
         /// What the compiler of the expression said.
         reason: String,
     },
+    /// A setting's expression or script does not hold.
+    #[error("{place}: {key}: {reason}")]
+    Expression {
+        /// File and line.
+        place: Place,
+        /// The setting, after its stanza where that is not obvious.
+        key: String,
+        /// What is wrong and what to do about it.
+        reason: String,
+    },
     /// A setting refers to a stanza that does not exist.
     #[error("{place}: {key} names [{target}], which {conf}.conf does not define")]
     Missing {

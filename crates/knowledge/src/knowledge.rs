@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::conf::Warning;
 use crate::error::Error;
 use crate::extract::{ExtractionLimits, FieldRules};
+use crate::index_time;
 use crate::indexes::{self, IndexSettings};
 use crate::layers::{Effective, Layers};
 use crate::parsing::ParsingRules;
@@ -47,6 +48,8 @@ struct Inner {
     errors: Vec<Error>,
     /// Fingerprint of the rules of sources and hosts, which may meet events of any sourcetype.
     anywhere: u64,
+    /// Whether any stanza has rules that run on events as they arrive.
+    index_time: bool,
     parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
     fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
 }
@@ -61,14 +64,19 @@ impl Knowledge {
     pub fn new(layers: Layers) -> Self {
         let mut warnings = layers.warnings();
         let mut errors = Vec::new();
-        let props = Props::new(&layers.effective("props"), &mut warnings);
+        let conf = layers.effective("props");
+        let props = Props::new(&conf, &mut warnings);
+        let recogniser = Recogniser::new(&conf, &mut warnings);
         let transforms = layers.effective("transforms");
         let limits = limits(&layers.effective("limits"), &mut errors);
         let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
+        index_time::check_all(&transforms, &mut errors);
         let mut anywhere = 0_u64;
+        let mut index_time = false;
         for stanza in &props.stanzas {
             let values = Values::of(&stanza.stanza);
-            let _ = ParsingRules::read(&values, &mut errors);
+            let parsing = ParsingRules::read(&values, &transforms, &mut errors);
+            index_time |= !parsing.index_time.is_empty();
             let none = [("host", ""), ("source", ""), ("sourcetype", "")];
             let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
             if !matches!(stanza.matcher, StanzaMatcher::Sourcetype(_)) {
@@ -79,12 +87,13 @@ impl Knowledge {
             layers,
             props,
             transforms,
-            recogniser: Recogniser::new(),
+            recogniser,
             limits,
             indexes,
             warnings,
             errors,
             anywhere,
+            index_time,
             parsing: Mutex::new(HashMap::new()),
             fields: Mutex::new(HashMap::new()),
         };
@@ -136,9 +145,16 @@ impl Knowledge {
             return rules.clone();
         }
         let values = self.inner.props.merged(&stanzas);
-        let rules = Arc::new(ParsingRules::read(&values, &mut Vec::new()));
+        let transforms = &self.inner.transforms;
+        let rules = Arc::new(ParsingRules::read(&values, transforms, &mut Vec::new()));
         bounded(&mut cache).insert(stanzas, rules.clone());
         rules
+    }
+
+    /// Whether there are events that have rules to go through as they arrive.
+    #[must_use]
+    pub fn has_index_time_rules(&self) -> bool {
+        self.inner.index_time
     }
 
     /// How to extract the fields of an event. Cached: callers may ask per batch.

@@ -6,7 +6,9 @@
 
 pub mod conf;
 mod error;
+pub mod eval;
 pub mod extract;
+pub mod index_time;
 mod indexes;
 mod knowledge;
 pub mod layers;
@@ -16,13 +18,15 @@ mod props;
 pub mod registry;
 mod searching;
 pub mod sourcetype;
+pub mod structured;
 pub mod time;
 pub mod timestamp;
 
 pub use error::Error;
 pub use extract::{Extraction, ExtractionLimit, ExtractionLimits, FieldRules, KvMode, Wanted};
-pub use indexes::IndexSettings;
+pub use index_time::IndexTimeRules;
+pub use indexes::{AckLevel, IndexSettings};
 pub use knowledge::{CalculatedField, Knowledge};
-pub use parsing::{LineBreaker, ParsingRules};
+pub use parsing::{Charset, LineBreaker, ParsingRules};
 pub use pattern::{Groups, Pattern};
 pub use props::StanzaMatcher;

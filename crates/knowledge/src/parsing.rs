@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use encoding_rs::Encoding;
+
 use crate::error::Error;
+use crate::index_time::{self, IndexTimeRules};
+use crate::layers::Effective;
 use crate::pattern::Pattern;
 use crate::props::{Values, bad_regex, bad_value};
+use crate::structured::StructuredRules;
 use crate::time::{TimeFormat, parse_zone};
 use crate::timestamp::{Lookahead, TimePrefix, TimestampRules, TimestampSource};
 
@@ -23,16 +28,71 @@ pub struct ParsingRules {
     pub must_break_after: Option<Pattern>,
     /// `MUST_NOT_BREAK_BEFORE`: lines that never start an event.
     pub must_not_break_before: Option<Pattern>,
+    /// `MUST_NOT_BREAK_AFTER`: lines after which no event starts until one matches
+    /// `MUST_BREAK_AFTER`.
+    pub must_not_break_after: Option<Pattern>,
     /// `MAX_EVENTS`: lines of an event at most.
     pub max_events: usize,
     /// `TRUNCATE`: bytes of a line that are kept; `None` for all.
     pub truncate: Option<usize>,
-    /// `CHARSET`: name of the encoding; `UTF-8` unless set.
-    pub charset: Arc<str>,
+    /// `LINE_BREAKER_LOOKBEHIND`: bytes before the end of a chunk in which a break that the next
+    /// chunk completes may begin.
+    pub line_breaker_lookbehind: usize,
+    /// `CHARSET`.
+    pub charset: Charset,
     /// `PREAMBLE_REGEX`: lines that are dropped, such as the headers of Zeek's logs.
     pub preamble: Option<Pattern>,
     /// Where the timestamp is.
     pub timestamp: Arc<TimestampRules>,
+    /// `INDEXED_EXTRACTIONS` and what belongs to it.
+    pub structured: Option<Arc<StructuredRules>>,
+    /// What changes, routes and drops events.
+    pub index_time: Arc<IndexTimeRules>,
+}
+
+/// The encoding of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Charset {
+    /// UTF-8, or UTF-16 where a byte order mark says so.
+    #[default]
+    Utf8,
+    /// Found out from the bytes.
+    Auto,
+    /// Another one.
+    Other(&'static Encoding),
+}
+
+impl Charset {
+    /// The encoding of a name as `iconv` and Splunk know it.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let name = name.trim().to_ascii_lowercase().replace('_', "-");
+        let label = match name.as_str() {
+            "" | "utf-8" | "utf8" | "ascii" | "us-ascii" => return Some(Self::Utf8),
+            "auto" => return Some(Self::Auto),
+            "latin-1" | "latin1" | "iso-8859-1" => "windows-1252",
+            "latin-2" => "iso-8859-2",
+            "latin-5" => "iso-8859-9",
+            "latin-9" => "iso-8859-15",
+            "shift-jis" | "sjis" | "cp932" | "ms932" => "shift_jis",
+            "macroman" | "mac-roman" | "macintosh" => "macintosh",
+            "maccyrillic" => "x-mac-cyrillic",
+            "ucs-2" | "ucs2" | "utf-16" | "ucs-2be" | "utf16be" => "utf-16be",
+            "ucs-2le" | "utf16le" => "utf-16le",
+            "cp936" | "ms936" | "euc-cn" => "gbk",
+            "cp949" | "uhc" => "euc-kr",
+            "cp950" | "big-5" => "big5",
+            "cp866" => "ibm866",
+            other => other,
+        };
+        let windows = label.strip_prefix("cp").map(|page| format!("windows-{page}"));
+        let found = Encoding::for_label(label.as_bytes())
+            .or_else(|| Encoding::for_label(windows?.as_bytes()));
+        found.map(|encoding| match encoding == encoding_rs::UTF_8 {
+            true => Self::Utf8,
+            false => Self::Other(encoding),
+        })
+    }
 }
 
 impl Default for ParsingRules {
@@ -44,11 +104,15 @@ impl Default for ParsingRules {
             break_only_before: None,
             must_break_after: None,
             must_not_break_before: None,
+            must_not_break_after: None,
             max_events: 256,
             truncate: Some(10_000),
-            charset: "UTF-8".into(),
+            line_breaker_lookbehind: 100,
+            charset: Charset::Utf8,
             preamble: None,
             timestamp: Arc::new(TimestampRules::default()),
+            structured: None,
+            index_time: Arc::default(),
         }
     }
 }
@@ -79,9 +143,11 @@ impl LineBreaker {
             }
             Self::Pattern(pattern) => {
                 let groups = pattern.groups_at(text, from)?;
-                let (start, end) =
-                    (1..pattern.names().len()).find_map(|group| groups.span(group))?;
-                (start, end, groups.span(0).map_or(end, |(_, end)| end))
+                let whole = groups.span(0)?;
+                let (start, end) = (1..pattern.names().len())
+                    .find_map(|group| groups.span(group))
+                    .unwrap_or((whole.0, whole.0));
+                (start, end, whole.1)
             }
         };
         (end_of_input || match_end < text.len()).then_some((start, end))
@@ -90,7 +156,11 @@ impl LineBreaker {
 
 impl ParsingRules {
     /// Reads the settings; what is wrong goes to `errors` and the default stands in for it.
-    pub(crate) fn read(values: &Values<'_>, errors: &mut Vec<Error>) -> Self {
+    pub(crate) fn read(
+        values: &Values<'_>,
+        transforms: &Effective,
+        errors: &mut Vec<Error>,
+    ) -> Self {
         let base = Self::default();
         let count = |key: &str, errors: &mut Vec<Error>| {
             values.typed(key, "a number from 0", errors, |text| text.parse::<usize>().ok())
@@ -111,15 +181,28 @@ impl ParsingRules {
             break_only_before: values.pattern("BREAK_ONLY_BEFORE", errors),
             must_break_after: values.pattern("MUST_BREAK_AFTER", errors),
             must_not_break_before: values.pattern("MUST_NOT_BREAK_BEFORE", errors),
+            must_not_break_after: values.pattern("MUST_NOT_BREAK_AFTER", errors),
             max_events: count("MAX_EVENTS", errors).unwrap_or(base.max_events).max(1),
             truncate,
-            charset: values
-                .get("CHARSET")
-                .map_or(base.charset, |entry| entry.value.as_str().into()),
+            line_breaker_lookbehind: count("LINE_BREAKER_LOOKBEHIND", errors)
+                .unwrap_or(base.line_breaker_lookbehind),
+            charset: charset(values, errors),
             preamble: values.pattern("PREAMBLE_REGEX", errors),
             timestamp: Arc::new(timestamp(values, errors)),
+            structured: StructuredRules::read(values, errors).map(Arc::new),
+            index_time: Arc::new(index_time::read(values, transforms, errors)),
         }
     }
+}
+
+fn charset(values: &Values<'_>, errors: &mut Vec<Error>) -> Charset {
+    let Some(entry) = values.get("CHARSET") else { return Charset::default() };
+    Charset::parse(&entry.value).unwrap_or_else(|| {
+        let expected = "the name of an encoding such as UTF-8, LATIN-1, UTF-16LE, SHIFT-JIS, \
+                        EUC-JP, GBK, BIG5, KOI8-R or CP1251, or AUTO";
+        errors.push(bad_value(entry, expected));
+        Charset::default()
+    })
 }
 
 fn line_breaker(values: &Values<'_>, errors: &mut Vec<Error>) -> LineBreaker {
@@ -140,7 +223,8 @@ fn timestamp(values: &Values<'_>, errors: &mut Vec<Error>) -> TimestampRules {
     let mut rules = TimestampRules::default();
     if let Some(entry) = values.get("DATETIME_CONFIG") {
         match entry.value.to_ascii_uppercase().as_str() {
-            "CURRENT" | "NONE" => rules.from = TimestampSource::Arrival,
+            "CURRENT" => rules.from = TimestampSource::Arrival,
+            "NONE" => rules.from = TimestampSource::Input,
             // Splunk's default file of formats stands for automatic recognition.
             _ if entry.value.ends_with("datetime.xml") => {}
             _ => errors
@@ -174,6 +258,10 @@ fn timestamp(values: &Values<'_>, errors: &mut Vec<Error>) -> TimestampRules {
     }
     rules.max_days_ago = values.number("MAX_DAYS_AGO", errors).unwrap_or(rules.max_days_ago);
     rules.max_days_hence = values.number("MAX_DAYS_HENCE", errors).unwrap_or(rules.max_days_hence);
+    let ago = values.number("MAX_DIFF_SECS_AGO", errors);
+    rules.max_diff_secs_ago = ago.unwrap_or(rules.max_diff_secs_ago);
+    let hence = values.number("MAX_DIFF_SECS_HENCE", errors);
+    rules.max_diff_secs_hence = hence.unwrap_or(rules.max_diff_secs_hence);
     rules
 }
 
@@ -190,9 +278,11 @@ mod tests {
 
     fn lines<'a>(breaker: &LineBreaker, text: &'a str, end_of_input: bool) -> Vec<&'a str> {
         let (mut lines, mut from) = (Vec::new(), 0);
-        while let Some((start, end)) = breaker.next_gap(text, from, end_of_input) {
+        let mut search = 0;
+        while let Some((start, end)) = breaker.next_gap(text, search, end_of_input) {
             lines.push(&text[from..start]);
             from = end;
+            search = if end > search && end > start { end } else { end + 1 };
         }
         lines.push(&text[from..]);
         lines
@@ -237,15 +327,41 @@ mod tests {
         .parsing_rules("a", "s", "h");
         assert!(!rules.should_linemerge && rules.truncate.is_none() && rules.max_events == 9);
         assert!(rules.break_only_before.as_ref().is_some_and(|p| p.is_match("xy")));
-        assert_eq!(rules.charset.as_ref(), "LATIN-1");
+        assert_eq!(rules.charset, Charset::Other(encoding_rs::WINDOWS_1252));
         let time = &rules.timestamp;
         assert_eq!((time.lookahead, time.from), (Lookahead::Bytes(20), TimestampSource::Arrival));
         assert_eq!((time.max_days_ago, time.max_days_hence), (5, 2));
     }
 
     #[test]
+    fn encodings_have_many_names() {
+        for (name, expected) in [
+            ("UTF-16LE", encoding_rs::UTF_16LE),
+            ("ucs-2le", encoding_rs::UTF_16LE),
+            ("Shift_JIS", encoding_rs::SHIFT_JIS),
+            ("MACROMAN", encoding_rs::MACINTOSH),
+            ("cp1251", encoding_rs::WINDOWS_1251),
+            ("KOI8-R", encoding_rs::KOI8_R),
+            ("EUC-KR", encoding_rs::EUC_KR),
+        ] {
+            assert_eq!(Charset::parse(name), Some(Charset::Other(expected)), "{name}");
+        }
+        assert_eq!(Charset::parse("AUTO"), Some(Charset::Auto));
+        assert_eq!(Charset::parse("UTF8"), Some(Charset::Utf8));
+        assert_eq!(Charset::parse("UTF-7"), None);
+    }
+
+    #[test]
+    fn a_breaker_whose_groups_take_no_part_breaks_before_its_match() {
+        let rules =
+            knowledge("[a]\nLINE_BREAKER = end(\\n)begin|begin3").parsing_rules("a", "s", "h");
+        let found = lines(&rules.line_breaker, "1 end\nbegin 2 begin3 x", true);
+        assert_eq!(found, ["1 end", "begin 2 ", "begin3 x"]);
+    }
+
+    #[test]
     fn wrong_settings_are_errors_with_their_place_and_leave_the_default() {
-        let text = "[a]\nTRUNCATE = x\nLINE_BREAKER = (\nTIME_FORMAT = %q\nTZ = Moon\nEXTRACT-a = (?<a\nREPORT-b = none";
+        let text = "[a]\nTRUNCATE = x\nLINE_BREAKER = (\nTIME_FORMAT = %q\nTZ = Moon\nCHARSET = x\nEXTRACT-a = (?<a\nREPORT-b = none";
         let knowledge = knowledge(text);
         let shown: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
         for (line, part) in [
@@ -253,8 +369,9 @@ mod tests {
             (3, "LINE_BREAKER"),
             (4, "%q"),
             (5, "Moon"),
-            (6, "EXTRACT-a"),
-            (7, "[none]"),
+            (6, "CHARSET = x"),
+            (7, "EXTRACT-a"),
+            (8, "[none]"),
         ] {
             let place = format!("system/local/props.conf:{line}: ");
             assert!(

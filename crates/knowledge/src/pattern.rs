@@ -94,6 +94,26 @@ impl Pattern {
         }
     }
 
+    /// Visits the groups of every match, one after the other, until the visitor has enough.
+    pub fn each_match<'t>(&self, text: &'t str, mut visit: impl FnMut(&Groups<'t>) -> bool) {
+        match &self.engine {
+            Engine::Linear(regex) => {
+                for groups in regex.captures_iter(text) {
+                    if !visit(&Groups::Linear(groups)) {
+                        return;
+                    }
+                }
+            }
+            Engine::Backtracking(regex) => {
+                for groups in regex.captures_iter(text).map_while(Result::ok) {
+                    if !visit(&Groups::Backtracking(groups)) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
     /// The groups of the first match that begins at or after a character boundary.
     #[must_use]
     pub fn groups_at<'t>(&self, text: &'t str, from: usize) -> Option<Groups<'t>> {

@@ -2,7 +2,7 @@
 //!
 //! `[source::pattern]` goes before `[host::pattern]`, that before `[sourcetype]`, that before
 //! `[default]`. Among stanzas of one kind the higher `priority` goes first (literal names have 100,
-//! patterns 0), then the name that sorts first.
+//! patterns 0), then the name that sorts first. `[(?::){0}pattern]` is a pattern of sourcetypes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,6 +18,8 @@ pub enum StanzaMatcher {
     Everything,
     /// `[name]`.
     Sourcetype(String),
+    /// `[(?::){0}pattern]`.
+    SourcetypePattern(Pattern),
     /// `[source::pattern]`.
     Source(Pattern),
     /// `[host::pattern]`.
@@ -31,6 +33,7 @@ impl StanzaMatcher {
         match self {
             Self::Everything => true,
             Self::Sourcetype(name) => name == sourcetype,
+            Self::SourcetypePattern(pattern) => pattern.is_match(sourcetype),
             Self::Source(pattern) => pattern.is_match(source),
             Self::Host(pattern) => pattern.is_match(host),
         }
@@ -40,7 +43,7 @@ impl StanzaMatcher {
         match self {
             Self::Source(_) => 0,
             Self::Host(_) => 1,
-            Self::Sourcetype(_) => 2,
+            Self::Sourcetype(_) | Self::SourcetypePattern(_) => 2,
             Self::Everything => 3,
         }
     }
@@ -67,6 +70,10 @@ impl Props {
     pub(crate) fn new(conf: &Effective, warnings: &mut Vec<Warning>) -> Self {
         let mut stanzas = Vec::new();
         for stanza in &conf.stanzas {
+            if ["rule::", "delayedrule::"].iter().any(|kind| stanza.name.starts_with(kind)) {
+                // The recogniser of source types reads these.
+                continue;
+            }
             let disabled = stanza.get("disabled").and_then(|entry| boolean(&entry.value));
             if disabled == Some(true) {
                 continue;
@@ -105,7 +112,11 @@ impl Props {
         let mut found: Vec<usize> = patterned
             .filter(|at| self.stanzas[*at].matcher.matches(sourcetype, source, host))
             .collect();
-        found.extend(self.by_sourcetype.get(sourcetype).copied());
+        if let Some(own) = self.by_sourcetype.get(sourcetype) {
+            // Patterns of sourcetypes may go before or after the stanza of the name.
+            let place = found.partition_point(|at| at < own);
+            found.insert(place, *own);
+        }
         found.extend(self.default);
         found
     }
@@ -125,8 +136,9 @@ impl Props {
 fn matcher(name: &str) -> Result<(StanzaMatcher, bool), String> {
     let compile = |text: &str, fold: bool| {
         let regex = glob(text, fold);
-        let literal = !text.contains(['*', '|', '(']) && !text.contains("...");
-        match Pattern::compile(&regex) {
+        let literal = !text.contains(['*', '|', '(', '[']) && !text.contains("...");
+        let escaped = || Pattern::compile(&glob_without_regex(text, fold));
+        match Pattern::compile(&regex).or_else(|_| escaped()) {
             Ok(pattern) => Ok((pattern, literal)),
             Err(reason) => Err(format!("stanza [{name}] is ignored: bad pattern: {reason}")),
         }
@@ -142,16 +154,17 @@ fn matcher(name: &str) -> Result<(StanzaMatcher, bool), String> {
     if name == "default" {
         return Ok((StanzaMatcher::Everything, true));
     }
-    for kind in ["rule::", "delayedrule::", "(::){0}"] {
-        if name.starts_with(kind) {
-            return Err(format!("stanza [{name}] is ignored: {kind} stanzas are not supported"));
+    for prefix in ["(?::){0}", "(::){0}"] {
+        if let Some(text) = name.strip_prefix(prefix) {
+            return compile(text, false)
+                .map(|(pattern, literal)| (StanzaMatcher::SourcetypePattern(pattern), literal));
         }
     }
     Ok((StanzaMatcher::Sourcetype(name.to_owned()), true))
 }
 
-/// Splunk's patterns: `...` is anything, `*` anything but a path separator, `|` and `()` as in a
-/// regular expression, everything else itself.
+/// Splunk's patterns: `...` is anything, `*` anything but a path separator, `.` itself, everything
+/// else as in a regular expression.
 fn glob(text: &str, fold: bool) -> String {
     let mut out = String::from(if fold { "(?is)^(?:" } else { "(?s)^(?:" });
     let mut rest = text;
@@ -164,15 +177,36 @@ fn glob(text: &str, fold: bool) -> String {
         rest = &rest[c.len_utf8()..];
         match c {
             '*' => out.push_str(r"[^/\\]*"),
-            '|' | '(' | ')' => out.push(c),
+            '.' => out.push_str(r"\."),
             '\\' => match rest.chars().next() {
-                Some(escaped @ ('\\' | '.' | '*' | '(' | ')' | '|' | '[' | ']')) => {
+                Some(escaped) if !escaped.is_alphanumeric() => {
                     out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4])));
                     rest = &rest[escaped.len_utf8()..];
                 }
+                // A path of Windows, written with single backslashes.
                 _ => out.push_str(r"\\"),
             },
-            c => out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+            c => out.push(c),
+        }
+    }
+    out.push_str(")$");
+    out
+}
+
+/// The same where everything but `...`, `*`, `|` and brackets stands for itself, for names that are no
+/// regular expression.
+fn glob_without_regex(text: &str, fold: bool) -> String {
+    let mut out = String::from(if fold { "(?is)^(?:" } else { "(?s)^(?:" });
+    for (at, part) in text.split("...").enumerate() {
+        if at > 0 {
+            out.push_str(".*");
+        }
+        for c in part.chars() {
+            match c {
+                '*' => out.push_str(r"[^/\\]*"),
+                '|' => out.push('|'),
+                c => out.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+            }
         }
     }
     out.push_str(")$");
@@ -314,7 +348,43 @@ mod tests {
     }
 
     #[test]
-    fn hosts_match_in_any_case() {
+    fn hosts_match_in_any_case_unless_told_otherwise() {
         assert_eq!(value("[host::WEB*]\nk=1", "x", "s", "web1").as_deref(), Some("1"));
+        assert_eq!(value("[host::(?-i)WEB*]\nk=1", "x", "s", "web1"), None);
+    }
+
+    #[test]
+    fn patterns_may_be_regular_expressions() {
+        let matches = |pattern: &str, source: &str| {
+            value(&format!("[source::{pattern}]\nk=1"), "x", source, "h").is_some()
+        };
+        assert!(matches("....(?<!tar.)(gz|bz2)", "/x/a.gz"));
+        assert!(!matches("....(?<!tar.)(gz|bz2)", "/x/a.tar.gz"));
+        assert!(
+            matches("/var/[ab]+.log", "/var/ab.log") && !matches("/var/[ab]+.log", "/var/c.log")
+        );
+        assert!(matches("/odd(name", "/odd(name"), "what is no regular expression is a name");
+    }
+
+    #[test]
+    fn sourcetypes_have_patterns_too() {
+        let text = "[(?::){0}app:*]\nk=pattern\n[app:web]\nk=name\n[default]\nk=d";
+        assert_eq!(value(text, "app:db", "s", "h").as_deref(), Some("pattern"));
+        assert_eq!(value(text, "app:web", "s", "h").as_deref(), Some("name"));
+        assert_eq!(value(text, "web", "s", "h").as_deref(), Some("d"));
+        let first = text.replace("k=pattern", "k=pattern\npriority=101");
+        assert_eq!(value(&first, "app:web", "s", "h").as_deref(), Some("pattern"));
+    }
+
+    #[test]
+    fn stanzas_complete_each_other_and_the_first_that_sorts_wins_a_tie() {
+        let text = "[source::...a...]\nk=1\nx=1\n[source::...log]\nk=2\ny=2\n[st]\nz=3";
+        let props = props(text);
+        let merged = props.merged(&props.matching("st", "/var/log/a.log", "h"));
+        let all: Vec<_> =
+            ["k", "x", "y", "z"].iter().map(|key| merged.get(key).unwrap().value.clone()).collect();
+        assert_eq!(all, ["1", "1", "2", "3"]);
+        let raised = text.replace("y=2", "y=2\npriority=5");
+        check(&raised, "2");
     }
 }

@@ -1,14 +1,16 @@
 //! Recognising the source type of a source that comes without one.
 //!
-//! Content decides first: a source has the type of the first entry in the list below whose pattern
-//! enough of its first lines match. Then the name of its file, then the file's stem itself. Splunk's
-//! names are used where Splunk has one.
+//! `[rule::...]` stanzas of `props.conf` decide first. Then content: a source has the type of the first
+//! entry in the list below whose pattern enough of its first lines match. Then the name of its file,
+//! then `[delayedrule::...]` stanzas, then the file's stem itself. Splunk's names are used where Splunk
+//! has one.
 //!
 //! Zeek's TSV logs name their columns in a header that events do not carry. The rule: a log whose
 //! header says `#path x` is of type `zeek:x:tsv` if `transforms.conf` has a stanza `[zeek_x]` whose
 //! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
 //! [`zeek_conf`] writes the stanzas that a header needs.
 
+use crate::conf::{Stanza, Warning};
 use crate::layers::Effective;
 use crate::pattern::Pattern;
 
@@ -84,6 +86,9 @@ const CONTENT: &[(&str, &str, usize)] = &[
 
 /// Name, and pattern of the file's name in lower case without folders.
 const NAMES: &[(&str, &str)] = &[
+    ("csv", r"\.csv(?:\.(?:gz|zst|bz2|old|\d+))*$"),
+    ("tsv", r"\.tsv(?:\.(?:gz|zst|bz2|old|\d+))*$"),
+    ("psv", r"\.psv(?:\.(?:gz|zst|bz2|old|\d+))*$"),
     ("linux_secure", r"^(?:auth\.log|secure)(?:[.-]|$)"),
     ("syslog", r"^(?:messages|syslog|daemon\.log|kern\.log|mail\.log|user\.log)(?:[.-]|$)"),
     ("access_combined", r"access[._-]log"),
@@ -95,17 +100,86 @@ const NAMES: &[(&str, &str)] = &[
 pub(crate) struct Recogniser {
     content: Vec<(&'static str, Pattern, usize)>,
     names: Vec<(&'static str, Pattern)>,
+    rules: Vec<Rule>,
+    delayed: Vec<Rule>,
+}
+
+/// A `[rule::...]` stanza.
+#[derive(Debug)]
+struct Rule {
+    sourcetype: String,
+    /// Pattern, percent of lines, and whether more or fewer of them must match.
+    shares: Vec<(Pattern, usize, bool)>,
+}
+
+impl Rule {
+    fn read(stanza: &Stanza, warnings: &mut Vec<Warning>) -> Option<Self> {
+        let mut warn = |place: &crate::conf::Place, text: String| {
+            let text = format!("stanza [{}] is ignored: {text}", stanza.name);
+            warnings.push(Warning { place: place.clone(), text });
+        };
+        let Some(sourcetype) = stanza.get("sourcetype").filter(|entry| !entry.value.is_empty())
+        else {
+            warn(&stanza.place, "it names no sourcetype".to_owned());
+            return None;
+        };
+        let mut shares = Vec::new();
+        for entry in &stanza.entries {
+            let more = entry.key.strip_prefix("MORE_THAN_");
+            let Some(percent) = more.or_else(|| entry.key.strip_prefix("LESS_THAN_")) else {
+                continue;
+            };
+            // A class may follow, for several patterns with one share.
+            let digits = percent.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+            let Ok(percent) = digits.parse::<usize>() else {
+                warn(&entry.place, format!("{} names no percentage", entry.key));
+                return None;
+            };
+            match Pattern::compile(&entry.value) {
+                Ok(pattern) => shares.push((pattern, percent, more.is_some())),
+                Err(reason) => {
+                    warn(&entry.place, format!("bad regular expression: {reason}"));
+                    return None;
+                }
+            }
+        }
+        let sourcetype = sourcetype.value.clone();
+        (!shares.is_empty()).then_some(Self { sourcetype, shares })
+    }
+
+    fn fits(&self, lines: &[&str]) -> bool {
+        let share = |(pattern, percent, more): &(Pattern, usize, bool)| {
+            let matching = lines.iter().filter(|line| pattern.is_match(line)).count() * 100;
+            let bound = lines.len() * percent;
+            if *more { matching > bound } else { matching < bound }
+        };
+        !lines.is_empty() && self.shares.iter().all(share)
+    }
+}
+
+fn stanzas(kind: &str, props: &Effective, warnings: &mut Vec<Warning>) -> Vec<Rule> {
+    let named = props.stanzas.iter().filter(|stanza| stanza.name.starts_with(kind));
+    let enabled = named.filter(|stanza| {
+        let disabled = stanza.get("disabled");
+        disabled.and_then(|entry| crate::props::boolean(&entry.value)) != Some(true)
+    });
+    enabled.filter_map(|stanza| Rule::read(stanza, warnings)).collect()
 }
 
 impl Recogniser {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(props: &Effective, warnings: &mut Vec<Warning>) -> Self {
         let content = CONTENT.iter().filter_map(|(name, pattern, share)| {
             Pattern::compile(pattern).ok().map(|pattern| (*name, pattern, *share))
         });
         let names = NAMES.iter().filter_map(|(name, pattern)| {
             Pattern::compile(pattern).ok().map(|pattern| (*name, pattern))
         });
-        Self { content: content.collect(), names: names.collect() }
+        Self {
+            content: content.collect(),
+            names: names.collect(),
+            rules: stanzas("rule::", props, warnings),
+            delayed: stanzas("delayedrule::", props, warnings),
+        }
     }
 
     /// The source type of a source by its name and the text it begins with.
@@ -116,6 +190,12 @@ impl Recogniser {
         }
         let lines: Vec<&str> =
             sample.split(['\n', '\r']).filter(|line| !line.trim().is_empty()).take(LINES).collect();
+        if let Some(rule) = self.rules.iter().find(|rule| rule.fits(&lines)) {
+            return rule.sourcetype.clone();
+        }
+        if let Some(w3c) = w3c(&lines) {
+            return w3c.to_owned();
+        }
         for (name, pattern, share) in &self.content {
             let matching = lines.iter().filter(|line| pattern.is_match(line)).count();
             if matching > 0 && matching * 100 >= lines.len() * share {
@@ -123,9 +203,21 @@ impl Recogniser {
             }
         }
         let file = source.rsplit(['/', '\\']).next().unwrap_or(source).to_lowercase();
-        let named = self.names.iter().find(|(_, pattern)| pattern.is_match(&file));
-        named.map_or_else(|| stem(&file), |(name, _)| (*name).to_owned())
+        if let Some((name, _)) = self.names.iter().find(|(_, pattern)| pattern.is_match(&file)) {
+            return (*name).to_owned();
+        }
+        let delayed = self.delayed.iter().find(|rule| rule.fits(&lines));
+        delayed.map_or_else(|| stem(&file), |rule| rule.sourcetype.clone())
     }
+}
+
+/// The W3C's extended log format, by its directives.
+fn w3c(lines: &[&str]) -> Option<&'static str> {
+    let directives = lines.iter().take_while(|line| line.starts_with('#'));
+    let directives: Vec<&str> = directives.copied().collect();
+    let is_w3c = directives.iter().any(|line| line.starts_with("#Fields:"));
+    let by_iis = |line: &&str| line.contains("Microsoft Internet Information Services");
+    is_w3c.then(|| if directives.iter().any(by_iis) { "iis" } else { "w3c" })
 }
 
 /// The name of a file without its extensions, with odd characters replaced.
@@ -204,11 +296,11 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles_and_every_type_has_rules() {
-        let recogniser = Recogniser::new();
+        let props = Knowledge::builtin().conf("props");
+        let recogniser = Recogniser::new(&props, &mut Vec::new());
         assert_eq!(recogniser.content.len(), CONTENT.len());
         assert_eq!(recogniser.names.len(), NAMES.len());
-        let props = Knowledge::builtin().conf("props");
-        for (name, ..) in CONTENT {
+        for name in CONTENT.iter().map(|entry| entry.0).chain(["csv", "tsv", "psv", "iis", "w3c"]) {
             assert!(props.stanza(name).is_some(), "{name}");
         }
     }
@@ -227,6 +319,28 @@ mod tests {
         check("x.log", "<34>1 2003-10-11T22:14:15.003Z host su - ID47 - x", "syslog");
         check("x.log", "Jun  1 01:02:03 host cron[12]: run", "syslog");
         check("x", "2024-01-01 10:00:00,123 [main] INFO a.B - x\n\tat x\n\tat y", "log4j");
+    }
+
+    #[test]
+    fn tables_are_recognised_by_the_name_of_their_file_and_w3c_by_its_directives() {
+        check("/data/orders.csv", "a,b\n1,2", "csv");
+        check("/data/orders.tsv.1.gz", "a\tb", "tsv");
+        let iis = "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time\n2024-01-01 00:00:00";
+        check("u_ex.log", iis, "iis");
+        check("x.log", "#Version: 1.0\n#Fields: date time\n2024-01-01 00:00:00", "w3c");
+    }
+
+    #[test]
+    fn rules_of_the_configuration_go_first_and_delayed_ones_last() {
+        let text = "[rule::bars]\nsourcetype = bars\nMORE_THAN_50 = ^--\nLESS_THAN_10 = error\n\
+                    [delayedrule::rest]\nsourcetype = dashes\nMORE_THAN_0 = -\n[rule::bad]\nMORE_THAN_1 = a";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", text));
+        assert_eq!(knowledge.sourcetype("x", "--a\n--b\nc"), "bars");
+        assert_eq!(knowledge.sourcetype("x", "--a\n--error"), "dashes");
+        assert_eq!(knowledge.sourcetype("x", "{\"a\":\"-\"}"), "_json");
+        assert_eq!(knowledge.sourcetype("name.log", "abc"), "name");
+        let warnings: Vec<_> = knowledge.warnings().iter().map(ToString::to_string).collect();
+        assert!(warnings.iter().any(|text| text.contains("names no sourcetype")), "{warnings:?}");
     }
 
     const HEADER: &str =

@@ -24,6 +24,16 @@ pub(crate) use aliases::Alias;
 pub(crate) use rules::FieldRulesBuilder;
 pub(crate) use transform::{Reading, Transform, parse_format};
 
+/// Visits every scalar of an event that is a JSON object, with its path.
+pub(crate) fn json_scalars<'a>(
+    raw: &'a str,
+    visit: &mut dyn FnMut(&str, std::borrow::Cow<'a, str>) -> std::ops::ControlFlow<()>,
+) {
+    if let Some(object) = json::parse(raw) {
+        let _ = json::walk(object, visit);
+    }
+}
+
 /// Part of every fingerprint: changes whenever the same rules give other fields than before.
 pub(crate) const CODE_VERSION: u64 = 1;
 

@@ -4,8 +4,30 @@ use super::{Setting, unused, used};
 
 pub(super) const SETTINGS: &[Setting] = &[
     used("REGEX", "regex over SOURCE_KEY; named groups become fields where there is no FORMAT"),
-    used("FORMAT", "<field>::<value> pairs with $1, $2 ... for the groups of REGEX"),
-    used("SOURCE_KEY", "field the transform reads; default _raw"),
+    used(
+        "FORMAT",
+        "<field>::<value> pairs, or text for DEST_KEY, with $1, $2 ... for the groups of REGEX, $0 for what DEST_KEY held",
+    ),
+    used("SOURCE_KEY", "key or field the transform reads; default _raw"),
+    used(
+        "DEST_KEY",
+        "key an index-time transform writes: _raw, _meta, _time, queue, _MetaData:Index, MetaData:Host, MetaData:Source, MetaData:Sourcetype, _TCP_ROUTING",
+    ),
+    used("DEFAULT_VALUE", "at index time: what DEST_KEY gets where REGEX does not match"),
+    used("WRITE_META", "whether FORMAT adds indexed fields; default false"),
+    used("LOOKAHEAD", "characters that REGEX searches at index time; default 4096"),
+    used(
+        "INGEST_EVAL",
+        "assignments by expressions at index time, separated by commas; := replaces a field",
+    ),
+    used(
+        "STOP_PROCESSING_IF",
+        "expression that, where true, ends the list of transforms for an event",
+    ),
+    used(
+        "CLONE_SOURCETYPE",
+        "source type of a copy that the transform changes instead of the event",
+    ),
     used(
         "DELIMS",
         "\"characters\" between values, or \"pair\", \"key\" delimiters of key-value text",
@@ -19,16 +41,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("REPEAT_MATCH", "whether REGEX is applied until it no longer matches; default false"),
     used("KEEP_EMPTY_VALS", "whether empty values are fields; default false"),
     used("disabled", "whether the stanza is ignored; default false"),
-    unused("DEST_KEY"),
-    unused("DEFAULT_VALUE"),
-    unused("WRITE_META"),
-    unused("LOOKAHEAD"),
     unused("CAN_OPTIMIZE"),
     unused("MATCH_LIMIT"),
     unused("DEPTH_LIMIT"),
-    unused("INGEST_EVAL"),
-    unused("CLONE_SOURCETYPE"),
-    unused("STOP_PROCESSING_IF"),
     unused("filename"),
     unused("collection"),
     unused("external_cmd"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::EventTime;
 
 use super::json;
+use super::jumps::Jumps;
 use super::shapes;
 use super::{Lookahead, TimestampRules, TimestampSource};
 use crate::time::civil::DAY;
@@ -26,6 +27,7 @@ pub struct TimestampFinder {
     /// Whether fractions may be of any length.
     fraction_digits: usize,
     last: Option<Last>,
+    jumps: Jumps,
 }
 
 /// The text of the last timestamp around its fraction, and the second it means.
@@ -49,7 +51,15 @@ impl TimestampFinder {
     pub fn new(rules: Arc<TimestampRules>) -> Self {
         let clock = LocalClock::new(rules.zone.clone());
         let digits = rules.format.as_ref().and_then(TimeFormat::fraction_digits);
-        Self { rules, clock, at: 0, key: None, fraction_digits: digits.unwrap_or(18), last: None }
+        Self {
+            rules,
+            clock,
+            at: 0,
+            key: None,
+            fraction_digits: digits.unwrap_or(18),
+            last: None,
+            jumps: Jumps::default(),
+        }
     }
 
     /// The rules it follows.
@@ -58,11 +68,17 @@ impl TimestampFinder {
         &self.rules
     }
 
+    /// How many timestamps were far from the one before and not in the format of most of them, since
+    /// this was last asked (`MAX_DIFF_SECS_AGO`, `MAX_DIFF_SECS_HENCE`).
+    pub fn take_jumps(&mut self) -> u64 {
+        self.jumps.take()
+    }
+
     /// The event's time, or `None` if its text tells none that is believed. `reference` is the
     /// present, or the time of the file: it completes times without a year or date, and
     /// `MAX_DAYS_AGO` and `MAX_DAYS_HENCE` count from it.
     pub fn find(&mut self, raw: &str, reference: EventTime) -> Option<EventTime> {
-        if self.rules.from == TimestampSource::Arrival {
+        if self.rules.from != TimestampSource::Text {
             return None;
         }
         let bytes = raw.as_bytes();
@@ -140,6 +156,7 @@ impl TimestampFinder {
     fn read(&mut self, text: &[u8], reference: EventTime) -> Option<EventTime> {
         let recalled = self.last.as_ref().and_then(|last| last.recall(text, reference));
         if let Some(time) = recalled {
+            self.jumps.same();
             return self.believed(time, reference);
         }
         let parsed = match &self.rules.format {
@@ -148,6 +165,9 @@ impl TimestampFinder {
         };
         let time = parsed.fields.resolve(&mut self.clock, reference)?;
         let time = self.believed(time, reference)?;
+        if self.rules.format.is_none() {
+            self.jumps.next(&text[..parsed.end.min(text.len())], time, &self.rules);
+        }
         self.last = self.remember(text, &parsed, time, reference);
         Some(time)
     }

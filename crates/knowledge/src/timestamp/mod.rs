@@ -6,6 +6,7 @@
 
 mod finder;
 mod json;
+mod jumps;
 mod shapes;
 
 use jiff::tz::TimeZone;
@@ -21,8 +22,11 @@ pub enum TimestampSource {
     /// The event's text.
     #[default]
     Text,
-    /// The time of arrival (`DATETIME_CONFIG = CURRENT` or `NONE`).
+    /// The time of arrival (`DATETIME_CONFIG = CURRENT`).
     Arrival,
+    /// The time the input knows, such as when a file was written, else that of arrival
+    /// (`DATETIME_CONFIG = NONE`).
+    Input,
 }
 
 /// How to find timestamps, from `props.conf`.
@@ -43,6 +47,11 @@ pub struct TimestampRules {
     pub max_days_ago: i64,
     /// `MAX_DAYS_HENCE`: later timestamps are not believed.
     pub max_days_hence: i64,
+    /// `MAX_DIFF_SECS_AGO`: a timestamp further behind the one before it, in another format than
+    /// most of its source, is reported.
+    pub max_diff_secs_ago: i64,
+    /// `MAX_DIFF_SECS_HENCE`: the same for one further ahead.
+    pub max_diff_secs_hence: i64,
 }
 
 impl Default for TimestampRules {
@@ -55,6 +64,8 @@ impl Default for TimestampRules {
             zone: TimeZone::UTC,
             max_days_ago: 10_951,
             max_days_hence: 2,
+            max_diff_secs_ago: 3600,
+            max_diff_secs_hence: 604_800,
         }
     }
 }

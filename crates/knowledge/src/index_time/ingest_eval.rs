@@ -1,0 +1,252 @@
+//! `INGEST_EVAL` and `STOP_PROCESSING_IF`: assignments by expressions, and whether to go on.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use model::EventTime;
+
+use super::draft::{DraftScope, EventDraft};
+use super::transform::{DestKey, assign};
+use crate::eval::{Expression, Value};
+
+/// A compiled stanza.
+#[derive(Debug, Default)]
+pub(super) struct IngestEval {
+    pub(super) assignments: Vec<Assignment>,
+    /// `STOP_PROCESSING_IF`.
+    pub(super) stop_if: Option<Expression>,
+}
+
+/// One `target = expression`.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    target: Target,
+    /// `:=`: other values of the field go.
+    replaces: bool,
+    stored_as: StoredAs,
+    expression: Expression,
+}
+
+#[derive(Debug)]
+enum Target {
+    Key(DestKey),
+    Field(Arc<str>),
+}
+
+/// The type in brackets behind a name.
+#[derive(Debug, Clone, Copy)]
+enum StoredAs {
+    AsIs,
+    Integer,
+    Float,
+}
+
+/// The keys that rules may set.
+pub(super) const KEYS: &[(&str, DestKey)] = &[
+    ("_raw", DestKey::Raw),
+    ("_meta", DestKey::Meta),
+    ("_time", DestKey::Time),
+    ("queue", DestKey::Queue),
+    ("_MetaData:Index", DestKey::Index),
+    ("MetaData:Host", DestKey::Host),
+    ("MetaData:Source", DestKey::Source),
+    ("MetaData:Sourcetype", DestKey::Sourcetype),
+    ("_TCP_ROUTING", DestKey::TcpRouting),
+];
+
+/// The key of a name as `transforms.conf` spells it; a leading underscore may be there or not.
+pub(super) fn key(name: &str) -> Option<DestKey> {
+    let plain = |name: &str| name.strip_prefix('_').unwrap_or(name).to_owned();
+    let is_metadata = name.contains("MetaData:");
+    let same = |known: &str| known == name || (is_metadata && plain(known) == plain(name));
+    KEYS.iter().find(|(known, _)| same(known)).map(|(_, key)| *key)
+}
+
+impl IngestEval {
+    /// Adds the assignments of a setting.
+    pub(super) fn compile(text: &str) -> Result<Vec<Assignment>, String> {
+        let parts = split_assignments(text);
+        parts.into_iter().filter(|part| !part.trim().is_empty()).map(Assignment::compile).collect()
+    }
+
+    /// Runs on an event; tells whether its `_raw` changed, and whether to stop.
+    pub(super) fn run(
+        &self,
+        draft: &mut EventDraft<'_>,
+        rule: usize,
+        now: EventTime,
+    ) -> (bool, bool) {
+        let mut changed = false;
+        for assignment in &self.assignments {
+            let value = {
+                let scope = DraftScope { draft, now };
+                assignment.expression.evaluate(&scope).into_owned()
+            };
+            changed |= assignment.put(value, draft, rule);
+        }
+        let stop = self.stop_if.as_ref().is_some_and(|expression| {
+            let scope = DraftScope { draft, now };
+            stops(&expression.evaluate(&scope))
+        });
+        (changed, stop)
+    }
+}
+
+/// Zero, false and null do not stop; everything else does.
+fn stops(value: &Value<'_>) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Truth(truth) => *truth,
+        other => other.number() != Some(0.0),
+    }
+}
+
+impl Assignment {
+    fn compile(text: &str) -> Result<Self, String> {
+        let Some((target, replaces, expression)) = split_target(text) else {
+            return Err(format!("\"{}\" is no assignment such as a=1 or a:=1", text.trim()));
+        };
+        let (name, stored_as) = typed_name(target)?;
+        let name = name.trim_matches('$');
+        let expression = Expression::compile(expression.trim())?;
+        let target = match name {
+            "host" => Target::Key(DestKey::Host),
+            "source" => Target::Key(DestKey::Source),
+            "sourcetype" => Target::Key(DestKey::Sourcetype),
+            "index" => Target::Key(DestKey::Index),
+            "_meta" | "pd:_meta" => {
+                return Err("_meta cannot be assigned; assign its fields one by one".to_owned());
+            }
+            _ => Self::target(name)?,
+        };
+        Ok(Self { target, replaces, stored_as, expression })
+    }
+
+    fn target(name: &str) -> Result<Target, String> {
+        let bare = name.strip_prefix("pd:").unwrap_or(name);
+        if let Some(key) = key(bare) {
+            return Ok(Target::Key(key));
+        }
+        if bare != name {
+            let known: Vec<_> = KEYS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("key {bare} is not known; known are {}", known.join(", ")));
+        }
+        let field = name.strip_prefix("field:").or_else(|| name.strip_prefix("mv:"));
+        match field.unwrap_or(name) {
+            "" => Err("an assignment has no name before its equals sign".to_owned()),
+            field => Ok(Target::Field(field.into())),
+        }
+    }
+
+    fn put(&self, value: Value<'static>, draft: &mut EventDraft<'_>, rule: usize) -> bool {
+        let name = match &self.target {
+            // A key always has a value: null leaves it as it is.
+            Target::Key(DestKey::Time) => {
+                draft.time = value.micros().map_or(draft.time, EventTime);
+                return false;
+            }
+            Target::Key(key) => {
+                let text = value.text().map(Cow::into_owned);
+                return text.is_some_and(|text| assign(*key, text, draft, rule));
+            }
+            Target::Field(name) => name,
+        };
+        if self.replaces {
+            draft.fields.retain(|(field, _)| field != name);
+        }
+        let stored = match self.stored_as {
+            StoredAs::AsIs => value,
+            StoredAs::Integer => match value.number() {
+                Some(number) => Value::Number(number.trunc()),
+                None => Value::Null,
+            },
+            StoredAs::Float => value.number().map_or(Value::Null, Value::Number),
+        };
+        for text in stored.texts() {
+            draft.fields.push((Arc::clone(name), Cow::Owned(text.into_owned())));
+        }
+        false
+    }
+}
+
+/// `name[int]`.
+fn typed_name(target: &str) -> Result<(&str, StoredAs), String> {
+    let target = target.trim();
+    let Some((name, kind)) = target.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) else {
+        return Ok((unquoted(target), StoredAs::AsIs));
+    };
+    let stored_as = match kind {
+        "int" => StoredAs::Integer,
+        "float" | "float32" | "float-sf" | "float32-sf" => StoredAs::Float,
+        "string" => StoredAs::AsIs,
+        other => {
+            return Err(format!(
+                "type [{other}] is not known; known are int, float, float32, float-sf, float32-sf and string"
+            ));
+        }
+    };
+    Ok((unquoted(name.trim()), stored_as))
+}
+
+fn unquoted(name: &str) -> &str {
+    let inside = |quote: char| name.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inside('"').or_else(|| inside('\'')).unwrap_or(name)
+}
+
+/// The parts between commas that are in no quotes and no brackets.
+fn split_assignments(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    outside(text, |at, character, depth| {
+        if character == ',' && depth == 0 {
+            parts.push(&text[start..at]);
+            start = at + 1;
+        }
+        true
+    });
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Name, whether it is `:=`, and expression.
+fn split_target(text: &str) -> Option<(&str, bool, &str)> {
+    let mut found = None;
+    outside(text, |at, character, _| {
+        if character == '=' {
+            found = Some(at);
+        }
+        found.is_none()
+    });
+    let at = found?;
+    let (left, right) = (&text[..at], &text[at + 1..]);
+    match left.trim_end().strip_suffix(':') {
+        Some(name) => Some((name, true, right)),
+        None => Some((left, false, right)),
+    }
+}
+
+/// Visits the characters outside of quotes with the depth of brackets, until the visitor has enough.
+fn outside(text: &str, mut visit: impl FnMut(usize, char, usize) -> bool) {
+    let (mut depth, mut quote) = (0_usize, None);
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match (quote, character) {
+            (Some(_), '\\') => {
+                characters.next();
+            }
+            (Some(open), close) if open == close => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(character),
+            (None, other) => {
+                if !visit(at, other, depth) {
+                    return;
+                }
+                match other {
+                    '(' | '[' => depth += 1,
+                    ')' | ']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! From settings to compiled rules.
+
+use super::ingest_eval::{IngestEval, KEYS, key};
+use super::sed::Sed;
+use super::transform::{DestKey, Format, RegexTransform, SourceKey, Template};
+use super::{Action, IndexTimeRules, RuleName, Step};
+use crate::conf::{Entry, Stanza};
+use crate::error::Error;
+use crate::layers::Effective;
+use crate::props::{Values, bad_value};
+
+/// Characters that are searched unless `LOOKAHEAD` says otherwise.
+const LOOKAHEAD: usize = 4096;
+/// Settings that make a stanza an index-time transform.
+const INDEX_TIME: &[&str] =
+    &["DEST_KEY", "WRITE_META", "CLONE_SOURCETYPE", "INGEST_EVAL", "STOP_PROCESSING_IF"];
+/// The group of steps that nothing but TRANSFORMS stops.
+const TRANSFORMS: usize = 1;
+
+/// Compiles the rules; what is wrong goes to `errors` and is left out.
+pub(crate) fn read(
+    values: &Values<'_>,
+    transforms: &Effective,
+    errors: &mut Vec<Error>,
+) -> IndexTimeRules {
+    let mut rules = IndexTimeRules {
+        annotate_punct: values.boolean("ANNOTATE_PUNCT", errors).unwrap_or(false),
+        ..IndexTimeRules::default()
+    };
+    for (_, entry) in values.family("SEDCMD-").filter(|(_, entry)| !entry.value.is_empty()) {
+        match Sed::compile(&entry.value) {
+            Ok(sed) => rules.add(0, &entry.key, entry, Action::Sed(sed)),
+            Err(reason) => errors.push(Error::Expression {
+                place: entry.place.clone(),
+                key: entry.key.clone(),
+                reason,
+            }),
+        }
+    }
+    for (_, entry) in values.family("TRANSFORMS-") {
+        rules.add_list(TRANSFORMS, entry, transforms, errors);
+    }
+    for (number, (_, entry)) in values.family("RULESET-").enumerate() {
+        rules.add_list(TRANSFORMS + 1 + number, entry, transforms, errors);
+    }
+    rules
+}
+
+/// Looks for mistakes in all index-time transforms, used or not.
+pub(crate) fn check_all(transforms: &Effective, errors: &mut Vec<Error>) {
+    for stanza in &transforms.stanzas {
+        if INDEX_TIME.iter().any(|key| stanza.get(key).is_some()) && !is_disabled(stanza) {
+            let _ = action(stanza, errors);
+        }
+    }
+}
+
+fn is_disabled(stanza: &Stanza) -> bool {
+    let entry = stanza.get("disabled");
+    entry.and_then(|entry| crate::props::boolean(&entry.value)) == Some(true)
+}
+
+impl IndexTimeRules {
+    fn add(&mut self, group: usize, name: &str, entry: &Entry, action: Action) {
+        let rule = self.rules.len();
+        self.rules.push(RuleName { name: name.to_owned(), place: entry.place.clone() });
+        self.steps.push(Step { rule, group, action });
+    }
+
+    fn add_list(
+        &mut self,
+        group: usize,
+        entry: &Entry,
+        transforms: &Effective,
+        errors: &mut Vec<Error>,
+    ) {
+        for name in entry.value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let Some(stanza) = transforms.stanza(name) else {
+                errors.push(Error::Missing {
+                    place: entry.place.clone(),
+                    key: entry.key.clone(),
+                    target: name.to_owned(),
+                    conf: "transforms",
+                });
+                continue;
+            };
+            // Mistakes inside the stanza are found by `check_all`, or here if it has no destination.
+            let known = INDEX_TIME.iter().any(|key| stanza.get(key).is_some());
+            let found = if known { &mut Vec::new() } else { &mut *errors };
+            if !is_disabled(stanza)
+                && let Some(action) = action(stanza, found)
+            {
+                self.add(group, name, entry, action);
+            }
+        }
+    }
+}
+
+fn action(stanza: &Stanza, errors: &mut Vec<Error>) -> Option<Action> {
+    let values = Values::of(stanza);
+    let (eval, stop) = (values.get("INGEST_EVAL"), values.get("STOP_PROCESSING_IF"));
+    if eval.is_none() && stop.is_none() {
+        return regex(stanza, &values, errors).map(|found| Action::Regex(Box::new(found)));
+    }
+    let mut fail = |entry: &Entry, reason: String| {
+        let key = format!("[{}] {}", stanza.name, entry.key);
+        errors.push(Error::Expression { place: entry.place.clone(), key, reason });
+    };
+    let mut compiled = IngestEval::default();
+    if let Some(entry) = eval {
+        match IngestEval::compile(&entry.value) {
+            Ok(assignments) => compiled.assignments = assignments,
+            Err(reason) => {
+                fail(entry, reason);
+                return None;
+            }
+        }
+    }
+    if let Some(entry) = stop {
+        match crate::eval::Expression::compile(&entry.value) {
+            Ok(expression) => compiled.stop_if = Some(expression),
+            Err(reason) => {
+                fail(entry, reason);
+                return None;
+            }
+        }
+    }
+    Some(Action::Eval(Box::new(compiled)))
+}
+
+fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Option<RegexTransform> {
+    let fail = |key: &str, reason: &str| Error::Expression {
+        place: stanza.place.clone(),
+        key: format!("[{}] {key}", stanza.name),
+        reason: reason.to_owned(),
+    };
+    if values.get("REGEX").is_none() {
+        errors.push(fail("REGEX", "an index-time transform needs one, or INGEST_EVAL"));
+        return None;
+    }
+    let pattern = values.pattern("REGEX", errors)?;
+    let groups = pattern.names().len() - 1;
+    let write_meta = values.boolean("WRITE_META", errors).unwrap_or(false);
+    let dest = match values.get("DEST_KEY") {
+        None if write_meta => DestKey::Meta,
+        None => {
+            let reason = "an index-time transform needs DEST_KEY, WRITE_META = true or INGEST_EVAL";
+            errors.push(fail("DEST_KEY", reason));
+            return None;
+        }
+        Some(entry) => match key(&entry.value) {
+            Some(key) => key,
+            None => {
+                let known: Vec<_> = KEYS.iter().map(|(name, _)| *name).collect();
+                errors.push(bad_value(entry, &format!("one of {}", known.join(", "))));
+                return None;
+            }
+        },
+    };
+    let source = match values.get("SOURCE_KEY") {
+        None => SourceKey::Raw,
+        Some(entry) => match source_key(&entry.value) {
+            Some(source) => source,
+            None => {
+                let expected = "_raw, _meta, _time, queue, MetaData:Host, MetaData:Source, \
+                                MetaData:Sourcetype, _MetaData:Index, field:<name> or fields:<a>,<b>";
+                errors.push(bad_value(entry, expected));
+                return None;
+            }
+        },
+    };
+    let default_format = format!("{}::$1", stanza.name);
+    let text = values.get("FORMAT").map_or(default_format.as_str(), |entry| &entry.value);
+    let Some(format) = format(dest, text, groups, write_meta) else {
+        let place = values.get("FORMAT").map_or(&stanza.place, |entry| &entry.place).clone();
+        let key = format!("[{}] FORMAT", stanza.name);
+        let reason = "expected <field>::<value> pairs such as user::$1".to_owned();
+        errors.push(Error::Expression { place, key, reason });
+        return None;
+    };
+    let default = values.get("DEFAULT_VALUE");
+    let lookahead = values.number("LOOKAHEAD", errors);
+    Some(RegexTransform {
+        pattern,
+        source,
+        dest,
+        format,
+        default: default.and_then(|entry| self::format(dest, &entry.value, 0, write_meta)),
+        lookahead: lookahead.and_then(|n| usize::try_from(n).ok()).unwrap_or(LOOKAHEAD),
+        repeat: values.boolean("REPEAT_MATCH", errors).unwrap_or(false),
+        clone_to: values.get("CLONE_SOURCETYPE").map(|entry| entry.value.clone()),
+    })
+}
+
+fn source_key(text: &str) -> Option<SourceKey> {
+    let text = text.trim();
+    if let Some(names) = text.strip_prefix("fields:").or_else(|| text.strip_prefix("field:")) {
+        let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let names: Vec<_> = names.map(str::to_owned).collect();
+        return (!names.is_empty()).then_some(SourceKey::Fields(names));
+    }
+    Some(match key(text)? {
+        DestKey::Raw => SourceKey::Raw,
+        DestKey::Meta => SourceKey::Meta,
+        DestKey::Queue => SourceKey::Queue,
+        DestKey::Index => SourceKey::Index,
+        DestKey::Host => SourceKey::Host,
+        DestKey::Source => SourceKey::Source,
+        DestKey::Sourcetype => SourceKey::Sourcetype,
+        DestKey::Time => SourceKey::Time,
+        DestKey::TcpRouting => return None,
+    })
+}
+
+fn format(dest: DestKey, text: &str, groups: usize, write_meta: bool) -> Option<Format> {
+    if dest != DestKey::Meta {
+        return Some(Format::Text(Template::parse(text, groups)));
+    }
+    let mut keep = write_meta;
+    let mut pairs = Vec::new();
+    for word in words(text) {
+        if Template::parse(&word, groups).is_previous() {
+            keep = true;
+            continue;
+        }
+        let (name, value) = word.split_once("::")?;
+        pairs.push((Template::parse(name, groups), Template::parse(value, groups)));
+    }
+    (!pairs.is_empty() || keep).then_some(Format::Pairs { pairs, keep })
+}
+
+/// Words between blanks; quotes keep blanks together and go.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for character in text.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            blank if blank.is_whitespace() && !quoted => words.push(String::new()),
+            other => {
+                if let Some(word) = words.last_mut() {
+                    word.push(other);
+                }
+            }
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

@@ -1,0 +1,230 @@
+//! Where records end: line ends outside of quotes, and the closing brackets of JSON.
+//!
+//! Guarantees: a record that does not close within its limits ends at its first line end, and the
+//! lines that were looked at in vain are not looked at again for more than a line each.
+
+use super::{Delimiter, StructuredFormat, StructuredRules};
+
+/// Lines of a quoted record at most.
+const LINES: usize = 256;
+
+/// Between two records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordBreak {
+    /// Where the record before ends.
+    pub line_end: usize,
+    /// Where the next begins.
+    pub next_start: usize,
+    /// What is before is no record: brackets and commas of an array around the records.
+    pub is_gap: bool,
+}
+
+/// Finds the ends of records in text that comes in chunks.
+#[derive(Debug, Clone)]
+pub struct RecordScanner {
+    json: bool,
+    quote: u8,
+    /// `None` for blanks.
+    delimiter: Option<u8>,
+    /// Bytes of a record at most.
+    limit: usize,
+    /// Line ends that are breaks whatever the quotes say.
+    distrusted: usize,
+    /// JSON arrays that records are in.
+    arrays: usize,
+    state: State,
+}
+
+/// Of the record that is being read.
+#[derive(Debug, Clone, Default)]
+struct State {
+    /// Bytes since its start.
+    length: usize,
+    begun: bool,
+    in_quotes: bool,
+    /// The byte before was a quote that may end the value, or a backslash in JSON.
+    pending: bool,
+    /// A value begins after the first byte.
+    in_value: bool,
+    depth: usize,
+    /// What began with other than a bracket is a line.
+    plain: bool,
+    /// A square bracket began it: an array of records, or the first character of a line.
+    undecided: bool,
+    lines: usize,
+    /// Length of the record up to its first line end.
+    first_line: Option<usize>,
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+impl RecordScanner {
+    /// A scanner for a stream that begins; `None` where lines are records. `limit` is the longest
+    /// record in bytes.
+    #[must_use]
+    pub fn new(rules: &StructuredRules, limit: usize) -> Option<Self> {
+        let byte = |c: char| u8::try_from(c).ok().filter(u8::is_ascii);
+        let json = rules.format == StructuredFormat::Json;
+        let quote = if json { Some(b'"') } else { rules.quote.and_then(byte) };
+        let delimiter = match rules.delimiter {
+            Delimiter::One(one) => byte(one),
+            Delimiter::Blanks => None,
+        };
+        Some(Self {
+            json,
+            quote: quote?,
+            delimiter,
+            limit,
+            distrusted: 0,
+            arrays: 0,
+            state: State::default(),
+        })
+    }
+
+    /// The next break at or after `at`, which moves to where scanning goes on. `None`: the text ends
+    /// inside of a record. More text is to follow at the position `at` has then, in a buffer that
+    /// holds the record from its start, or as much of it as is kept.
+    pub fn next(&mut self, text: &[u8], at: &mut usize) -> Option<RecordBreak> {
+        while *at < text.len() {
+            let here = *at;
+            let found = match self.json {
+                true => self.json_byte(text[here], here),
+                false => self.value_byte(text[here], here),
+            };
+            *at += 1;
+            if let Some(found) = found {
+                *at = found.next_start;
+                self.state = State::default();
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn value_byte(&mut self, byte: u8, at: usize) -> Option<RecordBreak> {
+        let state = &mut self.state;
+        state.length += 1;
+        let is_delimiter = match self.delimiter {
+            Some(delimiter) => byte == delimiter,
+            None => matches!(byte, b' ' | b'\t'),
+        };
+        if state.in_quotes {
+            if state.pending {
+                state.pending = false;
+                if byte == self.quote {
+                    return None;
+                }
+                state.in_quotes = false;
+            } else if byte == self.quote {
+                state.pending = true;
+                return None;
+            }
+        } else if byte == self.quote && !state.in_value {
+            state.in_quotes = true;
+            state.in_value = true;
+            return None;
+        }
+        if is_line_end(byte) {
+            return self.line_end(at);
+        }
+        if !state.in_quotes && is_delimiter {
+            state.in_value = false;
+        } else if byte != b' ' {
+            state.in_value = true;
+        }
+        None
+    }
+
+    /// At a line end: a break, unless the record goes on and has not gone on for too long.
+    fn line_end(&mut self, at: usize) -> Option<RecordBreak> {
+        let state = &mut self.state;
+        let here = RecordBreak { line_end: at, next_start: at + 1, is_gap: false };
+        if !state.in_quotes && state.depth == 0 {
+            self.distrusted = self.distrusted.saturating_sub(1);
+            return Some(here);
+        }
+        if self.distrusted > 0 {
+            self.distrusted -= 1;
+            return Some(here);
+        }
+        state.lines += 1;
+        let first = *state.first_line.get_or_insert(state.length - 1);
+        let too_many = !self.json && state.lines >= LINES;
+        if !too_many && state.length <= self.limit {
+            return None;
+        }
+        self.distrusted = state.lines - 1;
+        // Where the record's start is no longer in the buffer, it can only end here.
+        let start = (at + 1).checked_sub(state.length);
+        let end = start.map_or(at, |start| start + first);
+        Some(RecordBreak { line_end: end, next_start: end + 1, is_gap: false })
+    }
+
+    fn json_byte(&mut self, byte: u8, at: usize) -> Option<RecordBreak> {
+        let gap =
+            |start: usize| Some(RecordBreak { line_end: start, next_start: start, is_gap: true });
+        let state = &mut self.state;
+        if !state.begun {
+            if byte.is_ascii_whitespace() {
+                return gap(at + 1);
+            }
+            if self.arrays > 0 && matches!(byte, b',' | b']') {
+                self.arrays -= usize::from(byte == b']');
+                return gap(at + 1);
+            }
+            state.begun = true;
+            state.undecided = byte == b'[';
+            state.plain = byte != b'{' && byte != b'[';
+        } else if state.undecided && !byte.is_ascii_whitespace() {
+            state.undecided = false;
+            if byte == b'{' {
+                self.arrays += 1;
+                return gap(at);
+            }
+            state.plain = true;
+        }
+        state.length += 1;
+        if state.undecided {
+            return None;
+        }
+        if state.plain {
+            return is_line_end(byte).then_some(RecordBreak {
+                line_end: at,
+                next_start: at + 1,
+                is_gap: false,
+            });
+        }
+        if state.in_quotes {
+            match byte {
+                // A string does not go over lines: the record is malformed.
+                b'\n' => {
+                    return Some(RecordBreak { line_end: at, next_start: at + 1, is_gap: false });
+                }
+                _ if state.pending => state.pending = false,
+                b'\\' => state.pending = true,
+                b'"' => state.in_quotes = false,
+                _ => {}
+            }
+            return None;
+        }
+        match byte {
+            b'"' => state.in_quotes = true,
+            b'{' | b'[' => state.depth += 1,
+            b'}' | b']' => {
+                state.depth = state.depth.saturating_sub(1);
+                if state.depth == 0 {
+                    return Some(RecordBreak {
+                        line_end: at + 1,
+                        next_start: at + 1,
+                        is_gap: false,
+                    });
+                }
+            }
+            _ if is_line_end(byte) => return self.line_end(at),
+            _ => {}
+        }
+        None
+    }
+}

@@ -1,0 +1,162 @@
+//! Structured sources from their settings on.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use super::{RecordScanner, StructuredReader, StructuredRules};
+use crate::Knowledge;
+use crate::layers::{Layer, Layers};
+
+fn rules(settings: &str) -> Arc<StructuredRules> {
+    let text = format!("[a]\n{settings}");
+    let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", &text));
+    assert!(knowledge.errors().is_empty(), "{:?}", knowledge.errors());
+    knowledge.parsing_rules("a", "s", "h").structured.clone().unwrap()
+}
+
+/// Events with their fields.
+fn read(settings: &str, lines: &[&str]) -> Vec<String> {
+    let mut reader = StructuredReader::new(rules(settings));
+    let mut out = Vec::new();
+    for line in lines {
+        if !reader.is_event(line) {
+            continue;
+        }
+        let mut fields = Vec::new();
+        reader.fields(line, |name, value| fields.push(format!("{name}={value}")));
+        out.push(fields.join(" "));
+    }
+    out
+}
+
+#[test]
+fn a_header_names_the_columns_of_what_follows() {
+    let csv = "INDEXED_EXTRACTIONS = csv";
+    assert_eq!(read(csv, &["a,b c,d.e", "1,2,3", "4,,6"]), ["a=1 b c=2 d_e=3", "a=4 d_e=6"]);
+    assert_eq!(
+        read(csv, &["a,host,_time", "\"x, \"\"y\"\"\",h,9"]),
+        ["a=x, \"y\" extracted_host=h extracted_time=9"]
+    );
+    assert_eq!(read("INDEXED_EXTRACTIONS = TSV", &["a\tb", "1\t2 3"]), ["a=1 b=2 3"]);
+    assert_eq!(read("INDEXED_EXTRACTIONS = psv", &["a|b", "1|2"]), ["a=1 b=2"]);
+    assert_eq!(read(csv, &["a,b", "1,2,3", "4", "x\"y\",z"]), ["a=1 b=2", "a=4", "a=x\"y\" b=z"]);
+}
+
+#[test]
+fn headers_are_found_by_line_number_prefix_or_settings() {
+    let lines = ["made by x", "a;b", "1;2"];
+    let semicolons = "INDEXED_EXTRACTIONS = csv\nFIELD_DELIMITER = ;\n";
+    assert_eq!(read(&format!("{semicolons}HEADER_FIELD_LINE_NUMBER = 2"), &lines), ["a=1 b=2"]);
+    assert_eq!(read(&format!("{semicolons}PREAMBLE_REGEX = ^made"), &lines), ["a=1 b=2"]);
+    assert_eq!(read(&format!("{semicolons}FIELD_NAMES = x, y"), &lines[2..]), ["x=1 y=2"]);
+    let prefixed = format!("{semicolons}FIELD_HEADER_REGEX = ^head:\\s*");
+    assert_eq!(read(&prefixed, &["other", "head: a;b", "1;2"]), ["a=1 b=2"]);
+    let other = "INDEXED_EXTRACTIONS = csv\nHEADER_FIELD_DELIMITER = |\nFIELD_QUOTE = '\n\
+                 HEADER_FIELD_QUOTE = none\nHEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS = .\n\
+                 MISSING_VALUE_REGEX = ^-$";
+    assert_eq!(read(other, &["a.b|c", "'1,2',-"]), ["a.b=1,2"]);
+    let blanks = "INDEXED_EXTRACTIONS = csv\nFIELD_DELIMITER = whitespace";
+    assert_eq!(read(blanks, &["a   b", " 1 \t 2  "]), ["a=1 b=2"]);
+}
+
+#[test]
+fn w3c_logs_name_their_fields_in_directives_which_may_come_again() {
+    let lines = [
+        "#Software: x",
+        "#Fields: date time cs(User-Agent) s-ip",
+        "2024-01-02 03:04:05 \"a b\" 1.2.3.4",
+        "#Fields: date time s-ip",
+        "2024-01-02 03:04:06 5.6.7.8",
+    ];
+    assert_eq!(
+        read("INDEXED_EXTRACTIONS = w3c", &lines),
+        [
+            "date=2024-01-02 time=03:04:05 cs_User_Agent_=a b s_ip=1.2.3.4",
+            "date=2024-01-02 time=03:04:06 s_ip=5.6.7.8"
+        ]
+    );
+}
+
+#[test]
+fn scalars_of_json_are_fields_by_their_paths() {
+    let event = r#"{"a":{"b":1},"c":["x","y"],"host":"h","n":null,"e":""}"#;
+    let json = "INDEXED_EXTRACTIONS = json";
+    assert_eq!(read(json, &[event]), ["a.b=1 c{}=x c{}=y extracted_host=h n=null"]);
+    let trimmed = "INDEXED_EXTRACTIONS = json\nJSON_TRIM_BRACES_IN_ARRAY_NAMES = true";
+    assert_eq!(read(trimmed, &[r#"{"c":[{"d":1}]}"#]), ["c.d=1"]);
+    assert_eq!(read(json, &["no json"]), [""]);
+}
+
+#[test]
+fn a_stream_that_goes_on_in_the_middle_keeps_the_header_of_its_source() {
+    let rules = rules("INDEXED_EXTRACTIONS = csv\nPREAMBLE_REGEX = ^;");
+    let mut reader = StructuredReader::resume(rules, "; note\na,b\n1,2\n");
+    assert!(reader.is_event("3,4"));
+    let mut fields = Vec::new();
+    reader.fields("3,4", |name, value| fields.push(format!("{name}={value}")));
+    assert_eq!(fields, ["a=3", "b=4"]);
+}
+
+#[test]
+fn several_fields_make_the_timestamp() {
+    let settings = "INDEXED_EXTRACTIONS = csv\nTIMESTAMP_FIELDS = day, clock";
+    let reader = StructuredReader::new(rules(settings));
+    let fields = [("clock", "03:04"), ("x", "1"), ("day", "2024-01-02")]
+        .map(|(name, value)| (name.into(), value.to_owned()));
+    assert_eq!(reader.time_text(&fields).as_deref(), Some("2024-01-02 03:04"));
+    assert_eq!(reader.time_text(&fields[1..2]), None);
+}
+
+/// The records of a text that comes in two chunks, for every place of the cut.
+fn records(settings: &str, text: &str, limit: usize) -> Vec<String> {
+    let rules = rules(settings);
+    let mut first = None;
+    for cut in 0..=text.len() {
+        let mut scanner = RecordScanner::new(&rules, limit).unwrap();
+        let (mut records, mut at, mut start) = (Vec::new(), 0, 0);
+        for end in [cut, text.len()] {
+            while let Some(found) = scanner.next(&text.as_bytes()[..end], &mut at) {
+                if found.line_end > start && !found.is_gap {
+                    records.push(text[start..found.line_end].to_owned());
+                }
+                start = found.next_start;
+            }
+        }
+        if start < text.len() {
+            records.push(text[start..].to_owned());
+        }
+        assert_eq!(*first.get_or_insert_with(|| records.clone()), records, "cut at {cut}");
+    }
+    first.unwrap()
+}
+
+#[test]
+fn quoted_line_ends_do_not_end_a_record() {
+    let csv = "INDEXED_EXTRACTIONS = csv";
+    let text = "a,b\n1,\"x\r\n\r\ny\"\n\n2, \"q \"\"z\"\" \n\"\n3,it\"s\n";
+    assert_eq!(
+        records(csv, text, 1000),
+        ["a,b", "1,\"x\r\n\r\ny\"", "2, \"q \"\"z\"\" \n\"", "3,it\"s"]
+    );
+}
+
+#[test]
+fn a_quote_that_never_closes_costs_one_line_only() {
+    let csv = "INDEXED_EXTRACTIONS = csv";
+    let text = format!("1,\"open\n{}", "2,b\n".repeat(20));
+    let records = records(csv, &text, 40);
+    assert_eq!(records.len(), 21, "{records:?}");
+    assert_eq!(records[..2], ["1,\"open", "2,b"]);
+}
+
+#[test]
+fn json_records_end_with_their_brackets() {
+    let json = "INDEXED_EXTRACTIONS = json";
+    let text = "{\"a\":\n {\"b\":\"}\\\"\"}}{\"c\":1}\n[1] text\n\n{\"d\":2}";
+    let expected = ["{\"a\":\n {\"b\":\"}\\\"\"}}", "{\"c\":1}", "[1] text", "{\"d\":2}"];
+    assert_eq!(records(json, text, 1000), expected);
+    let array = "[\n {\"a\":1},\n {\"a\":[2]}\n]\n{\"b\":1}\n";
+    assert_eq!(records(json, array, 1000), ["{\"a\":1}", "{\"a\":[2]}", "{\"b\":1}"]);
+    let broken = "{\"a\":\n{\"b\":1}\n{\"c\":2}\n{\"d\":3}\n";
+    assert_eq!(records(json, broken, 10)[0], "{\"a\":");
+}
