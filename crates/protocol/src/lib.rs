@@ -7,9 +7,11 @@
 
 mod content;
 mod forward;
+mod sequences;
 
 pub use content::{Error, pack, unpack};
 pub use forward::*;
+pub use sequences::Sequences;
 
 /// The version both sides speak.
 pub const VERSION: u32 = 1;

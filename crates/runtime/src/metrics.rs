@@ -57,18 +57,81 @@ metrics! {
         "Events with bytes that are not valid in their character set.";
     INGEST_TIMESTAMP_FALLBACKS Counter "karst_ingest_timestamp_fallbacks_total"
         "Events without a readable time of their own.";
+    HEC_ACK_CHANNELS Gauge "karst_hec_ack_channels" "Channels of senders that use acknowledgement.";
+    HEC_ACKS_PENDING Gauge "karst_hec_acks_pending"
+        "Requests whose acknowledgement was not asked for yet.";
+    SCRIPT_RUNS Counter "karst_script_runs_total" "Runs of scripted inputs, by outcome.";
+    S3_OBJECTS Counter "karst_s3_objects_total"
+        "Objects that queues told of, by outcome (taken, duplicate, failed).";
+    SQS_MESSAGES Counter "karst_sqs_messages_total"
+        "Messages of queues, by outcome (done, undeleted, poison, failed).";
+    INGEST_TIMESTAMP_JUMPS Counter "karst_ingest_timestamp_jumps_total"
+        "Timestamps far from the one before (MAX_DIFF_SECS_*) and in an unusual format.";
+    INGEST_MAX_EVENTS Counter "karst_ingest_max_events_total"
+        "Events that ended because they had as many lines as MAX_EVENTS allows.";
+    INGEST_CHANGED Counter "karst_ingest_changed_events_total"
+        "Events whose text an index-time rule changed, by rule.";
+    INGEST_DROPPED Counter "karst_ingest_dropped_events_total"
+        "Events that an index-time rule sent to the nullQueue, by rule.";
+    INGEST_CLONED Counter "karst_ingest_cloned_events_total"
+        "Events that an index-time rule cloned, by rule.";
+    INGEST_MISROUTED Counter "karst_ingest_misrouted_events_total"
+        "Events that stayed in their index because the one a rule named does not exist.";
     QUEUE_BYTES Gauge "karst_queue_bytes" "Bytes waiting in a queue, by queue.";
+    QUEUE_CAPACITY Gauge "karst_queue_capacity_bytes" "Bytes that may wait in a queue, by queue.";
+    QUEUE_PASSED_BYTES Counter "karst_queue_passed_bytes_total"
+        "Bytes that have passed a queue, by queue.";
+    QUEUE_PASSED_ITEMS Counter "karst_queue_passed_items_total"
+        "Items that have passed a queue, by queue.";
     QUEUE_BLOCKED Counter "karst_queue_blocked_seconds_total"
         "Time a stage waited because the next queue was full, by queue.";
+    INTAKE_STOPPED Counter "karst_intake_stopped_seconds_total"
+        "Time nothing was let in because the disk has no room for buckets that wait.";
+    FORWARDER_BATCHES Counter "karst_forwarder_acknowledged_batches_total"
+        "Batches that indexers have acknowledged to this forwarder.";
+    FORWARDER_BYTES Counter "karst_forwarder_acknowledged_bytes_total"
+        "Bytes of events that indexers have acknowledged to this forwarder.";
+    FORWARDER_QUEUE_BYTES Gauge "karst_forwarder_queue_bytes" "Bytes of a queue on disk, by queue.";
+    FORWARDER_BLOCKED Counter "karst_forwarder_queue_full_total"
+        "Half seconds in which a queue on disk was full and inputs waited, by queue.";
+    FORWARDER_DROPPED Counter "karst_forwarder_dropped_batches_total"
+        "Batches dropped because a queue was full (dropEventsOnQueueFull), by queue.";
+    FORWARDER_FILTERED Counter "karst_forwarder_filtered_bytes_total"
+        "Bytes that no output gets, by reason.";
+    FORWARDER_RESENT Counter "karst_forwarder_resent_batches_total"
+        "Batches sent again to an indexer that came back.";
+    FORWARDER_REASSIGNED Counter "karst_forwarder_reassigned_batches_total"
+        "Batches that went elsewhere because their indexer did not come back.";
+    FORWARDER_DEAD_LETTERS Counter "karst_forwarder_dead_letters_total"
+        "Batches that an indexer refused for good.";
+    FORWARDER_DAMAGED Counter "karst_forwarder_damaged_records_total"
+        "Parts of a queue that could not be read.";
+    FORWARDER_WRITE_FAILURES Counter "karst_forwarder_write_failures_total"
+        "Attempts to write a queue that failed and are repeated.";
     JOURNAL_BYTES Gauge "karst_journal_bytes" "Bytes in the journal that are not in object storage.";
     JOURNAL_SYNC Histogram "karst_journal_sync_seconds" "Time of one group-committed fsync.";
     JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at start.";
     HOT_BUCKETS Gauge "karst_hot_buckets" "Buckets being filled.";
     HOT_BYTES Gauge "karst_hot_bytes" "Memory of buckets being filled.";
+    SPOOL_BUCKETS Gauge "karst_spool_buckets"
+        "Finished buckets that wait on the disk for object storage.";
+    SPOOL_BYTES Gauge "karst_spool_bytes" "Bytes of buckets that wait on the disk.";
+    DISK_FREE Gauge "karst_disk_free_bytes" "Free bytes of the data directory's file system.";
     ROLLS Counter "karst_rolls_total" "Hot buckets finished, by reason.";
     ROLL_SECONDS Histogram "karst_roll_seconds" "Time from the roll to the catalog's commit.";
     ROLL_FAILURES Counter "karst_roll_failures_total" "Roll attempts that failed and are retried.";
     BUCKET_BYTES Counter "karst_bucket_bytes_total" "Bytes of bucket objects written.";
+    MERGES Counter "karst_merges_total" "Merges of small buckets, by outcome.";
+    MERGED_BUCKETS Counter "karst_merged_buckets_total" "Buckets that were joined into larger ones.";
+    MERGE_SECONDS Histogram "karst_merge_seconds" "Time of one merge.";
+    FROZEN_BUCKETS Counter "karst_frozen_buckets_total" "Buckets frozen, by index and reason.";
+    FROZEN_FAILURES Counter "karst_frozen_failures_total"
+        "Buckets that could not be archived and stay, by index.";
+    THAWED_BUCKETS Counter "karst_thawed_buckets_total" "Buckets brought back from archives, by index.";
+    INDEX_BYTES Gauge "karst_index_stored_bytes" "Bytes of an index in object storage, by index.";
+    INDEX_BUCKETS Gauge "karst_index_buckets" "Buckets of an index in the catalog, by index.";
+    GARBAGE_OBJECTS Gauge "karst_garbage_objects"
+        "Objects that no longer belong to a bucket and wait for their deletion.";
     CATALOG_BUCKETS Gauge "karst_catalog_buckets" "Buckets in the catalog.";
     CATALOG_COMMITS Counter "karst_catalog_commits_total" "Catalog commits, by outcome.";
     CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";

@@ -1,1 +1,35 @@
-//! The forwarder.
+//! The forwarder: takes events in where they arise, keeps them on its own disk, and brings each to
+//! one of several indexers, once, whoever dies meanwhile.
+//!
+//! Not here: what an event is (the indexer cuts, dates and indexes; the forwarder only cuts between
+//! events), inputs themselves (`inputs`), the messages (`protocol`).
+//!
+//! ```text
+//! inputs -> Route: cut, filter, clone -> DiskQueue (fsync) -> ack to the input
+//!                                            |
+//!                                         Sender: balance, bind -> Link ... Link -> indexers
+//!                                            ^ acknowledged: forgotten
+//! ```
+//!
+//! Invariants: an input is acknowledged when its events are on the disk; a batch leaves the disk when an
+//! indexer has acknowledged it; a batch that may be in an indexer's journal goes to no other one
+//! before `deadIndexerTimeout`; memory, queue and unacknowledged batches are bounded.
+
+mod agent;
+mod balance;
+mod content;
+mod cutter;
+mod dead_letters;
+mod error;
+mod ledger;
+mod link;
+mod outputs;
+mod queue;
+mod sender;
+mod sink;
+pub mod status;
+mod tls;
+
+pub use agent::{Agent, Options};
+pub use error::Error;
+pub use outputs::{Group, IndexFilter, Outputs, Server, TlsSettings};

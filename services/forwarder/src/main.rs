@@ -1,3 +1,28 @@
-//! The forwarder program.
+//! The `karst-forwarder` program: the agent itself, and a look at one that runs.
 
-fn main() {}
+mod config;
+mod serve;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = config::Arguments::parse();
+    let result = match arguments.command {
+        config::Command::Run(options) => serve::run(&options),
+        config::Command::List(options) => show::list(&options),
+        config::Command::Btool(options) => show::btool(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("karst-forwarder: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Everything together: what the configuration says, running.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use inputs::configured::{self, Configured};
+use inputs::monitor::MonitorStatus;
+use inputs::{Sink, SinkLimits};
+use knowledge::Knowledge;
+use knowledge::layers::Effective;
+use protocol::Hello;
+use runtime::{Clock, Shutdown};
+use uuid::Uuid;
+
+use crate::cutter::Sizes;
+use crate::outputs::{Outputs, groups_named};
+use crate::queue::{self, DiskQueue};
+use crate::sender::{Sender, SenderParts};
+use crate::sink::{Forward, Route, Set};
+use crate::status::{InputStatus, StatusBoard};
+
+/// Text of a batch.
+const BATCH: usize = 512 << 10;
+/// Longest piece without a border between events.
+const EVENT: usize = 8 << 20;
+/// zstd's fastest level pays for itself on any wire.
+const LEVEL: i32 = 1;
+/// How long a stream may be silent before its unfinished event is complete.
+const STREAM_IDLE: Duration = Duration::from_secs(3);
+/// How long inputs may take to stop, and then senders.
+const STOP: Duration = Duration::from_secs(25);
+
+/// What a process is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Directory of queues, checkpoints and the status file; of this process alone.
+    pub data: PathBuf,
+    /// Name of this machine.
+    pub host: String,
+    /// `AWS_*` variables, for inputs that need them.
+    pub aws: BTreeMap<String, String>,
+    /// Pipeline sets; `None`: what `server.conf` says.
+    pub pipelines: Option<u16>,
+}
+
+/// A running forwarder.
+#[derive(Debug)]
+pub struct Agent {
+    inputs: Shutdown,
+    senders: Shutdown,
+    rest: Shutdown,
+    queues: Vec<Arc<DiskQueue>>,
+    board: StatusBoard,
+    /// Keeps a second process out of the directory.
+    _lock: File,
+}
+
+impl Agent {
+    /// Starts what the configuration says. Must be called inside tokio.
+    ///
+    /// # Errors
+    /// The configuration does not hold, or the data directory cannot be used.
+    pub async fn start(
+        options: Options,
+        knowledge: Arc<Knowledge>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let data = &options.data;
+        fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
+        let lock = lock(data)?;
+        let conf = knowledge.conf("outputs");
+        for warning in Outputs::warnings(&conf) {
+            tracing::warn!("{warning}");
+        }
+        let outputs = Outputs::read(&conf)?;
+        let pipelines = match options.pipelines {
+            Some(pipelines) => pipelines,
+            None => pipelines_of(&knowledge)?,
+        };
+        let routes = routes(&knowledge, &outputs, &options.host)?;
+        let board = StatusBoard::default();
+        let (inputs, senders, rest) = (Shutdown::new(), Shutdown::new(), Shutdown::new());
+        let hello = Hello {
+            version: protocol::VERSION,
+            forwarder: forwarder_id(data)?.as_bytes().to_vec().into(),
+            host: options.host.clone(),
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Hello::default()
+        };
+        let mut all = Vec::new();
+        let mut sets = Vec::new();
+        for set in 0..pipelines.max(1) {
+            let mut queues = Vec::new();
+            for group in &outputs.groups {
+                let name = format!("{}-{set}", group.name);
+                let directory = data.join("queue").join(&*group.name).join(set.to_string());
+                let queue = Arc::new(DiskQueue::open(queue_settings(group, &name, &directory))?);
+                let hello = Hello {
+                    channel: queue.channel().as_bytes().to_vec().into(),
+                    token: group.token.clone(),
+                    ..hello.clone()
+                };
+                let sender = Sender::new(SenderParts {
+                    group: Arc::clone(group),
+                    queue: Arc::clone(&queue),
+                    directory,
+                    name,
+                    hello,
+                    board: board.clone(),
+                })?;
+                senders.spawn(sender.run(senders.clone()));
+                queues.push(Arc::clone(&queue));
+                all.push(queue);
+            }
+            sets.push(Set::new(queues));
+        }
+        let levels = outputs.groups.iter().map(|group| group.compressed.then_some(LEVEL));
+        let forward = Arc::new(Forward {
+            knowledge: Arc::clone(&knowledge),
+            clock,
+            filter: outputs.filter.clone(),
+            sets,
+            levels: levels.collect(),
+            sizes: Sizes { batch: BATCH, event: EVENT },
+            limits: SinkLimits { queue_wait: Duration::from_secs(10), stream_idle: STREAM_IDLE },
+        });
+        let mut files = Vec::new();
+        let mut listeners = Vec::new();
+        for route in routes {
+            let state = data.join("inputs").join(&route.name);
+            fs::create_dir_all(&state)
+                .with_context(|| format!("cannot create {}", state.display()))?;
+            let parts = configured::Parts { state, aws: options.aws.clone() };
+            let sink = Route { forward: Arc::clone(&forward), groups: route.groups };
+            let sink: Arc<dyn Sink> = Arc::new(sink);
+            let running = configured::start(route.configured, &parts, &sink, &inputs).await?;
+            files.push(running.files);
+            listeners.extend(running.listeners);
+        }
+        rest.spawn(report_inputs(board.clone(), files, listeners, rest.clone()));
+        rest.spawn(board.clone().keep_writing(data.clone(), rest.clone()));
+        Ok(Self { inputs, senders, rest, queues: all, board, _lock: lock })
+    }
+
+    /// What is going on.
+    #[must_use]
+    pub fn status(&self) -> crate::status::Status {
+        self.board.get()
+    }
+
+    /// Stops inputs, then senders; what is not acknowledged stays in the queues.
+    pub async fn stop(self) {
+        for (what, part) in [("inputs", &self.inputs), ("senders", &self.senders)] {
+            if let Err(error) = part.finish(STOP).await {
+                tracing::warn!(%error, what, "not everything stopped in time");
+            }
+        }
+        for queue in &self.queues {
+            queue.close();
+        }
+        // A last status is written.
+        let _ = self.rest.finish(Duration::from_secs(2)).await;
+    }
+}
+
+/// Inputs with the same outputs.
+struct Routed {
+    /// Folder of their checkpoints.
+    name: String,
+    groups: Vec<usize>,
+    configured: Configured,
+}
+
+/// What `inputs.conf` says, by `_TCP_ROUTING`.
+fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Routed>> {
+    let conf = knowledge.conf("inputs");
+    let mut by_routing: BTreeMap<String, Effective> = BTreeMap::new();
+    let default = conf.stanza("default");
+    for stanza in conf.stanzas.iter().filter(|stanza| stanza.name != "default") {
+        let own = stanza.get("_TCP_ROUTING").or_else(|| default?.get("_TCP_ROUTING"));
+        let routing = own.map_or("", |entry| entry.value.trim()).to_owned();
+        let part = by_routing.entry(routing).or_insert_with(|| Effective {
+            conf: conf.conf.clone(),
+            stanzas: default.cloned().into_iter().collect(),
+        });
+        part.stanzas.push(stanza.clone());
+    }
+    let mut routes = Vec::new();
+    for (routing, mut part) in by_routing {
+        part.stanzas.sort_by(|a, b| a.name.cmp(&b.name));
+        let groups = match &*routing {
+            "" => outputs.default_groups.clone(),
+            "*" => (0..outputs.groups.len()).collect(),
+            names => groups_named(&outputs.groups, names)
+                .map_err(|reason| anyhow::anyhow!("inputs.conf: _TCP_ROUTING: {reason}"))?,
+        };
+        let configured = Configured::read(&part, host).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
+        })?;
+        let has_inputs = !configured.indexes().is_empty();
+        if has_inputs && groups.is_empty() {
+            anyhow::bail!(
+                "inputs without _TCP_ROUTING go to defaultGroup, and [tcpout] in outputs.conf has none"
+            );
+        }
+        let clean = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '+' };
+        let name = if routing.is_empty() { "default".into() } else { format!("to-{routing}") };
+        routes.push(Routed { name: name.chars().map(clean).collect(), groups, configured });
+    }
+    Ok(routes)
+}
+
+fn queue_settings(group: &crate::Group, name: &str, directory: &Path) -> queue::Settings {
+    queue::Settings {
+        directory: directory.to_owned(),
+        max_size: group.persistent_queue_size,
+        segment_size: (group.persistent_queue_size / 8).clamp(256 << 10, 16 << 20),
+        memory: group.max_queue_size,
+        drop_after: group.drop_on_queue_full,
+        name: name.into(),
+    }
+}
+
+fn pipelines_of(knowledge: &Knowledge) -> Result<u16> {
+    let conf = knowledge.conf("server");
+    let Some(entry) = conf.get("general", "parallelIngestionPipelines") else { return Ok(1) };
+    let number = entry.value.parse::<u16>().ok().filter(|number| (1..=64).contains(number));
+    number.with_context(|| {
+        format!("{}: parallelIngestionPipelines: expected a number from 1 to 64", entry.place)
+    })
+}
+
+/// The id in `<data>/forwarder.id`, made at the first start.
+fn forwarder_id(data: &Path) -> Result<Uuid> {
+    let path = data.join("forwarder.id");
+    match fs::read_to_string(&path) {
+        Ok(text) => Uuid::parse_str(text.trim())
+            .with_context(|| format!("{} is damaged; delete it", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let id = Uuid::new_v4();
+            fs::write(&path, id.to_string())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            Ok(id)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn lock(data: &Path) -> Result<File> {
+    let path = data.join("lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    file.try_lock().map_err(|_| {
+        anyhow::anyhow!("another forwarder runs over {}; stop it first", data.display())
+    })?;
+    Ok(file)
+}
+
+async fn report_inputs(
+    board: StatusBoard,
+    files: Vec<MonitorStatus>,
+    listeners: Vec<String>,
+    shutdown: Shutdown,
+) {
+    while shutdown.sleep(Duration::from_secs(1)).await {
+        let listening = listeners.iter().map(|name| InputStatus {
+            name: name.clone(),
+            state: "listening".to_owned(),
+            position: 0,
+            size: 0,
+        });
+        let mut inputs: Vec<InputStatus> = listening.collect();
+        for status in &files {
+            inputs.extend(crate::status::of_files(status));
+        }
+        board.put_inputs(inputs);
+    }
+}

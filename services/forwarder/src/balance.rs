@@ -1,0 +1,277 @@
+//! Which indexer gets the next batch: pure decisions over time, volume and health.
+//!
+//! One indexer is the target; after `autoLBFrequency`, or `autoLBVolume` bytes, another one is tried
+//! and becomes the target once its connection is up. A target that fails is replaced at once. Indexers
+//! that failed are left alone for a while that doubles. Nothing here does I/O or reads a clock.
+
+use std::time::{Duration, Instant};
+
+/// First and longest pause after failures.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Idle,
+    Connecting,
+    Up,
+    Down { until: Instant, failures: u32 },
+}
+
+/// See the module. Indexers are named by their place in the group's list.
+#[derive(Debug)]
+pub(crate) struct Balancer {
+    frequency: Duration,
+    /// Zero: no limit.
+    volume: u64,
+    health: Vec<Health>,
+    /// Failures in a row, kept while the next attempt runs.
+    failures: Vec<u32>,
+    target: Option<usize>,
+    chosen_at: Instant,
+    sent: u64,
+    random: u64,
+}
+
+impl Balancer {
+    pub(crate) fn new(
+        servers: usize,
+        frequency: Duration,
+        volume: u64,
+        seed: u64,
+        now: Instant,
+    ) -> Self {
+        Self {
+            frequency,
+            volume,
+            health: vec![Health::Idle; servers],
+            failures: vec![0; servers],
+            target: None,
+            chosen_at: now,
+            sent: 0,
+            random: seed | 1,
+        }
+    }
+
+    /// Where the next batch goes, if anywhere.
+    pub(crate) fn target(&self) -> Option<usize> {
+        self.target.filter(|target| self.health[*target] == Health::Up)
+    }
+
+    pub(crate) fn is_up(&self, server: usize) -> bool {
+        self.health[server] == Health::Up
+    }
+
+    /// Whether the next batch should go to another indexer.
+    fn is_due(&self, now: Instant) -> bool {
+        self.target().is_none()
+            || now.duration_since(self.chosen_at) >= self.frequency
+            || (self.volume > 0 && self.sent >= self.volume)
+    }
+
+    /// Changes the target if it is time to; gives the indexer to connect to for that.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<usize> {
+        if !self.is_due(now) {
+            return None;
+        }
+        let old = self.target();
+        if old.is_none() && self.health.contains(&Health::Connecting) {
+            return None;
+        }
+        let Some(next) = self.pick(now, old) else {
+            if old.is_some() {
+                // Nobody else is there: another turn.
+                self.choose(old, now);
+            }
+            return None;
+        };
+        if self.health[next] == Health::Up {
+            self.choose(Some(next), now);
+            return None;
+        }
+        if self.health[next] == Health::Connecting {
+            return None;
+        }
+        self.health[next] = Health::Connecting;
+        Some(next)
+    }
+
+    /// Asks to connect to an indexer that has batches of its own to get, target or not.
+    pub(crate) fn may_connect(&mut self, server: usize, now: Instant) -> bool {
+        let free = match self.health[server] {
+            Health::Idle => true,
+            Health::Down { until, .. } => until <= now,
+            Health::Connecting | Health::Up => false,
+        };
+        if free {
+            self.health[server] = Health::Connecting;
+        }
+        free
+    }
+
+    /// One of those that may be tried, other than `not`, at random.
+    fn pick(&mut self, now: Instant, not: Option<usize>) -> Option<usize> {
+        let usable = |health: &Health| match health {
+            Health::Down { until, .. } => *until <= now,
+            _ => true,
+        };
+        let all = self.health.iter().enumerate();
+        let free: Vec<usize> = all
+            .filter(|(server, health)| Some(*server) != not && usable(health))
+            .map(|(server, _)| server)
+            .collect();
+        // While one is being tried, the others have time.
+        if let Some(trying) = free.iter().find(|at| self.health[**at] == Health::Connecting) {
+            return Some(*trying);
+        }
+        let at = self.next_random() % (free.len() as u64).max(1);
+        free.get(usize::try_from(at).unwrap_or(0)).copied()
+    }
+
+    fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    fn choose(&mut self, target: Option<usize>, now: Instant) {
+        self.target = target;
+        self.chosen_at = now;
+        self.sent = 0;
+    }
+
+    /// A connection is up.
+    pub(crate) fn up(&mut self, server: usize, now: Instant) {
+        self.health[server] = Health::Up;
+        self.failures[server] = 0;
+        if self.is_due(now) && self.target != Some(server) {
+            self.choose(Some(server), now);
+        }
+    }
+
+    /// A connection, or the attempt, failed.
+    pub(crate) fn down(&mut self, server: usize, now: Instant) {
+        let failures = self.failures[server].saturating_add(1);
+        self.failures[server] = failures;
+        let pause = PAUSE.0.saturating_mul(1 << (failures - 1).min(6)).min(PAUSE.1);
+        let jitter = pause.mul_f64(0.25 * (self.next_random() % 100) as f64 / 100.0);
+        self.health[server] = Health::Down { until: now + pause + jitter, failures };
+        if self.target == Some(server) {
+            self.target = None;
+        }
+    }
+
+    /// A connection was closed because nothing needs it.
+    pub(crate) fn closed(&mut self, server: usize) {
+        self.health[server] = Health::Idle;
+        if self.target == Some(server) {
+            self.target = None;
+        }
+    }
+
+    /// So much text went to the target.
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        self.sent += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TURN: Duration = Duration::from_secs(30);
+
+    fn balancer(servers: usize) -> (Balancer, Instant) {
+        let now = Instant::now();
+        (Balancer::new(servers, TURN, 1000, 42, now), now)
+    }
+
+    fn connect(balancer: &mut Balancer, now: Instant) -> usize {
+        let server = balancer.poll(now).expect("somebody to connect to");
+        balancer.up(server, now);
+        server
+    }
+
+    #[test]
+    fn the_target_changes_after_its_time_and_after_its_volume() {
+        let (mut balancer, now) = balancer(2);
+        let first = connect(&mut balancer, now);
+        assert_eq!(balancer.target(), Some(first));
+        assert_eq!(balancer.poll(now + TURN / 2), None);
+        let second = balancer.poll(now + TURN).expect("the other");
+        assert_eq!(balancer.target(), Some(first), "until the other is up");
+        balancer.up(second, now + TURN);
+        assert_eq!(balancer.target(), Some(second));
+        balancer.sent(1000);
+        assert_eq!(balancer.poll(now + TURN), None);
+        assert_eq!(balancer.target(), Some(first), "it is up already");
+    }
+
+    #[test]
+    fn a_target_that_fails_is_replaced_at_once_and_tried_again_later() {
+        let (mut balancer, now) = balancer(2);
+        let first = connect(&mut balancer, now);
+        balancer.down(first, now);
+        assert_eq!(balancer.target(), None);
+        let second = connect(&mut balancer, now);
+        assert_ne!(first, second);
+        assert!(!balancer.may_connect(first, now));
+        assert!(balancer.may_connect(first, now + TURN));
+    }
+
+    #[test]
+    fn a_single_indexer_stays_the_target() {
+        let (mut balancer, now) = balancer(1);
+        connect(&mut balancer, now);
+        assert_eq!(balancer.poll(now + TURN), None);
+        assert_eq!(balancer.target(), Some(0));
+        balancer.down(0, now + TURN);
+        assert_eq!(balancer.poll(now + TURN), None, "the pause after a failure");
+        assert_eq!(balancer.poll(now + TURN * 2), Some(0));
+    }
+
+    #[test]
+    fn all_indexers_get_their_turn_while_they_are_up() {
+        let (mut balancer, mut now) = balancer(4);
+        let mut turns = [0; 4];
+        for _ in 0..400 {
+            if let Some(server) = balancer.poll(now) {
+                balancer.up(server, now);
+            }
+            turns[balancer.target().expect("all are up")] += 1;
+            now += TURN;
+        }
+        assert!(turns.iter().all(|turns| *turns > 50), "{turns:?}");
+    }
+
+    #[test]
+    fn whatever_fails_the_target_is_up_and_somebody_is_found_in_the_end() {
+        let config = ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() };
+        proptest!(config, |(steps in prop::collection::vec((0usize..3, 0u8..4, 0u64..40), 1..80))| {
+            let (mut balancer, mut now) = balancer(3);
+            for (server, step, seconds) in steps {
+                now += Duration::from_secs(seconds);
+                match step {
+                    0 => drop(balancer.poll(now)),
+                    1 => balancer.up(server, now),
+                    2 => balancer.down(server, now),
+                    _ => balancer.closed(server),
+                }
+                prop_assert!(balancer.target().is_none_or(|target| balancer.is_up(target)));
+            }
+            // Attempts under way end somehow.
+            for server in 0..3 {
+                if balancer.health[server] == Health::Connecting {
+                    balancer.down(server, now);
+                }
+            }
+            now += TURN * 2;
+            if let Some(server) = balancer.poll(now) {
+                balancer.up(server, now);
+            }
+            prop_assert!(balancer.target().is_some());
+        });
+    }
+}

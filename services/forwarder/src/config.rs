@@ -1,0 +1,96 @@
+//! What an operator sets per process: commands, flags, and the `KARST_*` variables behind them.
+//!
+//! The only place that reads the environment; what is to be read and where it goes is in `.conf`
+//! files.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Brings events to Karst's indexers: tails and listens, keeps on disk, balances, resends.
+#[derive(Debug, Parser)]
+#[command(name = "karst-forwarder", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the forwarder.
+    Run(RunOptions),
+    /// Show what a running forwarder does.
+    List(ListOptions),
+    /// Show the effective configuration, and which file each value comes from.
+    Btool(BtoolOptions),
+}
+
+/// Where a forwarder keeps its own files.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataDir {
+    /// Directory of queues, checkpoints and status.
+    #[arg(long, env = "KARST_FORWARDER_DATA_DIR", default_value = "forwarder-data", global = true)]
+    pub(crate) data_dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+    /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).
+    #[arg(long, env = "KARST_FORWARDER_CONF_DIR")]
+    pub(crate) conf_dir: PathBuf,
+    /// Name of this machine in events; the kernel's if not given.
+    #[arg(long, env = "KARST_FORWARDER_HOST")]
+    pub(crate) host: Option<String>,
+    /// Pipeline sets, each with connections of its own; server.conf's if not given.
+    #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
+    pub(crate) parallel_ingestion_pipelines: Option<u16>,
+    /// Serve metrics for Prometheus at http://<address>/metrics.
+    #[arg(long, env = "KARST_FORWARDER_METRICS_ADDRESS")]
+    pub(crate) metrics_address: Option<SocketAddr>,
+    /// What to log: error, warn, info, debug, or directives such as "info,inputs=debug".
+    #[arg(long, env = "KARST_LOG", default_value = "info")]
+    pub(crate) log: String,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listing {
+    /// Indexers, which of them are connected, and what waits for them.
+    ForwardServer,
+    /// Files and listeners.
+    Monitor,
+    /// Everything, as JSON.
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// What to list.
+    #[arg(value_enum)]
+    pub(crate) what: Listing,
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtoolOptions {
+    /// A file without its ending: inputs, outputs, props, server.
+    pub(crate) conf: String,
+    /// Only this stanza.
+    pub(crate) stanza: Option<String>,
+    /// Check the whole configuration instead, and exit with 1 if it does not hold.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Directory of .conf layers.
+    #[arg(long, env = "KARST_FORWARDER_CONF_DIR")]
+    pub(crate) conf_dir: PathBuf,
+}
+
+/// The variables that S3 credentials, region and endpoint come from.
+pub(crate) fn aws_variables() -> BTreeMap<String, String> {
+    std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
+}

@@ -1,0 +1,265 @@
+//! Streams of bytes into batches of whole events, so that each batch can be indexed by itself.
+//!
+//! The cuts are where an indexer would end an event whatever came before: at a break of
+//! `LINE_BREAKER` and, where lines are merged, before a line that begins an event by the rules of
+//! its sourcetype. Only the end of what has come is looked at; finding events is the indexer's
+//! work. What follows the last cut waits for more, up to a limit.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use knowledge::timestamp::TimestampFinder;
+use knowledge::{LineBreaker, ParsingRules};
+use model::EventTime;
+
+/// How much of the end is searched for a cut first; then all of it.
+const TAIL: usize = 64 << 10;
+
+/// Text of whole events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) text: Bytes,
+    /// Bytes of the stream that wait behind the piece, once it is taken away.
+    pub(crate) behind: u64,
+}
+
+/// A cut: events end at `end`, the next begins at `next`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cut {
+    end: usize,
+    next: usize,
+}
+
+/// Sizes that bound a cutter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// A piece is not longer than this if there is a cut.
+    pub(crate) batch: usize,
+    /// Without any cut, a piece ends here.
+    pub(crate) event: usize,
+}
+
+/// The cutting state of one stream.
+pub(crate) struct Cutter {
+    rules: Arc<ParsingRules>,
+    finder: TimestampFinder,
+    sizes: Sizes,
+    carry: Bytes,
+}
+
+impl std::fmt::Debug for Cutter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cutter").field("carry", &self.carry.len()).finish_non_exhaustive()
+    }
+}
+
+impl Cutter {
+    pub(crate) fn new(rules: Arc<ParsingRules>, sizes: Sizes) -> Self {
+        let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
+        Self { rules, finder, sizes, carry: Bytes::new() }
+    }
+
+    /// Bytes that wait for the rest of their event.
+    pub(crate) fn pending(&self) -> u64 {
+        self.carry.len() as u64
+    }
+
+    /// Takes the next bytes; gives the events that are whole. `end`: nothing follows.
+    pub(crate) fn push(&mut self, bytes: Bytes, end: bool, now: EventTime) -> Vec<Piece> {
+        let mut text = match self.carry.is_empty() {
+            true => bytes,
+            false => {
+                let mut joined = BytesMut::with_capacity(self.carry.len() + bytes.len());
+                joined.extend_from_slice(&std::mem::take(&mut self.carry));
+                joined.extend_from_slice(&bytes);
+                joined.freeze()
+            }
+        };
+        let mut pieces = Vec::new();
+        while !text.is_empty() {
+            let Some(cut) = self.next_cut(&text, end, now) else { break };
+            let piece = text.slice(..cut.end);
+            text = text.slice(cut.next..);
+            if !piece.is_empty() {
+                pieces.push(Piece { text: piece, behind: text.len() as u64 });
+            }
+        }
+        // A copy, so that a few bytes do not keep a large chunk alive.
+        self.carry = Bytes::copy_from_slice(&text);
+        pieces
+    }
+
+    /// Where the next piece ends.
+    fn next_cut(&mut self, text: &[u8], end: bool, now: EventTime) -> Option<Cut> {
+        if end && text.len() <= self.sizes.batch {
+            return Some(Cut { end: text.len(), next: text.len() });
+        }
+        let mut window = self.sizes.batch;
+        loop {
+            let part = &text[..text.len().min(window)];
+            if let Some(cut) = self.last_cut(part, now) {
+                return Some(cut);
+            }
+            if part.len() >= self.sizes.event {
+                return Some(forced(part));
+            }
+            if part.len() == text.len() {
+                return end.then_some(Cut { end: text.len(), next: text.len() });
+            }
+            window = (window * 4).min(self.sizes.event);
+        }
+    }
+
+    /// The last cut in a text.
+    fn last_cut(&mut self, text: &[u8], now: EventTime) -> Option<Cut> {
+        let simple = matches!(self.rules.line_breaker, LineBreaker::Newlines);
+        if simple && !self.rules.should_linemerge {
+            let end = memchr::memrchr2(b'\n', b'\r', text)? + 1;
+            return Some(Cut { end, next: end });
+        }
+        let tail = text.len().saturating_sub(TAIL);
+        if let Some(cut) = self.last_cut_from(text, tail, now) {
+            return Some(cut);
+        }
+        if tail > 0 { self.last_cut_from(text, 0, now) } else { None }
+    }
+
+    fn last_cut_from(&mut self, text: &[u8], from: usize, now: EventTime) -> Option<Cut> {
+        let from = from.max(inputs::text::character_border(text, from));
+        let whole = valid(&text[from..]);
+        let mut breaks = Vec::new();
+        let mut at = 0;
+        while let Some((start, end)) = self.rules.line_breaker.next_gap(whole, at, false) {
+            breaks.push((start, end));
+            if end <= at && start <= at {
+                break;
+            }
+            at = end.max(at + 1);
+        }
+        if !self.rules.should_linemerge {
+            let (start, end) = *breaks.last()?;
+            return Some(Cut { end: from + start, next: from + end });
+        }
+        // A line is judged when it is whole: from one break to the next.
+        for pair in breaks.windows(2).rev() {
+            let ((before, start), (line_end, _)) = (pair[0], pair[1]);
+            if self.begins_event(&whole[start..line_end], now) {
+                return Some(Cut { end: from + before, next: from + start });
+            }
+        }
+        let ends = self.rules.must_break_after.as_ref()?;
+        for pair in breaks.windows(2).rev() {
+            let ((_, start), (line_end, next)) = (pair[0], pair[1]);
+            if ends.is_match(&whole[start..line_end]) {
+                return Some(Cut { end: from + line_end, next: from + next });
+            }
+        }
+        None
+    }
+
+    /// Whether a line begins an event, whatever came before it.
+    fn begins_event(&mut self, line: &str, now: EventTime) -> bool {
+        let rules = &self.rules;
+        if rules.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
+            return false;
+        }
+        match &rules.break_only_before {
+            Some(pattern) => pattern.is_match(line),
+            None => rules.break_only_before_date && self.finder.find(line, now).is_some(),
+        }
+    }
+}
+
+/// The longest valid text at the start: in other character sets, line feeds are still found by
+/// the simple rules, and merging has to look at what it can read.
+fn valid(text: &[u8]) -> &str {
+    match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
+/// An event that is too long is cut behind its last line, or at a character's border.
+fn forced(text: &[u8]) -> Cut {
+    let line = memchr::memrchr(b'\n', text).map(|at| at + 1);
+    let end = line.unwrap_or_else(|| inputs::text::character_border(text, text.len()));
+    Cut { end, next: end }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use knowledge::Knowledge;
+    use knowledge::layers::{Layer, Layers};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: EventTime = EventTime(1_763_700_000_000_000);
+
+    fn cutter(props: &str, batch: usize) -> Cutter {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", props);
+        let rules = Knowledge::new(layers).parsing_rules("t", "s", "h");
+        Cutter::new(rules, Sizes { batch, event: 1 << 20 })
+    }
+
+    fn pieces(cutter: &mut Cutter, chunks: &[&str]) -> Vec<String> {
+        let mut out = Vec::new();
+        for (number, chunk) in chunks.iter().enumerate() {
+            let bytes = Bytes::copy_from_slice(chunk.as_bytes());
+            let found = cutter.push(bytes, number + 1 == chunks.len(), NOW);
+            out.extend(found.iter().map(|piece| String::from_utf8(piece.text.to_vec()).unwrap()));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_are_cut_behind_their_end() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false", 100);
+        assert_eq!(pieces(&mut cutter, &["a\nb\nc", "d\ne", ""]), ["a\nb\n", "cd\n", "e"]);
+    }
+
+    #[test]
+    fn merged_events_are_cut_before_a_line_that_begins_one() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true", 1000);
+        let one = "2025-11-20 10:00:00 one\n  at x\n";
+        let two = "2025-11-20 10:00:01 two\n  at y\n";
+        let pieces = pieces(&mut cutter, &[one, two, "  at z\n", ""]);
+        assert_eq!(pieces, [one.trim_end(), "2025-11-20 10:00:01 two\n  at y\n  at z\n"]);
+    }
+
+    #[test]
+    fn the_text_of_a_break_by_pattern_is_left_out() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false\nLINE_BREAKER = ;([,]+)x", 100);
+        assert_eq!(pieces(&mut cutter, &["1;,,x2;,,", "x3", ""]), ["1;", "x2;", "x3"]);
+    }
+
+    #[test]
+    fn without_any_cut_a_piece_ends_at_the_limit() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false", 100);
+        let long = "x".repeat((1 << 20) + 5);
+        let found = pieces(&mut cutter, &[&long, ""]);
+        assert_eq!(found.iter().map(String::len).collect::<Vec<_>>(), [1 << 20, 5]);
+    }
+
+    #[test]
+    fn nothing_is_lost_and_every_piece_is_whole_lines_whatever_the_chunks() {
+        let config = ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() };
+        let lines = prop::collection::vec("[a-zäß ]{0,30}", 1..40);
+        proptest!(config, |(lines in lines, size in 1usize..50)| {
+            let text = lines.join("\n") + "\n";
+            let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false", 64);
+            let mut out = Vec::new();
+            for chunk in text.as_bytes().chunks(size) {
+                for piece in cutter.push(Bytes::copy_from_slice(chunk), false, NOW) {
+                    prop_assert!(piece.text.ends_with(b"\n"));
+                    out.extend_from_slice(&piece.text);
+                }
+            }
+            for piece in cutter.push(Bytes::new(), true, NOW) {
+                out.extend_from_slice(&piece.text);
+            }
+            prop_assert_eq!(String::from_utf8(out).unwrap(), text);
+        });
+    }
+}

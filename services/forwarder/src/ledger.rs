@@ -1,0 +1,209 @@
+//! Which indexer may have which batch, and which batches are acknowledged: what a restart has to know
+//! besides the queue.
+//!
+//! Before batches are sent to an indexer, a run of numbers is bound to it, on the disk: after any
+//! crash a batch that may be in that indexer's journal goes to no other one. Acknowledgements are
+//! noted without waiting for the disk; one that is forgotten costs a question to the indexer.
+//!
+//! A log of JSON lines, the later ones count; it is written anew when it has grown.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use protocol::Sequences;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The log is written anew at this size.
+const LARGE: u64 = 256 << 10;
+
+/// Numbers from `from` to (without) `to` are for that indexer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Run {
+    server: String,
+    from: u64,
+    to: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Run(Run),
+    Acked { below: u64, ranges: Vec<(u64, u64)> },
+    /// The log is about this sequence of numbers.
+    Channel(uuid::Uuid),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    path: PathBuf,
+    channel: uuid::Uuid,
+    file: File,
+    size: u64,
+    runs: Vec<Run>,
+    acked: Sequences,
+}
+
+impl Ledger {
+    /// Reads the log of a queue's directory. One of another channel is begun anew.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub(crate) fn open(directory: &Path, channel: uuid::Uuid) -> Result<Self, Error> {
+        let path = directory.join("ledger");
+        let (mut runs, mut acked) = (Vec::new(), Sequences::default());
+        let mut of = None;
+        match File::open(&path) {
+            Ok(file) => {
+                for line in BufReader::new(file).lines() {
+                    let line = line.map_err(|error| Error::queue("read", &path, error))?;
+                    // A torn line was the last, and nothing relied on it.
+                    let Ok(line) = serde_json::from_str(&line) else { continue };
+                    match line {
+                        Line::Run(run) => runs.push(run),
+                        Line::Acked { below, ranges } => {
+                            acked.merge(&Sequences::of(below, ranges));
+                        }
+                        Line::Channel(channel) => of = Some(channel),
+                    }
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::queue("read", path, error)),
+        }
+        if of != Some(channel) {
+            (runs, acked) = (Vec::new(), Sequences::default());
+        }
+        let (file, size) = rewrite(&path, channel, &runs, &acked)?;
+        Ok(Self { path, channel, file, size, runs, acked })
+    }
+
+    /// The indexer that may have a batch.
+    pub(crate) fn owner(&self, sequence: u64) -> Option<&str> {
+        let mut runs = self.runs.iter().rev();
+        let run = runs.find(|run| (run.from..run.to).contains(&sequence))?;
+        Some(&run.server)
+    }
+
+    /// No number from here on is bound.
+    pub(crate) fn bound_below(&self) -> u64 {
+        self.runs.iter().map(|run| run.to).max().unwrap_or(0)
+    }
+
+    /// Binds numbers to an indexer, on the disk.
+    ///
+    /// # Errors
+    /// It cannot be written; nothing may be sent then.
+    pub(crate) fn bind(&mut self, server: &str, from: u64, to: u64) -> Result<(), Error> {
+        let run = Run { server: server.to_owned(), from, to };
+        self.write(&Line::Run(run.clone()))?;
+        self.file.sync_data().map_err(|error| Error::queue("write", &self.path, error))?;
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// What has been acknowledged.
+    pub(crate) fn acked(&self) -> &Sequences {
+        &self.acked
+    }
+
+    /// A batch has been acknowledged; [`Ledger::save`] writes it.
+    pub(crate) fn ack(&mut self, sequence: u64) {
+        self.acked.insert(sequence);
+    }
+
+    /// Writes what was acknowledged.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn save(&mut self) -> Result<(), Error> {
+        let below = self.acked.below();
+        let ranges = self.acked.ranges().to_vec();
+        self.write(&Line::Acked { below, ranges })?;
+        if self.size > LARGE {
+            self.runs.retain(|run| run.to > below);
+            (self.file, self.size) = rewrite(&self.path, self.channel, &self.runs, &self.acked)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, line: &Line) -> Result<(), Error> {
+        let fail = |error| Error::queue("write", &self.path, error);
+        let mut text = serde_json::to_vec(line).map_err(|error| fail(error.into()))?;
+        text.push(b'\n');
+        self.file.write_all(&text).map_err(fail)?;
+        self.size += text.len() as u64;
+        Ok(())
+    }
+}
+
+fn rewrite(
+    path: &Path,
+    channel: uuid::Uuid,
+    runs: &[Run],
+    acked: &Sequences,
+) -> Result<(File, u64), Error> {
+    let work = || -> io::Result<(File, u64)> {
+        let draft = path.with_extension("next");
+        let mut text = Vec::new();
+        let acked = Line::Acked { below: acked.below(), ranges: acked.ranges().to_vec() };
+        let runs = runs.iter().map(|run| Line::Run(run.clone()));
+        for line in [Line::Channel(channel), acked].into_iter().chain(runs) {
+            serde_json::to_writer(&mut text, &line)?;
+            text.push(b'\n');
+        }
+        let mut file = File::create(&draft)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        if let Some(parent) = path.parent() {
+            File::open(parent)?.sync_all()?;
+        }
+        Ok((OpenOptions::new().append(true).open(path)?, text.len() as u64))
+    };
+    work().map_err(|error| Error::queue("write", path, error))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_run_that_has_a_number_owns_it_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let channel = uuid::Uuid::from_u128(1);
+        let mut ledger = Ledger::open(folder.path(), channel).unwrap();
+        ledger.bind("a", 0, 100).unwrap();
+        ledger.bind("b", 50, 60).unwrap();
+        ledger.ack(3);
+        ledger.save().unwrap();
+        OpenOptions::new()
+            .append(true)
+            .open(folder.path().join("ledger"))
+            .unwrap()
+            .write_all(b"{\"run\":{\"ser")
+            .unwrap();
+        let ledger = Ledger::open(folder.path(), channel).unwrap();
+        let owners = [0, 50, 60, 100].map(|number| ledger.owner(number));
+        assert_eq!(owners, [Some("a"), Some("b"), Some("a"), None]);
+        assert!(ledger.acked().contains(3) && !ledger.acked().contains(2));
+        assert_eq!(ledger.bound_below(), 100);
+        let other = Ledger::open(folder.path(), uuid::Uuid::from_u128(2)).unwrap();
+        assert_eq!(other.owner(0), None);
+    }
+
+    #[test]
+    fn it_does_not_grow_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path(), uuid::Uuid::nil()).unwrap();
+        for number in 0..20_000 {
+            ledger.ack(number);
+            ledger.save().unwrap();
+        }
+        assert!(fs::metadata(folder.path().join("ledger")).unwrap().len() < 2 * LARGE);
+    }
+}

@@ -1,0 +1,198 @@
+//! One connection to one indexer: batches out, receipts in.
+//!
+//! A link knows nothing of balancing or of what is to be sent again; it tells its sender what
+//! happens and ends when the connection does, or when nobody has orders for it any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{SplitSink, SplitStream};
+use futures::{SinkExt, StreamExt};
+use prost::Message;
+use protocol::{
+    Batch, Hello, Ping, Reason, Sequences, ToForwarder, ToIndexer, to_forwarder, to_indexer,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+use crate::outputs::Group;
+use crate::queue::Place;
+use crate::tls::Tls;
+
+/// A connection, whatever it runs over.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+type Frames = Framed<Box<dyn Duplex>, LengthDelimitedCodec>;
+
+/// What a sender wants of a link.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) place: Place,
+    /// Every batch below has been acknowledged.
+    pub(crate) settled: u64,
+}
+
+/// What a link tells.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The connection is up; the indexer has these batches.
+    Up { safe: Sequences, indexer: String },
+    /// These batches are safe.
+    Safe(Vec<u64>),
+    /// A batch was not taken.
+    Refused { sequence: u64, invalid: bool, reason: String },
+    /// A batch cannot be read from the queue.
+    Unreadable { sequence: u64, reason: String },
+    /// The connection has ended.
+    Down(String),
+}
+
+/// News with the number of the link they are from.
+pub(crate) type Report = (u64, News);
+
+/// What a link is made with.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkParts {
+    /// The link's number.
+    pub(crate) number: u64,
+    pub(crate) address: String,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) group: Arc<Group>,
+    pub(crate) hello: Hello,
+    pub(crate) news: mpsc::Sender<Report>,
+}
+
+/// Connects and works until the connection ends, or there are no more orders.
+pub(crate) async fn run(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) {
+    let (number, news) = (parts.number, parts.news.clone());
+    let reason = match converse(parts, orders).await {
+        Ok(()) => "closed".to_owned(),
+        Err(reason) => reason,
+    };
+    // A sender that has ended needs no news.
+    let _ = news.send((number, News::Down(reason))).await;
+}
+
+async fn converse(
+    parts: LinkParts,
+    orders: mpsc::UnboundedReceiver<Order>,
+) -> Result<(), String> {
+    let limit = parts.group.connection_timeout;
+    let connected = tokio::time::timeout(limit, connect(&parts)).await;
+    let (frames, news) = connected.map_err(|_| format!("no connection within {limit:?}"))??;
+    let number = parts.number;
+    let tell = |one| {
+        let news = parts.news.clone();
+        async move { news.send((number, one)).await.map_err(|_| "the sender has ended".to_owned()) }
+    };
+    tell(news).await?;
+    let (write, read) = frames.split();
+    let writing = send_orders(write, orders, &parts);
+    let reading = read_answers(read, &parts);
+    // No more orders: what is under way is acknowledged before the sender lets go.
+    tokio::select! {
+        result = writing => result,
+        result = reading => result,
+    }
+}
+
+async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
+    let tcp = TcpStream::connect(&parts.address).await.map_err(text)?;
+    tcp.set_nodelay(true).map_err(text)?;
+    let stream: Box<dyn Duplex> = match &parts.tls {
+        None => Box::new(tcp),
+        Some(tls) => {
+            Box::new(tls.connector.connect(tls.name.clone(), tcp).await.map_err(text)?)
+        }
+    };
+    let codec =
+        LengthDelimitedCodec::builder().max_frame_length(protocol::MAX_FRAME).new_codec();
+    let mut frames = Framed::new(stream, codec);
+    // Frames are written as they come: a batch is larger than any buffer worth having.
+    frames.set_backpressure_boundary(64 << 10);
+    frames.send(encode(to_indexer::Kind::Hello(parts.hello.clone()))).await.map_err(text)?;
+    let frame = frames.next().await.ok_or("it closed the connection; is the token right?")?;
+    let message = ToForwarder::decode(frame.map_err(text)?.freeze()).map_err(text)?;
+    let Some(to_forwarder::Kind::Welcome(welcome)) = message.kind else {
+        return Err("it did not answer Hello with Welcome".to_owned());
+    };
+    if welcome.version != protocol::VERSION {
+        return Err(format!("it speaks version {}", welcome.version));
+    }
+    let ranges = welcome.ranges.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+    let safe = Sequences::of(welcome.below, ranges);
+    Ok((frames, News::Up { safe, indexer: welcome.name }))
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn encode(kind: to_indexer::Kind) -> Bytes {
+    ToIndexer { kind: Some(kind) }.encode_to_vec().into()
+}
+
+async fn send_orders(
+    mut write: SplitSink<Frames, Bytes>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    parts: &LinkParts,
+) -> Result<(), String> {
+    loop {
+        let order = match tokio::time::timeout(parts.group.heartbeat, orders.recv()).await {
+            Ok(Some(order)) => order,
+            Ok(None) => return write.close().await.map_err(text),
+            Err(_) => {
+                write.send(encode(to_indexer::Kind::Ping(Ping {}))).await.map_err(text)?;
+                continue;
+            }
+        };
+        let sequence = order.place.header.sequence;
+        let settled = order.settled;
+        let read = tokio::task::spawn_blocking(move || {
+            let content = order.place.read()?;
+            Ok::<_, crate::Error>(Batch {
+                sequence,
+                settled,
+                compression: i32::from(order.place.header.compression),
+                plain_len: order.place.header.plain_len,
+                content,
+            })
+        });
+        match read.await.map_err(text)? {
+            Ok(batch) => {
+                let sent = write.send(encode(to_indexer::Kind::Batch(batch)));
+                let limit = parts.group.read_timeout;
+                let sent = tokio::time::timeout(limit, sent).await;
+                sent.map_err(|_| format!("it took nothing for {limit:?}"))?.map_err(text)?;
+            }
+            Err(error) => {
+                let news = News::Unreadable { sequence, reason: error.to_string() };
+                parts.news.send((parts.number, news)).await.map_err(text)?;
+            }
+        }
+    }
+}
+
+async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Result<(), String> {
+    let silence: Duration = parts.group.read_timeout.max(parts.group.heartbeat * 2);
+    loop {
+        let frame = tokio::time::timeout(silence, read.next()).await;
+        let frame = frame.map_err(|_| format!("it said nothing for {silence:?}"))?;
+        let frame = frame.ok_or("it closed the connection")?.map_err(text)?;
+        let message = ToForwarder::decode(frame.freeze()).map_err(text)?;
+        let news = match message.kind {
+            Some(to_forwarder::Kind::Receipt(receipt)) => News::Safe(receipt.sequences),
+            Some(to_forwarder::Kind::Refusal(refusal)) => News::Refused {
+                sequence: refusal.sequence,
+                invalid: refusal.reason == i32::from(Reason::Invalid),
+                reason: refusal.text,
+            },
+            Some(to_forwarder::Kind::Pong(_) | to_forwarder::Kind::Welcome(_)) | None => continue,
+        };
+        parts.news.send((parts.number, news)).await.map_err(text)?;
+    }
+}

@@ -1,0 +1,429 @@
+//! `outputs.conf`: where events go.
+//!
+//! `[tcpout]` has defaults for all groups, `[tcpout:<group>]` is a group of indexers between which
+//! its load is balanced, `[tcpout-server://host:port]` says what is special about one of them. Every
+//! group gets every event that is routed to it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use knowledge::Pattern;
+use knowledge::conf::Entry;
+use knowledge::layers::Effective;
+
+use crate::Error;
+
+/// How a connection is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Certificates that are trusted; `None`: the server's certificate is not verified.
+    pub root: Option<PathBuf>,
+    /// The name in the server's certificate, if it is not the one in `server`.
+    pub name: Option<String>,
+}
+
+/// An indexer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `host:port`.
+    pub address: String,
+    /// `None`: plain TCP.
+    pub tls: Option<TlsSettings>,
+}
+
+/// A group of indexers. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The indexers.
+    pub servers: Vec<Server>,
+    /// How often another one becomes the target (`autoLBFrequency`).
+    pub lb_frequency: Duration,
+    /// After how much text; zero: never for that reason (`autoLBVolume`).
+    pub lb_volume: u64,
+    /// What may wait in memory for the queue on disk; an indexer may have three times as much
+    /// unacknowledged (`maxQueueSize`).
+    pub max_queue_size: usize,
+    /// What the queue on disk may take, per pipeline set (`persistentQueueSize`).
+    pub persistent_queue_size: u64,
+    /// Whether batches are compressed, on the disk and on the wire (`compressed`).
+    pub compressed: bool,
+    /// When the queue is full for that long, what comes is dropped; `None`: inputs wait
+    /// (`dropEventsOnQueueFull`).
+    pub drop_on_queue_full: Option<Duration>,
+    /// Batches that an indexer may have are kept for it for that long (`deadIndexerTimeout`).
+    pub dead_indexer_timeout: Duration,
+    /// How long connecting may take (`connectionTimeout`).
+    pub connection_timeout: Duration,
+    /// How long an indexer may be silent (`readTimeout`).
+    pub read_timeout: Duration,
+    /// How often a silent connection is tried (`heartbeatFrequency`).
+    pub heartbeat: Duration,
+    /// What the indexers want to see (`token`).
+    pub token: String,
+}
+
+/// Which indexes are forwarded: the last filter that matches decides.
+#[derive(Debug, Clone, Default)]
+pub struct IndexFilter(Vec<(bool, Pattern)>);
+
+impl IndexFilter {
+    /// Whether events of the index are forwarded.
+    #[must_use]
+    pub fn allows(&self, index: &str) -> bool {
+        let whole = |pattern: &Pattern| {
+            pattern.find_at(index, 0).is_some_and(|(start, end)| start == 0 && end == index.len())
+        };
+        self.0.iter().rev().find(|(_, pattern)| whole(pattern)).is_none_or(|(allow, _)| *allow)
+    }
+}
+
+/// Everything `outputs.conf` says.
+#[derive(Debug, Clone)]
+pub struct Outputs {
+    /// The groups, by name.
+    pub groups: Vec<Arc<Group>>,
+    /// Groups that get what no input routes (`defaultGroup`), as places in `groups`.
+    pub default_groups: Vec<usize>,
+    /// Which indexes are forwarded.
+    pub filter: IndexFilter,
+}
+
+/// Settings that are known, for the check of unknown ones.
+const KNOWN: &[&str] = &[
+    "autoLB",
+    "autoLBFrequency",
+    "autoLBVolume",
+    "blockOnCloning",
+    "compressed",
+    "connectionTimeout",
+    "deadIndexerTimeout",
+    "defaultGroup",
+    "disabled",
+    "dropEventsOnQueueFull",
+    "forwardedindex.filter.disable",
+    "heartbeatFrequency",
+    "maxQueueSize",
+    "persistentQueueSize",
+    "readTimeout",
+    "sendCookedData",
+    "server",
+    "sslCommonNameToCheck",
+    "sslRootCAPath",
+    "sslVerifyServerCert",
+    "token",
+    "useACK",
+    "useClientSSLCompression",
+    "useSSL",
+    "writeTimeout",
+];
+
+impl Outputs {
+    /// Reads the settings; every mistake is named with file and line.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn read(conf: &Effective) -> Result<Self, Error> {
+        let mut groups = Vec::new();
+        for stanza in &conf.stanzas {
+            let Some(name) = stanza.name.strip_prefix("tcpout:") else { continue };
+            let values = Values { conf, stanza: &stanza.name };
+            if !values.flag("disabled", false)? {
+                groups.push(Arc::new(values.group(name)?));
+            }
+        }
+        let general = Values { conf, stanza: "tcpout" };
+        let default_groups = match general.get("defaultGroup") {
+            None => Vec::new(),
+            Some(entry) => {
+                let names = groups_named(&groups, &entry.value);
+                names.map_err(|reason| Error::setting(&entry.place, reason))?
+            }
+        };
+        if groups.is_empty() {
+            let reason = "there is no group: add [tcpout:<name>] with server = host:port";
+            return Err(Error::setting("outputs.conf", reason));
+        }
+        Ok(Self { groups, default_groups, filter: general.filter()? })
+    }
+
+    /// What is written but not understood, or without effect here.
+    #[must_use]
+    pub fn warnings(conf: &Effective) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for stanza in &conf.stanzas {
+            let ours = stanza.name.starts_with("tcpout") || stanza.name == "default";
+            if !ours {
+                let place = &stanza.place;
+                warnings.push(format!("{place}: [{}] has no effect here", stanza.name));
+                continue;
+            }
+            for entry in &stanza.entries {
+                let (place, key) = (&entry.place, &entry.key);
+                let off = ["false", "0"].contains(&entry.value.to_ascii_lowercase().as_str());
+                if key == "useACK" && off {
+                    warnings.push(format!("{place}: batches are acknowledged whatever useACK says"));
+                } else if !KNOWN.contains(&key.as_str()) && !is_filter(key) {
+                    warnings.push(format!("{place}: unknown setting {key} in [{}]", stanza.name));
+                }
+            }
+        }
+        warnings
+    }
+}
+
+fn is_filter(key: &str) -> bool {
+    let Some(rest) = key.strip_prefix("forwardedindex.") else { return false };
+    let number = rest.strip_suffix(".whitelist").or_else(|| rest.strip_suffix(".blacklist"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// The places of the groups in a list of names.
+pub(crate) fn groups_named(groups: &[Arc<Group>], names: &str) -> Result<Vec<usize>, String> {
+    let mut found = Vec::new();
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let Some(place) = groups.iter().position(|group| *group.name == *name) else {
+            return Err(format!("there is no [tcpout:{name}] in outputs.conf"));
+        };
+        if !found.contains(&place) {
+            found.push(place);
+        }
+    }
+    Ok(found)
+}
+
+/// A stanza completed by `[tcpout]` and `[default]`.
+struct Values<'a> {
+    conf: &'a Effective,
+    stanza: &'a str,
+}
+
+impl Values<'_> {
+    fn get(&self, key: &str) -> Option<&Entry> {
+        let own = self.conf.stanza(self.stanza).and_then(|stanza| stanza.get(key));
+        own.or_else(|| self.conf.get("tcpout", key)).filter(|entry| !entry.value.is_empty())
+    }
+
+    fn parsed<T>(
+        &self,
+        key: &str,
+        default: T,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Error> {
+        let Some(entry) = self.get(key) else { return Ok(default) };
+        parse(entry.value.trim()).ok_or_else(|| {
+            let reason = format!("{key} = {}: expected {expected}", entry.value);
+            Error::setting(&entry.place, reason)
+        })
+    }
+
+    fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
+        self.parsed(key, default, "true or false", |text| {
+            match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "t" | "y" => Some(true),
+                "false" | "0" | "no" | "f" | "n" => Some(false),
+                _ => None,
+            }
+        })
+    }
+
+    fn seconds(&self, key: &str, default: u64) -> Result<Duration, Error> {
+        self.parsed(key, Duration::from_secs(default), "seconds, or 5m, 2h, 1d", seconds)
+    }
+
+    fn size(&self, key: &str, default: u64) -> Result<u64, Error> {
+        self.parsed(key, default, "bytes, or a size such as 500KB, 7MB, 2GB", |text| {
+            if text == "auto" { Some(default) } else { size(text) }
+        })
+    }
+
+    fn group(&self, name: &str) -> Result<Group, Error> {
+        let place = format!("[tcpout:{name}]");
+        let servers = self.get("server").map_or("", |entry| &entry.value);
+        let mut list = Vec::new();
+        for address in servers.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+            let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+            if port.is_none() {
+                let reason = format!("server = {address}: expected host:port");
+                return Err(Error::setting(&place, reason));
+            }
+            list.push(Server { address: address.to_owned(), tls: self.tls(address)? });
+        }
+        if list.is_empty() {
+            return Err(Error::setting(place, "it has no server = host:port, ..."));
+        }
+        let max_queue_size = usize::try_from(self.size("maxQueueSize", 4 << 20)?).unwrap_or(4 << 20);
+        let frequency = self.seconds("autoLBFrequency", 30)?;
+        Ok(Group {
+            name: name.into(),
+            servers: list,
+            lb_frequency: frequency.max(Duration::from_millis(100)),
+            lb_volume: self.size("autoLBVolume", 0)?,
+            max_queue_size: max_queue_size.clamp(64 << 10, 1 << 30),
+            persistent_queue_size: self.size("persistentQueueSize", 1 << 30)?.max(1 << 20),
+            compressed: self.flag("compressed", true)?,
+            drop_on_queue_full: self.parsed(
+                "dropEventsOnQueueFull",
+                None,
+                "seconds, or -1 to wait",
+                |text| match text.parse::<i64>() {
+                    Ok(..=0) => Some(None),
+                    Ok(seconds) => Some(Some(Duration::from_secs(seconds.unsigned_abs()))),
+                    Err(_) => None,
+                },
+            )?,
+            dead_indexer_timeout: self.seconds("deadIndexerTimeout", 3600)?,
+            connection_timeout: self.seconds("connectionTimeout", 20)?,
+            read_timeout: self.seconds("readTimeout", 300)?,
+            heartbeat: self.seconds("heartbeatFrequency", 30)?.max(Duration::from_secs(1)),
+            token: self.get("token").map(|entry| entry.value.clone()).unwrap_or_default(),
+        })
+    }
+
+    /// What is set for the one server counts before what is set for its group.
+    fn tls(&self, address: &str) -> Result<Option<TlsSettings>, Error> {
+        let name = format!("tcpout-server://{address}");
+        let special = Values { conf: self.conf, stanza: &name };
+        let has = |key: &str| {
+            self.conf.stanza(&name).is_some_and(|stanza| stanza.get(key).is_some())
+        };
+        let of = |key: &str| if has(key) { &special } else { self };
+        let root = of("sslRootCAPath").get("sslRootCAPath");
+        let wanted = of("useSSL").flag("useSSL", root.is_some())?;
+        if !wanted {
+            return Ok(None);
+        }
+        let verify = of("sslVerifyServerCert").flag("sslVerifyServerCert", root.is_some())?;
+        if verify && root.is_none() {
+            let reason = "sslVerifyServerCert needs sslRootCAPath, a file of trusted certificates";
+            return Err(Error::setting(format!("[{}]", self.stanza), reason));
+        }
+        let name = of("sslCommonNameToCheck").get("sslCommonNameToCheck");
+        let root = root.filter(|_| verify).map(|entry| PathBuf::from(&entry.value));
+        Ok(Some(TlsSettings { root, name: name.map(|entry| entry.value.clone()) }))
+    }
+
+    fn filter(&self) -> Result<IndexFilter, Error> {
+        if self.flag("forwardedindex.filter.disable", false)? {
+            return Ok(IndexFilter::default());
+        }
+        let mut filters = BTreeMap::new();
+        for stanza in ["default", "tcpout"] {
+            let entries = self.conf.stanza(stanza).map_or(&[][..], |stanza| &stanza.entries);
+            for entry in entries.iter().filter(|entry| is_filter(&entry.key)) {
+                let mut parts = entry.key.split('.').skip(1);
+                let number = parts.next().and_then(|number| number.parse::<u32>().ok());
+                let allow = parts.next() == Some("whitelist");
+                filters.insert((number, !allow), (allow, entry));
+            }
+        }
+        let compiled = filters.into_values().map(|(allow, entry)| {
+            let pattern = Pattern::compile(&format!("^(?:{})$", entry.value));
+            let pattern = pattern.map_err(|reason| Error::setting(&entry.place, reason))?;
+            Ok((allow, pattern))
+        });
+        Ok(IndexFilter(compiled.collect::<Result<_, Error>>()?))
+    }
+}
+
+/// `30`, `30s`, `5m`, `2h`, `1d`.
+fn seconds(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" | "s" | "sec" | "secs" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    let number = digits.trim().parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(number * factor).ok()
+}
+
+/// `1024`, `500KB`, `7MB`, `2GB`.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" => 10,
+        "M" | "MB" => 20,
+        "G" | "GB" => 30,
+        "T" | "TB" => 40,
+        _ => return None,
+    };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use knowledge::layers::{Layer, Layers};
+
+    use super::*;
+
+    fn effective(text: &str) -> Effective {
+        Layers::builtin().with(Layer::SystemLocal, "outputs", text).effective("outputs")
+    }
+
+    #[test]
+    fn groups_take_what_they_do_not_say_from_tcpout() {
+        let conf = effective(
+            "[tcpout]\ndefaultGroup = a, b\nautoLBFrequency = 5\npersistentQueueSize = 2GB\n\
+             [tcpout:a]\nserver = one:9997, two:9998\nautoLBVolume = 500KB\n\
+             [tcpout:b]\nserver = three:9997\nautoLBFrequency = 1m\ndropEventsOnQueueFull = 30\n",
+        );
+        let outputs = Outputs::read(&conf).unwrap();
+        let [a, b] = &outputs.groups[..] else { panic!("two groups") };
+        assert_eq!(outputs.default_groups, [0, 1]);
+        assert_eq!((a.servers.len(), a.lb_frequency.as_secs(), a.lb_volume), (2, 5, 512_000));
+        assert_eq!((b.lb_frequency.as_secs(), b.persistent_queue_size), (60, 2 << 30));
+        assert_eq!(b.drop_on_queue_full, Some(Duration::from_secs(30)));
+        assert_eq!(Outputs::warnings(&conf), Vec::<String>::new());
+    }
+
+    #[test]
+    fn tls_may_be_set_for_one_server() {
+        let conf = effective(
+            "[tcpout:a]\nserver = one:1, two:2\n[tcpout-server://two:2]\nuseSSL = true\n\
+             sslRootCAPath = /ca.pem\nsslCommonNameToCheck = karst\n",
+        );
+        let outputs = Outputs::read(&conf).unwrap();
+        let servers = &outputs.groups[0].servers;
+        let tls = TlsSettings { root: Some("/ca.pem".into()), name: Some("karst".to_owned()) };
+        assert_eq!((&servers[0].tls, &servers[1].tls), (&None, &Some(tls)));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let cases = [
+            ("[tcpout:a]\nserver = nowhere", "expected host:port"),
+            ("[tcpout:a]", "no server"),
+            ("[tcpout]\nx = 1", "no group"),
+            ("[tcpout]\ndefaultGroup = z\n[tcpout:a]\nserver = b:1", "outputs.conf:2: there is no"),
+            ("[tcpout:a]\nserver = b:1\nautoLBFrequency = often", "outputs.conf:3: autoLBFreq"),
+            ("[tcpout:a]\nserver = b:1\nsslVerifyServerCert = 1\nuseSSL = 1", "sslRootCAPath"),
+        ];
+        for (text, part) in cases {
+            let error = Outputs::read(&effective(text)).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        let warnings = Outputs::warnings(&effective("[tcpout:a]\nserver = b:1\nservr = c"));
+        assert!(warnings[0].contains("unknown setting servr"), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_last_index_filter_that_matches_decides() {
+        let conf = effective(
+            "[tcpout]\nforwardedindex.0.whitelist = .*\nforwardedindex.1.blacklist = _.*\n\
+             forwardedindex.2.whitelist = _(audit|internal)\n[tcpout:a]\nserver = b:1",
+        );
+        let filter = Outputs::read(&conf).unwrap().filter;
+        let allowed = ["main", "_audit", "_metrics"].map(|index| filter.allows(index));
+        assert_eq!(allowed, [true, true, false]);
+        assert!(IndexFilter::default().allows("_metrics"));
+    }
+}

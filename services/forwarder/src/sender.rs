@@ -1,0 +1,548 @@
+//! The sending half of one output (a group, for one pipeline set): from the queue on disk to whichever
+//! indexer has its turn, until each batch is acknowledged.
+//!
+//! A batch that may have reached an indexer stays with it: when the connection breaks it waits for
+//! that indexer to come back, which says what it has; meanwhile newer batches go to others. Only
+//! after `deadIndexerTimeout` it goes elsewhere, which is logged and counted, because the dead one
+//! may have kept it. What an indexer may have is on the disk before it is sent (`ledger`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use protocol::{Hello, Sequences};
+use runtime::{Shutdown, metrics as names};
+use tokio::sync::mpsc;
+
+use crate::Error;
+use crate::balance::Balancer;
+use crate::dead_letters;
+use crate::ledger::Ledger;
+use crate::link::{self, LinkParts, News, Order, Report};
+use crate::outputs::Group;
+use crate::queue::{Cursor, DiskQueue, Found, Place};
+use crate::status::{OutputStatus, ServerStatus, StatusBoard};
+use crate::tls::{self, Tls};
+
+/// Numbers that are bound to an indexer at once: an fsync each.
+const RUN: u64 = 256;
+/// How often time brings something.
+const TICK: Duration = Duration::from_millis(100);
+/// How long a refused batch waits before it is sent again.
+const BUSY: Duration = Duration::from_secs(1);
+/// How often acknowledgements are noted.
+const SAVE: Duration = Duration::from_millis(250);
+/// How long a stop waits for acknowledgements under way.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+/// Batches of an indexer under way at most, whatever their size.
+const MOST: usize = 4096;
+
+/// A batch that belongs to an indexer.
+#[derive(Debug)]
+struct Flight {
+    server: usize,
+    place: Place,
+    /// Given to the link of this number.
+    sent: Option<u64>,
+    /// Refused; to be sent again then.
+    again: Option<Instant>,
+}
+
+/// An indexer and the connection to it.
+#[derive(Debug)]
+struct Peer {
+    address: String,
+    tls: Option<Tls>,
+    link: Option<(u64, mpsc::UnboundedSender<Order>)>,
+    /// Batches that belong to it, and their bytes.
+    batches: usize,
+    bytes: u64,
+    /// Since when it has not been there.
+    away_since: Option<Instant>,
+    /// Since when nothing needs the connection.
+    idle_since: Option<Instant>,
+    name: String,
+    last_error: Option<String>,
+    acknowledged: u64,
+}
+
+/// What a sender is made of.
+#[derive(Debug)]
+pub(crate) struct SenderParts {
+    pub(crate) group: Arc<Group>,
+    pub(crate) queue: Arc<DiskQueue>,
+    /// The queue's directory.
+    pub(crate) directory: PathBuf,
+    /// Name in metrics and messages.
+    pub(crate) name: String,
+    pub(crate) hello: Hello,
+    pub(crate) board: StatusBoard,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    parts: SenderParts,
+    ledger: Ledger,
+    balancer: Balancer,
+    peers: Vec<Peer>,
+    flights: BTreeMap<u64, Flight>,
+    /// Batches whose indexer was given up.
+    loose: BTreeMap<u64, Place>,
+    cursor: Cursor,
+    /// Below that, batches may belong to an indexer since before the start.
+    bound_below: u64,
+    /// Numbers up to there are bound to that indexer.
+    run: Option<(usize, u64)>,
+    news: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
+    next_link: u64,
+    links: BTreeMap<u64, usize>,
+    saved: Instant,
+    unsaved: bool,
+    resent: u64,
+    reassigned: u64,
+}
+
+impl Sender {
+    /// Reads what a restart has to know.
+    ///
+    /// # Errors
+    /// The ledger or the trusted certificates cannot be read.
+    pub(crate) fn new(parts: SenderParts) -> Result<Self, Error> {
+        let ledger = Ledger::open(&parts.directory, parts.queue.channel())?;
+        let now = Instant::now();
+        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+        let group = &parts.group;
+        let mut peers = Vec::new();
+        for server in &group.servers {
+            peers.push(Peer {
+                address: server.address.clone(),
+                tls: tls::prepare(server)?,
+                link: None,
+                batches: 0,
+                bytes: 0,
+                away_since: Some(now),
+                idle_since: None,
+                name: String::new(),
+                last_error: None,
+                acknowledged: 0,
+            });
+        }
+        let balancer =
+            Balancer::new(peers.len(), group.lb_frequency, group.lb_volume, seed, now);
+        let from = ledger.acked().below().max(parts.queue.first());
+        let cursor = parts.queue.cursor(from);
+        let bound_below = ledger.bound_below();
+        Ok(Self {
+            parts,
+            ledger,
+            balancer,
+            peers,
+            flights: BTreeMap::new(),
+            loose: BTreeMap::new(),
+            cursor,
+            bound_below,
+            run: None,
+            news: mpsc::channel(1024),
+            next_link: 0,
+            links: BTreeMap::new(),
+            saved: now,
+            unsaved: false,
+            resent: 0,
+            reassigned: 0,
+        })
+    }
+
+    /// Works until the signal to stop; what is not acknowledged then is in the queue.
+    pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        let mut durable = self.parts.queue.durable();
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        self.read_bound();
+        let mut stop: Option<Instant> = None;
+        loop {
+            if stop.is_none() {
+                self.fill();
+            }
+            tokio::select! {
+                Some((link, news)) = self.news.1.recv() => {
+                    self.take(link, news);
+                    while let Ok((link, news)) = self.news.1.try_recv() {
+                        self.take(link, news);
+                    }
+                }
+                Ok(()) = durable.changed(), if stop.is_none() => {}
+                _ = tick.tick() => self.tick(Instant::now()),
+                () = shutdown.stopped(), if stop.is_none() => {
+                    stop = Some(Instant::now() + LAST_WORDS);
+                }
+            }
+            let under_way = || self.flights.values().any(|flight| flight.sent.is_some());
+            if stop.is_some_and(|end| Instant::now() >= end || !under_way()) {
+                break;
+            }
+        }
+        self.save();
+    }
+
+    /// After a restart: batches that an indexer may have are that indexer's.
+    fn read_bound(&mut self) {
+        while self.cursor.position() < self.bound_below {
+            match self.cursor.advance() {
+                Found::End => return,
+                Found::Lost { upto, error } => self.lost(upto, &error),
+                Found::Record(place) => {
+                    let sequence = place.header.sequence;
+                    if self.ledger.acked().contains(sequence) {
+                        continue;
+                    }
+                    let owner = self.ledger.owner(sequence);
+                    match owner.map(|owner| (owner.to_owned(), self.peer_of(owner))) {
+                        Some((_, Some(server))) => self.adopt(sequence, place, server),
+                        Some((owner, None)) => {
+                            tracing::warn!(
+                                output = self.parts.name, indexer = owner, sequence,
+                                "a batch that an indexer may have goes elsewhere: the indexer is \
+                                 not in outputs.conf any more"
+                            );
+                            self.loose.insert(sequence, place);
+                        }
+                        None => drop(self.loose.insert(sequence, place)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn peer_of(&self, address: &str) -> Option<usize> {
+        self.peers.iter().position(|peer| peer.address == address)
+    }
+
+    fn adopt(&mut self, sequence: u64, place: Place, server: usize) {
+        let peer = &mut self.peers[server];
+        peer.batches += 1;
+        peer.bytes += u64::from(place.header.content_len);
+        self.flights.insert(sequence, Flight { server, place, sent: None, again: None });
+    }
+
+    /// Gives the target batches as long as its window has room.
+    fn fill(&mut self) {
+        let window = 3 * self.parts.group.max_queue_size as u64;
+        while let Some(target) = self.balancer.target() {
+            let peer = &self.peers[target];
+            if peer.bytes >= window || peer.batches >= MOST {
+                return;
+            }
+            let (place, is_new) = match self.loose.pop_first() {
+                Some((_, place)) => (place, false),
+                None => match self.cursor.advance() {
+                    Found::Record(place) => (place, true),
+                    Found::End => return,
+                    Found::Lost { upto, error } => {
+                        self.lost(upto, &error);
+                        continue;
+                    }
+                },
+            };
+            let sequence = place.header.sequence;
+            if self.ledger.acked().contains(sequence) {
+                continue;
+            }
+            if let Err(error) = self.bind(target, sequence, is_new) {
+                tracing::error!(%error, "batches wait until it can be noted who gets them");
+                self.loose.insert(sequence, place);
+                return;
+            }
+            self.balancer.sent(place.header.plain_len);
+            self.adopt(sequence, place, target);
+            self.send(sequence);
+            let now = Instant::now();
+            // The turn may be over by volume.
+            if let Some(server) = self.balancer.poll(now) {
+                self.connect(server);
+            }
+        }
+    }
+
+    fn bind(&mut self, target: usize, sequence: u64, is_new: bool) -> Result<(), Error> {
+        let address = self.peers[target].address.clone();
+        if !is_new {
+            return self.ledger.bind(&address, sequence, sequence + 1);
+        }
+        if self.run.is_some_and(|(server, end)| server == target && sequence < end) {
+            return Ok(());
+        }
+        self.ledger.bind(&address, sequence, sequence + RUN)?;
+        self.run = Some((target, sequence + RUN));
+        Ok(())
+    }
+
+    /// Gives a batch to its indexer's link, if there is one.
+    fn send(&mut self, sequence: u64) {
+        let settled = self.ledger.acked().below();
+        let Some(flight) = self.flights.get_mut(&sequence) else { return };
+        if !self.balancer.is_up(flight.server) {
+            return;
+        }
+        let Some((link, orders)) = &self.peers[flight.server].link else { return };
+        let order = Order { place: flight.place.clone(), settled };
+        if orders.send(order).is_ok() {
+            flight.sent = Some(*link);
+            flight.again = None;
+        }
+    }
+
+    fn lost(&self, upto: u64, error: &Error) {
+        tracing::error!(
+            %error, output = self.parts.name, upto,
+            "a part of the queue cannot be read: its events are lost"
+        );
+        metrics::counter!(names::FORWARDER_DAMAGED).increment(1);
+    }
+
+    fn connect(&mut self, server: usize) {
+        self.next_link += 1;
+        let number = self.next_link;
+        let peer = &mut self.peers[server];
+        let (orders, received) = mpsc::unbounded_channel();
+        peer.link = Some((number, orders));
+        peer.idle_since = None;
+        self.links.insert(number, server);
+        let hello = Hello { settled: self.ledger.acked().below(), ..self.parts.hello.clone() };
+        let parts = LinkParts {
+            number,
+            address: peer.address.clone(),
+            tls: peer.tls.clone(),
+            group: Arc::clone(&self.parts.group),
+            hello,
+            news: self.news.0.clone(),
+        };
+        tokio::spawn(link::run(parts, received));
+    }
+
+    fn take(&mut self, link: u64, news: News) {
+        let Some(server) = self.links.get(&link).copied() else { return };
+        let is_current = self.peers[server].link.as_ref().is_some_and(|(number, _)| *number == link);
+        match news {
+            News::Up { safe, indexer } if is_current => self.is_up(server, &safe, indexer),
+            News::Up { .. } => {}
+            News::Safe(sequences) => {
+                for sequence in sequences {
+                    self.acknowledged(sequence, server);
+                }
+            }
+            News::Refused { sequence, invalid, reason } => {
+                self.refused(sequence, server, invalid, &reason);
+            }
+            News::Unreadable { sequence, reason } => {
+                let name = &self.parts.name;
+                tracing::error!(output = name, sequence, reason, "a batch cannot be read: it is lost");
+                metrics::counter!(names::FORWARDER_DAMAGED).increment(1);
+                self.acknowledged(sequence, server);
+            }
+            News::Down(reason) => {
+                self.links.remove(&link);
+                if is_current {
+                    self.is_down(server, link, &reason);
+                }
+            }
+        }
+    }
+
+    fn is_up(&mut self, server: usize, safe: &Sequences, indexer: String) {
+        let now = Instant::now();
+        self.balancer.up(server, now);
+        let peer = &mut self.peers[server];
+        tracing::info!(output = self.parts.name, address = peer.address, indexer, "connected");
+        peer.name = indexer;
+        peer.away_since = None;
+        peer.last_error = None;
+        let mut mine = Vec::new();
+        let mut has = Vec::new();
+        for (sequence, flight) in &self.flights {
+            match safe.contains(*sequence) {
+                true => has.push(*sequence),
+                false if flight.server == server => mine.push(*sequence),
+                false => {}
+            }
+        }
+        has.extend(self.loose.keys().filter(|sequence| safe.contains(**sequence)));
+        for sequence in has {
+            self.acknowledged(sequence, server);
+        }
+        self.resent += mine.len() as u64;
+        metrics::counter!(names::FORWARDER_RESENT).increment(mine.len() as u64);
+        for sequence in mine {
+            self.send(sequence);
+        }
+    }
+
+    fn is_down(&mut self, server: usize, link: u64, reason: &str) {
+        let now = Instant::now();
+        let peer = &mut self.peers[server];
+        peer.link = None;
+        for flight in self.flights.values_mut().filter(|flight| flight.sent == Some(link)) {
+            flight.sent = None;
+        }
+        if reason == "closed" {
+            self.balancer.closed(server);
+            return;
+        }
+        if peer.last_error.as_deref() != Some(reason) {
+            tracing::warn!(output = self.parts.name, address = peer.address, reason, "disconnected");
+        }
+        peer.last_error = Some(reason.to_owned());
+        peer.away_since.get_or_insert(now);
+        self.balancer.down(server, now);
+    }
+
+    fn acknowledged(&mut self, sequence: u64, server: usize) {
+        self.ledger.ack(sequence);
+        self.unsaved = true;
+        self.loose.remove(&sequence);
+        let Some(flight) = self.flights.remove(&sequence) else { return };
+        let (plain, packed) = (flight.place.header.plain_len, flight.place.header.content_len);
+        let peer = &mut self.peers[flight.server];
+        peer.batches -= 1;
+        peer.bytes = peer.bytes.saturating_sub(u64::from(packed));
+        self.peers[server].acknowledged += plain;
+        metrics::counter!(names::FORWARDER_BATCHES).increment(1);
+        metrics::counter!(names::FORWARDER_BYTES).increment(plain);
+    }
+
+    fn refused(&mut self, sequence: u64, server: usize, invalid: bool, reason: &str) {
+        if !invalid {
+            tracing::debug!(output = self.parts.name, sequence, reason, "the indexer is busy");
+            if let Some(flight) = self.flights.get_mut(&sequence) {
+                flight.again = Some(Instant::now() + BUSY);
+            }
+            return;
+        }
+        let Some(flight) = self.flights.get(&sequence) else { return };
+        let directory = self.parts.directory.join("dead-letters");
+        match dead_letters::keep(&directory, &flight.place, reason) {
+            Ok(path) => {
+                tracing::error!(
+                    output = self.parts.name, sequence, reason, path = %path.display(),
+                    "the indexer refuses a batch for good; it is kept as a dead letter"
+                );
+                metrics::counter!(names::FORWARDER_DEAD_LETTERS).increment(1);
+                self.acknowledged(sequence, server);
+            }
+            Err(error) => {
+                tracing::error!(%error, sequence, reason, "a refused batch cannot be put aside");
+                if let Some(flight) = self.flights.get_mut(&sequence) {
+                    flight.again = Some(Instant::now() + BUSY * 30);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if let Some(server) = self.balancer.poll(now) {
+            self.connect(server);
+        }
+        for server in 0..self.peers.len() {
+            // Batches that wait for an indexer are a reason to look whether it is back.
+            if self.peers[server].batches > 0 && self.balancer.may_connect(server, now) {
+                self.connect(server);
+            }
+            self.close_if_idle(server, now);
+        }
+        let again: BTreeSet<u64> = self
+            .flights
+            .iter()
+            .filter(|(_, flight)| flight.again.is_some_and(|again| again <= now))
+            .map(|(sequence, _)| *sequence)
+            .collect();
+        again.into_iter().for_each(|sequence| self.send(sequence));
+        self.give_up_dead(now);
+        if now.duration_since(self.saved) >= SAVE {
+            self.save();
+            self.parts.queue.release(self.ledger.acked().below());
+            self.saved = now;
+            self.report();
+        }
+    }
+
+    fn close_if_idle(&mut self, server: usize, now: Instant) {
+        let needed = self.balancer.target() == Some(server)
+            || self.peers[server].batches > 0
+            || !self.balancer.is_up(server);
+        let peer = &mut self.peers[server];
+        if needed {
+            peer.idle_since = None;
+            return;
+        }
+        let since = *peer.idle_since.get_or_insert(now);
+        if now.duration_since(since) >= self.parts.group.lb_frequency {
+            // The link ends when nobody can give it orders.
+            if let Some((_, orders)) = peer.link.take() {
+                drop(orders);
+                peer.idle_since = None;
+                self.balancer.closed(server);
+            }
+        }
+    }
+
+    fn give_up_dead(&mut self, now: Instant) {
+        let limit = self.parts.group.dead_indexer_timeout;
+        for (server, peer) in self.peers.iter_mut().enumerate() {
+            let dead = peer.away_since.is_some_and(|since| now.duration_since(since) >= limit);
+            if !dead || peer.batches == 0 {
+                continue;
+            }
+            let count = peer.batches as u64;
+            tracing::warn!(
+                output = self.parts.name, indexer = peer.address, batches = count, after = ?limit,
+                "batches of an indexer that does not come back go to others; if it kept them, they \
+                 appear twice when it returns (deadIndexerTimeout)"
+            );
+            metrics::counter!(names::FORWARDER_REASSIGNED).increment(count);
+            self.reassigned += count;
+            (peer.batches, peer.bytes) = (0, 0);
+            for (sequence, flight) in self.flights.extract_if(.., |_, flight| flight.server == server) {
+                self.loose.insert(sequence, flight.place);
+            }
+        }
+    }
+
+    fn save(&mut self) {
+        if !std::mem::take(&mut self.unsaved) {
+            return;
+        }
+        if let Err(error) = self.ledger.save() {
+            tracing::warn!(%error, "acknowledgements are not noted; a restart asks the indexers again");
+        }
+    }
+
+    fn report(&self) {
+        let queue = self.parts.queue.status();
+        #[allow(clippy::cast_precision_loss)]
+        metrics::gauge!(names::FORWARDER_QUEUE_BYTES, "queue" => self.parts.name.clone())
+            .set(queue.bytes as f64);
+        let target = self.balancer.target();
+        let servers = self.peers.iter().enumerate().map(|(server, peer)| ServerStatus {
+            address: peer.address.clone(),
+            name: peer.name.clone(),
+            connected: self.balancer.is_up(server),
+            target: target == Some(server),
+            waiting_batches: peer.batches as u64,
+            acknowledged_bytes: peer.acknowledged,
+            last_error: peer.last_error.clone(),
+        });
+        self.parts.board.put(OutputStatus {
+            name: self.parts.name.clone(),
+            channel: self.parts.queue.channel(),
+            queue_bytes: queue.bytes,
+            queue_capacity: queue.capacity,
+            queue_segments: queue.segments as u64,
+            next_sequence: queue.next,
+            acknowledged_below: self.ledger.acked().below(),
+            resent_batches: self.resent,
+            reassigned_batches: self.reassigned,
+            servers: servers.collect(),
+        });
+    }
+}

@@ -1,0 +1,91 @@
+//! `list` and `btool`: what a running forwarder does, and what the configuration says.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use forwarder::{Outputs, status};
+use knowledge::Knowledge;
+use knowledge::layers::Layers;
+
+use crate::config::{BtoolOptions, ListOptions, Listing};
+
+/// Prints the status a forwarder wrote a second ago.
+pub(crate) fn list(options: &ListOptions) -> Result<()> {
+    let data = &options.data.data_dir;
+    let status = status::read(data)
+        .with_context(|| format!("no forwarder has run over {} (--data-dir)", data.display()))?;
+    if !std::path::Path::new("/proc").join(status.pid.to_string()).exists() {
+        eprintln!("the forwarder does not run; this was its last state");
+    }
+    let mut out = std::io::stdout().lock();
+    match options.what {
+        Listing::Status => writeln!(out, "{}", serde_json::to_string_pretty(&status)?)?,
+        Listing::Monitor => {
+            for input in &status.inputs {
+                writeln!(out, "{}\t{}\t{}/{}", input.name, input.state, input.position, input.size)?;
+            }
+        }
+        Listing::ForwardServer => {
+            for output in status.outputs.values() {
+                writeln!(
+                    out,
+                    "{}: queue {} of {} bytes, {} batches resent, {} reassigned",
+                    output.name,
+                    output.queue_bytes,
+                    output.queue_capacity,
+                    output.resent_batches,
+                    output.reassigned_batches,
+                )?;
+                for server in &output.servers {
+                    let state = match (server.connected, server.target) {
+                        (true, true) => "active, target",
+                        (true, false) => "active",
+                        (false, _) => "inactive",
+                    };
+                    let error = server.last_error.as_deref().unwrap_or("");
+                    writeln!(
+                        out,
+                        "  {}\t{state}\t{} batches wait\t{} bytes acknowledged\t{error}",
+                        server.address, server.waiting_batches, server.acknowledged_bytes,
+                    )?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Prints what counts of a file, with where it is written; or checks everything.
+pub(crate) fn btool(options: &BtoolOptions) -> Result<()> {
+    let knowledge = Knowledge::new(Layers::read(&options.conf_dir)?);
+    if options.check {
+        return check(&knowledge);
+    }
+    let conf = knowledge.conf(&options.conf);
+    let mut out = std::io::stdout().lock();
+    for stanza in &conf.stanzas {
+        if options.stanza.as_ref().is_some_and(|wanted| *wanted != stanza.name) {
+            continue;
+        }
+        writeln!(out, "[{}]", stanza.name)?;
+        for entry in conf.complete(&stanza.name) {
+            writeln!(out, "{} = {}\t# {}", entry.key, entry.value, entry.place)?;
+        }
+    }
+    Ok(())
+}
+
+fn check(knowledge: &Knowledge) -> Result<()> {
+    let conf = knowledge.conf("outputs");
+    for warning in knowledge.warnings() {
+        println!("{warning}");
+    }
+    for warning in Outputs::warnings(&conf) {
+        println!("{warning}");
+    }
+    let mut errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+    errors.extend(Outputs::read(&conf).err().map(|error| error.to_string()));
+    anyhow::ensure!(errors.is_empty(), "{}", errors.join("\n"));
+    println!("the configuration holds");
+    Ok(())
+}
