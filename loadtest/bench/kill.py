@@ -278,10 +278,7 @@ class Campaign:
     def forward(self):
         """A forwarder and loggers next to the senders."""
         port = karst.free_port()
-        conf = self.folder / "conf"
-        (conf / "system/local").mkdir(parents=True)
-        (conf / "system/local/inputs.conf").write_text(f"[splunktcp://{port}]\n")
-        self.server.environment["KARST_CONF_DIR"] = str(conf)
+        self.server.environment["KARST_FORWARDING_ADDRESS"] = f"127.0.0.1:{port}"
         forwarder = Forwarder(self.folder / "forwarder", port)
         count = len(self.senders)
         self.senders += [Logger(self, count + n, forwarder.logs) for n in range(2)]
