@@ -75,7 +75,7 @@ impl Knowledge {
         let mut index_time = false;
         for stanza in &props.stanzas {
             let values = Values::of(&stanza.stanza);
-            let parsing = ParsingRules::read(&values, &transforms, &mut errors);
+            let parsing = ParsingRules::read(&values, &transforms, layers.files(), &mut errors);
             index_time |= !parsing.index_time.is_empty();
             let none = [("host", ""), ("source", ""), ("sourcetype", "")];
             let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
@@ -146,7 +146,12 @@ impl Knowledge {
         }
         let values = self.inner.props.merged(&stanzas);
         let transforms = &self.inner.transforms;
-        let rules = Arc::new(ParsingRules::read(&values, transforms, &mut Vec::new()));
+        let rules = Arc::new(ParsingRules::read(
+            &values,
+            transforms,
+            self.inner.layers.files(),
+            &mut Vec::new(),
+        ));
         bounded(&mut cache).insert(stanzas, rules.clone());
         rules
     }

@@ -4,7 +4,7 @@
 //! order, the first wins), then what is built in as `system/default`. This is the one module of the
 //! crate that reads files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -46,13 +46,28 @@ const BUILTIN: &[(&str, &str)] = &[
 #[derive(Debug, Clone)]
 pub struct Layers {
     files: Vec<LayerFile>,
+    others: Files,
+}
+
+/// Files that settings name: those that end in `.xml`, by their path in the directory.
+#[derive(Debug, Clone, Default)]
+pub struct Files(BTreeMap<String, String>);
+
+impl Files {
+    /// The text of a file by the path that Splunk gives it: with `/etc/` in front, or without.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&str> {
+        let path = path.trim().trim_start_matches("$SPLUNK_HOME").trim_start_matches('/');
+        let path = path.strip_prefix("etc/").unwrap_or(path);
+        self.0.get(path).map(String::as_str)
+    }
 }
 
 impl Layers {
     /// Only what is built in.
     #[must_use]
     pub fn builtin() -> Self {
-        let mut layers = Self { files: Vec::new() };
+        let mut layers = Self { files: Vec::new(), others: Files::default() };
         for (conf, text) in BUILTIN {
             let name = format!("system/default/{conf}.conf");
             layers.insert(Layer::SystemDefault, conf, ConfFile::parse(&name, text));
@@ -67,12 +82,12 @@ impl Layers {
     /// [`Error::Read`] names the file that cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let mut layers = Self::builtin();
-        layers.read_folder(&directory.join("system/local"), &Layer::SystemLocal)?;
+        layers.read_folder(directory, "system/local", &Layer::SystemLocal)?;
         let apps = directory.join("apps");
         for app in list(&apps)? {
-            let folder = apps.join(&app);
-            layers.read_folder(&folder.join("local"), &Layer::AppLocal(app.clone()))?;
-            layers.read_folder(&folder.join("default"), &Layer::AppDefault(app))?;
+            let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
+            layers.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
+            layers.read_folder(directory, &default, &Layer::AppDefault(app))?;
         }
         Ok(layers)
     }
@@ -96,13 +111,25 @@ impl Layers {
         self.files.sort_by(|a, b| a.layer.cmp(&b.layer));
     }
 
-    fn read_folder(&mut self, folder: &Path, layer: &Layer) -> Result<(), Error> {
-        for name in list(folder)? {
-            let Some(conf) = name.strip_suffix(".conf") else { continue };
-            let path = folder.join(&name);
+    /// The files besides those with settings.
+    #[must_use]
+    pub fn files(&self) -> &Files {
+        &self.others
+    }
+
+    fn read_folder(&mut self, root: &Path, folder: &str, layer: &Layer) -> Result<(), Error> {
+        for name in list(&root.join(folder))? {
+            if !name.ends_with(".conf") && !name.ends_with(".xml") {
+                continue;
+            }
+            let path = root.join(folder).join(&name);
             let bytes =
                 fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
             let text = String::from_utf8_lossy(&bytes);
+            let Some(conf) = name.strip_suffix(".conf") else {
+                self.others.0.insert(format!("{folder}/{name}"), text.into_owned());
+                continue;
+            };
             let mut file = ConfFile::parse(&path.to_string_lossy(), &text);
             if matches!(text, std::borrow::Cow::Owned(_)) {
                 let place = Place { file: file.file.clone(), line: 1 };

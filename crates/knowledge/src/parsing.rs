@@ -6,12 +6,12 @@ use encoding_rs::Encoding;
 
 use crate::error::Error;
 use crate::index_time::{self, IndexTimeRules};
-use crate::layers::Effective;
+use crate::layers::{Effective, Files};
 use crate::pattern::Pattern;
 use crate::props::{Values, bad_regex, bad_value};
 use crate::structured::StructuredRules;
 use crate::time::{TimeFormat, parse_zone};
-use crate::timestamp::{Lookahead, TimePrefix, TimestampRules, TimestampSource};
+use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, TimestampSource};
 
 /// Rules for cutting text into events and finding their times.
 #[derive(Debug, Clone)]
@@ -159,6 +159,7 @@ impl ParsingRules {
     pub(crate) fn read(
         values: &Values<'_>,
         transforms: &Effective,
+        files: &Files,
         errors: &mut Vec<Error>,
     ) -> Self {
         let base = Self::default();
@@ -188,7 +189,7 @@ impl ParsingRules {
                 .unwrap_or(base.line_breaker_lookbehind),
             charset: charset(values, errors),
             preamble: values.pattern("PREAMBLE_REGEX", errors),
-            timestamp: Arc::new(timestamp(values, errors)),
+            timestamp: Arc::new(timestamp(values, files, errors)),
             structured: StructuredRules::read(values, errors).map(Arc::new),
             index_time: Arc::new(index_time::read(values, transforms, errors)),
         }
@@ -219,16 +220,29 @@ fn line_breaker(values: &Values<'_>, errors: &mut Vec<Error>) -> LineBreaker {
     }
 }
 
-fn timestamp(values: &Values<'_>, errors: &mut Vec<Error>) -> TimestampRules {
+fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> TimestampRules {
     let mut rules = TimestampRules::default();
     if let Some(entry) = values.get("DATETIME_CONFIG") {
         match entry.value.to_ascii_uppercase().as_str() {
             "CURRENT" => rules.from = TimestampSource::Arrival,
             "NONE" => rules.from = TimestampSource::Input,
-            // Splunk's default file of formats stands for automatic recognition.
-            _ if entry.value.ends_with("datetime.xml") => {}
-            _ => errors
-                .push(bad_value(entry, "CURRENT or NONE; formats from files are not supported")),
+            _ => match files.get(&entry.value) {
+                Some(xml) => match DatetimePatterns::compile(xml) {
+                    Ok(patterns) => rules.patterns = Some(Arc::new(patterns)),
+                    Err(reason) => errors.push(Error::Expression {
+                        place: entry.place.clone(),
+                        key: format!("{} = {}", entry.key, entry.value),
+                        reason,
+                    }),
+                },
+                // Splunk's own file of formats stands for automatic recognition.
+                None if entry.value.trim_start_matches('/') == "etc/datetime.xml" => {}
+                None => {
+                    let expected = "CURRENT, NONE, or an .xml file in system/local or an app, such as \
+                                    /etc/apps/x/local/datetime.xml";
+                    errors.push(bad_value(entry, expected));
+                }
+            },
         }
     }
     if let Some(entry) = values.get("TIME_PREFIX") {
@@ -380,6 +394,27 @@ mod tests {
             );
         }
         assert_eq!(knowledge.parsing_rules("a", "s", "h").truncate, Some(10_000));
+    }
+
+    #[test]
+    fn timestamps_may_be_described_by_a_file_of_an_app() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("apps/x/local");
+        std::fs::create_dir_all(&folder).unwrap();
+        let xml = r#"<datetime>
+            <define name="t" extract="utcepoch"><text>at=(\d+)</text></define>
+            <datePatterns><use name="t"/></datePatterns></datetime>"#;
+        std::fs::write(folder.join("times.xml"), xml).unwrap();
+        let props = "[a]\nDATETIME_CONFIG = /etc/apps/x/local/times.xml\n\
+                     [b]\nDATETIME_CONFIG = /etc/datetime.xml\n[c]\nDATETIME_CONFIG = /etc/none.xml";
+        std::fs::write(folder.join("props.conf"), props).unwrap();
+        let knowledge = Knowledge::new(Layers::read(root.path()).unwrap());
+        assert_eq!(knowledge.errors().len(), 1, "{:?}", knowledge.errors());
+        let rules = knowledge.parsing_rules("a", "s", "h");
+        let mut finder = crate::timestamp::TimestampFinder::new(Arc::clone(&rules.timestamp));
+        let now = model::EventTime(1_700_000_000_000_000);
+        let found = finder.find("2020-01-01 x at=1699999999", now);
+        assert_eq!(found, Some(model::EventTime(1_699_999_999_000_000)));
     }
 
     #[test]

@@ -7,21 +7,35 @@ const MOST: usize = 30;
 /// as `t`.
 #[must_use]
 pub fn punct(raw: &str) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(MOST);
     let mut count = 0;
-    for character in raw.chars() {
-        let shown = match character {
-            '\n' | '\r' => break,
-            ' ' => '_',
-            '\t' => 't',
-            other if other.is_alphanumeric() => continue,
-            other => other,
+    let bytes = raw.as_bytes();
+    let mut at = 0;
+    while count < MOST {
+        // Most characters are ASCII letters and digits.
+        let Some(&byte) = bytes.get(at) else { break };
+        if byte.is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        let shown = match byte {
+            b'\n' | b'\r' => break,
+            b' ' => '_',
+            b'\t' => 't',
+            0x80.. => {
+                let Some(character) = raw[at..].chars().next() else { break };
+                at += character.len_utf8();
+                if !character.is_alphanumeric() {
+                    out.push(character);
+                    count += 1;
+                }
+                continue;
+            }
+            ascii => char::from(ascii),
         };
         out.push(shown);
+        at += 1;
         count += 1;
-        if count == MOST {
-            break;
-        }
     }
     out
 }
@@ -36,10 +50,11 @@ mod tests {
             ("<34>Oct 11 22:14:15 host su: 'su root' failed", "<>__::__:_'_'_"),
             ("a\tb_c\nd!", "t_"),
             ("", ""),
+            ("größe – a", "_–_"),
         ];
         for (raw, expected) in cases {
             assert_eq!(punct(raw), expected, "{raw}");
         }
-        assert_eq!(punct(&"-".repeat(99)).len(), 30);
+        assert_eq!(punct(&"–".repeat(99)).chars().count(), 30);
     }
 }

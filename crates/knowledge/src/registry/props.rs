@@ -52,7 +52,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     used(
         "DATETIME_CONFIG",
-        "do not look for a timestamp: CURRENT uses the time of arrival, NONE the input's (a file's modification)",
+        "CURRENT: the time of arrival; NONE: the input's, such as a file's; or a file of patterns such as /etc/apps/x/local/datetime.xml",
     ),
     used("INDEXED_EXTRACTIONS", "csv, tsv, psv, w3c or json: fields are indexed with the event"),
     used("FIELD_NAMES", "names of the columns of a structured source without a header"),

@@ -90,8 +90,8 @@ impl StructuredRules {
         };
         let w3c = format == StructuredFormat::W3c;
         let delimiter =
-            self::delimiter(values, "FIELD_DELIMITER", errors).unwrap_or(Delimiter::One(delimiter));
-        let quote = self::quote(values, "FIELD_QUOTE", errors).unwrap_or(Some('"'));
+            delimiter_of(values, "FIELD_DELIMITER", errors).unwrap_or(Delimiter::One(delimiter));
+        let quote = quote_of(values, "FIELD_QUOTE", errors).unwrap_or(Some('"'));
         let special = values.get("HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS");
         let special = special.map(|entry| entry.value.clone()).unwrap_or_default();
         let names = list(values, "FIELD_NAMES").map(|names| {
@@ -103,9 +103,9 @@ impl StructuredRules {
             format,
             delimiter,
             quote,
-            header_delimiter: self::delimiter(values, "HEADER_FIELD_DELIMITER", errors)
+            header_delimiter: delimiter_of(values, "HEADER_FIELD_DELIMITER", errors)
                 .unwrap_or(if w3c { Delimiter::Blanks } else { delimiter }),
-            header_quote: self::quote(values, "HEADER_FIELD_QUOTE", errors).unwrap_or(quote),
+            header_quote: quote_of(values, "HEADER_FIELD_QUOTE", errors).unwrap_or(quote),
             header_line: line.and_then(|line| usize::try_from(line).ok()).filter(|line| *line > 0),
             header_prefix: values
                 .pattern("FIELD_HEADER_REGEX", errors)
@@ -128,7 +128,7 @@ fn list(values: &Values<'_>, key: &str) -> Option<Vec<String>> {
     Some(names.collect())
 }
 
-fn delimiter(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<Delimiter> {
+fn delimiter_of(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<Delimiter> {
     let entry = values.get(key)?;
     match entry.value.to_ascii_lowercase().as_str() {
         "whitespace" | "ws" => return Some(Delimiter::Blanks),
@@ -143,7 +143,7 @@ fn delimiter(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<
 }
 
 /// The quote that is set; `Some(None)` where none is wanted.
-fn quote(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<Option<char>> {
+fn quote_of(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<Option<char>> {
     let entry = values.get(key)?;
     let found = character(&entry.value);
     if found.is_none() {

@@ -82,7 +82,9 @@ impl TimestampFinder {
             return None;
         }
         let bytes = raw.as_bytes();
-        let no_rules = self.rules.format.is_none() && self.rules.prefix.is_none();
+        let no_rules = self.rules.format.is_none()
+            && self.rules.prefix.is_none()
+            && self.rules.patterns.is_none();
         if no_rules
             && bytes.first() == Some(&b'{')
             && let Some(time) = self.find_json(bytes, reference)
@@ -98,6 +100,12 @@ impl TimestampFinder {
             Lookahead::Bytes(count) => (count, bytes.len().min(start.saturating_add(count))),
             Lookahead::Unlimited => (usize::MAX, bytes.len()),
         };
+        if let (Some(patterns), None) = (self.rules.patterns.clone(), &self.rules.format) {
+            let end = end.min(start.saturating_add(begin_within));
+            let text = raw.get(start..raw.floor_char_boundary(end))?;
+            let time = patterns.read(text)?.resolve(&mut self.clock, reference)?;
+            return self.believed(time, reference);
+        }
         self.find_in(&bytes[start..end], begin_within, reference)
     }
 

@@ -7,11 +7,15 @@
 mod finder;
 mod json;
 mod jumps;
+mod patterns;
 mod shapes;
+
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 pub use finder::TimestampFinder;
+pub use patterns::DatetimePatterns;
 
 use crate::pattern::Pattern;
 use crate::time::TimeFormat;
@@ -36,6 +40,8 @@ pub struct TimestampRules {
     pub from: TimestampSource,
     /// `TIME_PREFIX`: the timestamp follows its first match; without a match there is none.
     pub prefix: Option<TimePrefix>,
+    /// `DATETIME_CONFIG` with a file: what is recognised where there is no `TIME_FORMAT`.
+    pub patterns: Option<Arc<DatetimePatterns>>,
     /// `TIME_FORMAT`; without it the common formats are recognised.
     pub format: Option<TimeFormat>,
     /// `MAX_TIMESTAMP_LOOKAHEAD`: bytes after the prefix in which the timestamp begins; where the
@@ -59,6 +65,7 @@ impl Default for TimestampRules {
         Self {
             from: TimestampSource::Text,
             prefix: None,
+            patterns: None,
             format: None,
             lookahead: Lookahead::Default,
             zone: TimeZone::UTC,
