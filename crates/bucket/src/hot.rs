@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use model::{BucketId, EventTime, IndexName, TimeRange, columns};
+use model::{BucketEntry, BucketId, EventTime, IndexName, TimeRange, columns};
 
 /// The seventh column of hot rows: indexed fields of an event as one compact JSON object, values
 /// being strings or lists of strings; null when the event has none.
@@ -34,6 +34,12 @@ pub(crate) fn fixed_fields() -> Vec<Field> {
     ]
 }
 
+/// Names that events have anyway; a column of that name could not be told from the fixed one.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    use columns::{HOST, INDEX, INDEX_TIME, RAW, SOURCE, SOURCETYPE, TIME};
+    [TIME, INDEX_TIME, RAW, HOST, SOURCE, SOURCETYPE, INDEX, FIELDS, ""].contains(&name)
+}
+
 /// A snapshot of a bucket that is still being filled. Batches share their memory with the writer's,
 /// so that a snapshot costs no copy; rows are in arrival order.
 #[derive(Debug, Clone)]
@@ -50,8 +56,10 @@ pub struct HotBucket {
     pub rows: u64,
     /// Bytes of `_raw` so far.
     pub raw_bytes: u64,
-    /// The rows, each batch with [`hot_schema`].
+    /// The rows, each batch with [`hot_schema`]; none when `stored` has them.
     pub batches: Vec<RecordBatch>,
+    /// The finished bucket while it waits for its upload: the indexer's own store serves its path.
+    pub stored: Option<Arc<BucketEntry>>,
 }
 
 /// Whoever has hot buckets. A search takes this snapshot first and the catalog's second, and ignores

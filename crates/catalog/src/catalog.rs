@@ -321,6 +321,7 @@ async fn load(database: &Db, path: &str) -> Result<Loaded> {
     let mut buckets = HashMap::new();
     let mut positions = BTreeMap::new();
     let mut documents = BTreeMap::new();
+    let mut discarded = BTreeMap::new();
     while let Some(pair) = entries.next().await.map_err(failed)? {
         let entry =
             codec::decode(&pair.key, &pair.value).map_err(|damage| damage.at(path, &pair.key))?;
@@ -331,13 +332,20 @@ async fn load(database: &Db, path: &str) -> Result<Loaded> {
             Entry::Document { kind, name, json } => {
                 documents.insert((kind, name), Arc::new(json));
             }
+            Entry::Discarded(path, time) => {
+                discarded.insert(path, time);
+            }
             Entry::Position(stream, position) => {
                 positions.insert(stream, position);
             }
         }
     }
-    let (positions, documents) = (Arc::new(positions), Arc::new(documents));
-    let mut snapshot = Snapshot { positions, documents, ..Snapshot::default() };
+    let mut snapshot = Snapshot {
+        positions: Arc::new(positions),
+        documents: Arc::new(documents),
+        discarded: Arc::new(discarded),
+        ..Snapshot::default()
+    };
     snapshot.fill(buckets.values().cloned());
     Ok((buckets, snapshot))
 }

@@ -7,17 +7,21 @@
 //! ```text
 //! b <id, 16 bytes>                                           -> 1 zstd(json BucketEntry)
 //! d <kind> 0 <name>                                          -> 1 zstd(json)
-//! p <indexer, 16 bytes> <set, 2> <quarantine, 1> <index>     -> 1 <position, 8>
+//! g <path>                                                   -> 1 <delete after, microseconds, 8>
+//! p <indexer, 16 bytes> <set, 2> <lane, 1>       <index>     -> 1 <position, 8>
 //! ```
 //! Numbers are big-endian.
 
-use model::{BucketEntry, BucketId, IndexName, IndexerId, JournalPosition, StreamId};
+use model::{
+    BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId,
+};
 
 use crate::Error;
 
 const VERSION: u8 = 1;
 const BUCKET: u8 = b'b';
 const DOCUMENT: u8 = b'd';
+const DISCARDED: u8 = b'g';
 const POSITION: u8 = b'p';
 /// Decompressed values beyond this are damage, not data: a summary is at most a few MiB.
 const MAX_VALUE: usize = 256 << 20;
@@ -28,6 +32,7 @@ const LEVEL: i32 = 3;
 pub(crate) enum Entry {
     Bucket(Box<BucketEntry>),
     Document { kind: String, name: String, json: serde_json::Value },
+    Discarded(String, EventTime),
     Position(StreamId, JournalPosition),
 }
 
@@ -67,11 +72,17 @@ pub(crate) fn document_key(kind: &str, name: &str) -> Vec<u8> {
     key
 }
 
+pub(crate) fn discarded_key(path: &str) -> Vec<u8> {
+    let mut key = vec![DISCARDED];
+    key.extend_from_slice(path.as_bytes());
+    key
+}
+
 pub(crate) fn position_key(stream: &StreamId) -> Vec<u8> {
     let mut key = vec![POSITION];
     key.extend_from_slice(stream.indexer.0.as_bytes());
     key.extend_from_slice(&stream.set.to_be_bytes());
-    key.push(u8::from(stream.quarantine));
+    key.push(stream.lane.tag());
     key.extend_from_slice(stream.index.as_str().as_bytes());
     key
 }
@@ -92,6 +103,12 @@ pub(crate) fn position_value(position: JournalPosition) -> Vec<u8> {
     bytes
 }
 
+pub(crate) fn time_value(time: EventTime) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&time.0.to_be_bytes());
+    bytes
+}
+
 /// The entry that a key and its value are.
 pub(crate) fn decode(key: &[u8], value: &[u8]) -> Result<Entry, Damage> {
     let body = match value.split_first() {
@@ -102,6 +119,7 @@ pub(crate) fn decode(key: &[u8], value: &[u8]) -> Result<Entry, Damage> {
     match key.split_first() {
         Some((&BUCKET, id)) => bucket(id, body),
         Some((&DOCUMENT, name)) => document(name, body),
+        Some((&DISCARDED, path)) => discarded(path, body),
         Some((&POSITION, stream)) => position(stream, body),
         _ => Err(content("the key's kind is not known")),
     }
@@ -132,17 +150,23 @@ fn document(key: &[u8], body: &[u8]) -> Result<Entry, Damage> {
     Ok(Entry::Document { kind: kind.to_owned(), name: name.to_owned(), json: json(body)? })
 }
 
+fn discarded(path: &[u8], body: &[u8]) -> Result<Entry, Damage> {
+    let path = std::str::from_utf8(path).map_err(content)?;
+    let time: [u8; 8] = body.try_into().map_err(content)?;
+    Ok(Entry::Discarded(path.to_owned(), EventTime(i64::from_be_bytes(time))))
+}
+
 fn position(key: &[u8], body: &[u8]) -> Result<Entry, Damage> {
     let (indexer, rest) = key.split_first_chunk::<16>().ok_or_else(|| content("short key"))?;
     let (set, rest) = rest.split_first_chunk::<2>().ok_or_else(|| content("short key"))?;
-    let (quarantine, index) = rest.split_first().ok_or_else(|| content("short key"))?;
+    let (lane, index) = rest.split_first().ok_or_else(|| content("short key"))?;
     let index = std::str::from_utf8(index).map_err(content)?;
     let position: [u8; 8] = body.try_into().map_err(content)?;
     let stream = StreamId {
         indexer: IndexerId(uuid::Uuid::from_bytes(*indexer)),
         set: u16::from_be_bytes(*set),
         index: IndexName::new(index).map_err(content)?,
-        quarantine: *quarantine != 0,
+        lane: Lane::from_tag(*lane),
     };
     Ok(Entry::Position(stream, JournalPosition(u64::from_be_bytes(position))))
 }
@@ -163,12 +187,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn positions_come_back(id: u128, set: u16, quarantine: bool, at: u64) {
+        fn positions_come_back(id: u128, set: u16, lane: u8, at: u64) {
             let stream = StreamId {
                 indexer: IndexerId(uuid::Uuid::from_u128(id)),
                 set,
                 index: IndexName::new("main").unwrap(),
-                quarantine,
+                lane: Lane::from_tag(lane),
             };
             let entry = decode(&position_key(&stream), &position_value(JournalPosition(at))).unwrap();
             prop_assert_eq!(entry, Entry::Position(stream, JournalPosition(at)));

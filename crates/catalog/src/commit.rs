@@ -3,11 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use model::{BucketEntry, BucketId, JournalPosition, StreamId};
+use model::{BucketEntry, BucketId, EventTime, JournalPosition, StreamId};
 use serde_json::Value;
 
 use crate::error::Result;
 use crate::{Error, Snapshot, codec};
+
+/// Longest path of a discarded object.
+const MAX_PATH: usize = 1024;
 
 /// One atomic change: buckets that appear, buckets that go, and how far streams are safe.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +24,23 @@ pub struct Commit {
     /// When none of them is ahead of what is known, the commit is a repetition, and buckets it
     /// would add that are not there have been replaced since: they are left out.
     pub positions: Vec<(StreamId, JournalPosition)>,
+    /// Buckets that must be there, so that what replaces them does not bring back what has gone
+    /// meanwhile. If one is missing, nothing is changed.
+    pub expect: Vec<BucketId>,
+    /// Objects that no bucket refers to from now on, or not yet: whoever looks after the catalog
+    /// deletes them at their time, also after a crash.
+    pub discard: Vec<Discarded>,
+    /// Paths of discarded objects that have been deleted, or belong to a bucket from now on.
+    pub forget: Vec<String>,
+}
+
+/// An object without a bucket.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Discarded {
+    /// Its path in the store of buckets.
+    pub path: String,
+    /// When nobody reads it any more.
+    pub delete_after: EventTime,
 }
 
 impl Commit {
@@ -33,7 +53,17 @@ impl Commit {
             }
         }
         let both = self.remove.iter().find(|id| seen.contains(id));
-        both.map(|id| format!("bucket {id} is both added and removed"))
+        if let Some(id) = both {
+            return Some(format!("bucket {id} is both added and removed"));
+        }
+        let bad = |path: &&str| path.is_empty() || path.len() > MAX_PATH;
+        let mut paths =
+            self.discard.iter().map(|object| &*object.path).chain(self.forget.iter().map(|p| &**p));
+        if let Some(path) = paths.find(bad) {
+            return Some(format!("a path has 1 to {MAX_PATH} bytes, and one has {}", path.len()));
+        }
+        let kept = self.add.iter().find(|b| self.discard.iter().any(|d| d.path == b.path));
+        kept.map(|entry| format!("the object of bucket {} is discarded", entry.id))
     }
 }
 
@@ -65,6 +95,9 @@ impl Plan {
         commit: Commit,
         path: &str,
     ) -> Result<Self> {
+        if let Some(id) = commit.expect.iter().find(|id| !buckets.contains_key(id)) {
+            return Err(Error::Gone { path: path.to_owned(), id: *id });
+        }
         let mut plan = Self::from(now);
         let ahead = plan.advance(&commit.positions);
         let repeated = !commit.positions.is_empty() && !ahead;
@@ -82,7 +115,28 @@ impl Plan {
             plan.deletes.push(codec::bucket_key(id));
             plan.removed.push(id);
         }
+        plan.discard(commit.discard);
+        plan.forget(&commit.forget);
         Ok(plan)
+    }
+
+    fn discard(&mut self, objects: Vec<Discarded>) {
+        for Discarded { path, delete_after } in objects {
+            if self.next.discarded.get(&path) == Some(&delete_after) {
+                continue;
+            }
+            self.puts.push((codec::discarded_key(&path), codec::time_value(delete_after)));
+            Arc::make_mut(&mut self.next.discarded).insert(path, delete_after);
+        }
+    }
+
+    fn forget(&mut self, paths: &[String]) {
+        for path in paths {
+            if self.next.discarded.contains_key(path) {
+                self.deletes.push(codec::discarded_key(path));
+                Arc::make_mut(&mut self.next.discarded).remove(path);
+            }
+        }
     }
 
     /// Moves streams forward; whether any moved.

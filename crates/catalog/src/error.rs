@@ -53,6 +53,14 @@ pub enum Error {
         /// The bucket.
         id: BucketId,
     },
+    /// A bucket that the commit relies on is not there any more.
+    #[error("bucket {id} has gone from catalog \"{path}\" meanwhile; look again")]
+    Gone {
+        /// Where the catalog is.
+        path: String,
+        /// The bucket.
+        id: BucketId,
+    },
     /// The request contradicts itself or breaks a limit.
     #[error("catalog \"{path}\" refuses {what}: {reason}")]
     Invalid {
@@ -98,7 +106,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Fenced { .. } | Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Fenced { .. } | Self::Conflict { .. } | Self::Gone { .. } => ErrorKind::Conflict,
             Self::Closed { .. } | Self::Store { .. } => ErrorKind::Unavailable,
             Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
                 ErrorKind::Invalid

@@ -43,7 +43,7 @@ mod settings;
 mod snapshot;
 
 pub use catalog::Catalog;
-pub use commit::Commit;
+pub use commit::{Commit, Discarded};
 pub use error::Error;
 pub use settings::Settings;
 pub use snapshot::{Document, Snapshot};

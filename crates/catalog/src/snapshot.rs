@@ -29,6 +29,7 @@ pub struct Snapshot {
     pub(crate) indexes: HashMap<IndexName, Buckets>,
     pub(crate) positions: Arc<BTreeMap<StreamId, JournalPosition>>,
     pub(crate) documents: Arc<BTreeMap<(String, String), Arc<Value>>>,
+    pub(crate) discarded: Arc<BTreeMap<String, EventTime>>,
     pub(crate) count: usize,
     pub(crate) number: u64,
     pub(crate) changed: EventTime,
@@ -99,6 +100,11 @@ impl Snapshot {
     pub fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
         let own = self.positions.iter().filter(|(stream, _)| stream.indexer == indexer);
         own.map(|(stream, position)| (stream.clone(), *position)).collect()
+    }
+
+    /// Objects that no bucket refers to, and when each may be deleted.
+    pub fn discarded(&self) -> impl Iterator<Item = (&str, EventTime)> {
+        self.discarded.iter().map(|(path, time)| (path.as_str(), *time))
     }
 
     /// One document.

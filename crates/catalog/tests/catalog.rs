@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use karst_catalog::{Commit, Error, Settings};
+use karst_catalog::{Catalog, Commit, Discarded, Error, Settings};
 use model::{BucketState, EventTime, JournalPosition, TimeRange};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -29,7 +29,12 @@ async fn what_was_committed_is_in_the_snapshot_and_after_reopening() {
     let catalog = open(local(&dir), Settings::default()).await.unwrap();
     let first = Commit { positions: at(5), ..add(1) };
     catalog.commit(first).await.unwrap();
-    let second = Commit { add: vec![bucket(2, 0, 5)], remove: vec![id(1)], positions: at(9) };
+    let second = Commit {
+        add: vec![bucket(2, 0, 5)],
+        remove: vec![id(1)],
+        positions: at(9),
+        ..Commit::default()
+    };
     catalog.commit(second).await.unwrap();
     assert_eq!(ids(&catalog), [2]);
     catalog.close().await.unwrap();
@@ -67,6 +72,36 @@ async fn a_second_opener_fences_the_first() {
     assert_eq!(ids(&first), [1]);
     second.commit(add(3)).await.unwrap();
     assert_eq!(ids(&second), [1, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn discarded_objects_are_remembered_until_they_are_forgotten() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let discard = |path: &str, at| Discarded { path: path.to_owned(), delete_after: EventTime(at) };
+    catalog.commit(add(1)).await.unwrap();
+    let merge = Commit {
+        expect: vec![id(1)],
+        remove: vec![id(1)],
+        discard: vec![discard("buckets/a", 5), discard("buckets/b", -7)],
+        ..add(2)
+    };
+    catalog.commit(merge.clone()).await.unwrap();
+    let error = catalog.commit(merge).await.unwrap_err();
+    assert!(matches!(error, Error::Gone { .. }), "{error}");
+    catalog.close().await.unwrap();
+
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let left = |catalog: &Catalog| -> Vec<(String, i64)> {
+        let snapshot = catalog.snapshot();
+        snapshot.discarded().map(|(path, time)| (path.to_owned(), time.0)).collect()
+    };
+    assert_eq!(left(&catalog), [("buckets/a".to_owned(), 5), ("buckets/b".to_owned(), -7)]);
+    let forget = vec!["buckets/a".to_owned(), "buckets/unknown".to_owned()];
+    catalog.commit(Commit { forget, ..Commit::default() }).await.unwrap();
+    assert_eq!(left(&catalog), [("buckets/b".to_owned(), -7)]);
+    let wrong = Commit { discard: vec![discard(&bucket(3, 0, 1).path, 0)], ..add(3) };
+    assert!(matches!(catalog.commit(wrong).await.unwrap_err(), Error::Invalid { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

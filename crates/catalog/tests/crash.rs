@@ -24,7 +24,8 @@ const CHILD: &str = "the_child_commits_until_it_is_killed";
 fn commit(k: u64) -> Commit {
     let new = u128::from(k) * 2;
     let remove = if k > 1 { vec![id(new - 2)] } else { vec![] };
-    Commit { add: vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)], remove, positions: at(k) }
+    let add = vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)];
+    Commit { add, remove, positions: at(k), ..Commit::default() }
 }
 
 /// The buckets after `k` commits.

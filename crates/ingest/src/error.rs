@@ -29,6 +29,14 @@ pub enum Error {
         /// What the system said.
         source: Arc<io::Error>,
     },
+    /// The spool of finished buckets could not be used.
+    #[error("cannot use spool {}: {source}", path.display())]
+    Spool {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
     /// A journal record is not what was written.
     #[error(
         "journal {} is damaged at byte {offset}: {reason}; later records were recovered, and the \
@@ -56,6 +64,12 @@ pub enum Error {
         /// How long the input waited.
         waited_ms: u64,
     },
+    /// The disk has no room for more buckets that wait for object storage.
+    #[error("nothing is taken in: {reason}; send again later")]
+    DiskLimit {
+        /// Which limit is reached.
+        reason: String,
+    },
     /// Ingest is shutting down.
     #[error("ingest is shutting down; send again when it is back")]
     Closed,
@@ -81,6 +95,27 @@ pub enum Error {
         expected: u64,
         /// Size of what is there.
         found: u64,
+    },
+    /// An archive of frozen buckets cannot be used.
+    #[error("archive \"{place}\": {reason}")]
+    Archive {
+        /// What was named, or the object in it.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Joined buckets do not have what their parts have; the parts stay.
+    #[error(
+        "bucket {path} would have (events, bytes) {found:?} where its parts have {expected:?}; the \
+         parts stay as they are"
+    )]
+    Merge {
+        /// The object that was not kept.
+        path: String,
+        /// Events and bytes of text of the parts.
+        expected: (u64, u64),
+        /// Those of the whole.
+        found: (u64, u64),
     },
     /// A bucket could not be encoded.
     #[error("cannot encode bucket: {0}")]
@@ -115,16 +150,19 @@ impl Error {
                 | io::ErrorKind::FileTooLarge => ErrorKind::Exhausted,
                 _ => ErrorKind::Unavailable,
             },
-            Self::JournalRead { .. } | Self::Storage { .. } | Self::Closed | Self::Thread(_) => {
-                ErrorKind::Unavailable
-            }
+            Self::JournalRead { .. }
+            | Self::Spool { .. }
+            | Self::Storage { .. }
+            | Self::Closed
+            | Self::Thread(_) => ErrorKind::Unavailable,
             Self::JournalDamaged { .. } => ErrorKind::Corrupt,
-            Self::QueueFull { .. } => ErrorKind::Exhausted,
+            Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,
             Self::Abandoned | Self::Columns(_) => ErrorKind::Internal,
             Self::ObjectConflict { .. } => ErrorKind::Conflict,
             Self::Bucket(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
-            Self::Setting { .. } => ErrorKind::Invalid,
+            Self::Setting { .. } | Self::Archive { .. } => ErrorKind::Invalid,
+            Self::Merge { .. } => ErrorKind::Internal,
         }
     }
 

@@ -10,20 +10,24 @@ use bucket::HotBuckets;
 use catalog::Catalog;
 use foldhash::HashMap;
 use foldhash::fast::RandomState;
-use inputs::{Acknowledgement, Input, Sink, SinkLimits};
+use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
 use knowledge::Knowledge;
-use model::{IndexName, IndexerId, JournalPosition, TimeRange};
+use model::{ErrorKind, IndexName, IndexerId, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
-use runtime::{Clock, Shutdown};
+use runtime::{Clock, Shutdown, metrics as names};
 
 use crate::fields::KnownFields;
+use crate::forwarded::{Begun, Channels, Sequences};
+use crate::gate::Gate;
 use crate::hot::limits::HotLimits;
-use crate::hot::recovery::{Recovered, recover_set};
+use crate::hot::recovery::{Destination, Recovered, recover_set};
+use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
-use crate::hot::upload::{UploadStatus, Uploader, Uploads};
+use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::journal::StreamRef;
 use crate::pipeline::ack::Share;
-use crate::pipeline::commit::{announce, roll};
+use crate::lifecycle::{Lifecycle, Thaw, Thawed};
+use crate::pipeline::commit::roll;
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
@@ -59,6 +63,8 @@ pub struct Status {
     pub hot: Vec<HotStatus>,
     /// What is on its way to object storage.
     pub uploads: UploadStatus,
+    /// What of it waits on the disk.
+    pub spool: SpoolStatus,
     /// Bytes of all journals on the disk.
     pub journal_bytes: u64,
     /// Journal segments on the disk.
@@ -75,6 +81,11 @@ pub struct Ingest {
     sets: Vec<Arc<SetState>>,
     hot: Arc<HotStore>,
     uploads: Arc<Uploads>,
+    spool: Arc<Spool>,
+    gate: Arc<Gate>,
+    lifecycle: Option<Arc<Lifecycle>>,
+    channels: Arc<Channels>,
+    clock: Arc<dyn Clock>,
     shutdown: Shutdown,
     rules: RuleBook,
     limits: Arc<HotLimits>,
@@ -96,21 +107,53 @@ impl Ingest {
         let lock = lock_directory(&root)?;
         let hot = Arc::new(HotStore::new());
         let limits = Arc::new(HotLimits::new(Arc::clone(&settings), &parts.knowledge));
-        let (recovered, leftovers) = recover(&parts, &root, &hot, &limits).await?;
+        let channels = Channels::open(
+            &root,
+            settings.max_forwarded_channels,
+            settings.forwarded_channel_idle,
+        )?;
+        let spool = Arc::new(Spool::open(&parts.data.join("spool"), &settings)?);
+        let shutdown = Shutdown::new();
+        let (uploads, rolled) = Uploads::new();
+        let sets = Arc::new(Sets::default());
+        let uploader = Uploader {
+            store: Arc::clone(&parts.store),
+            catalog: Arc::clone(&parts.catalog),
+            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            hot: Arc::clone(&hot),
+            spool: Arc::clone(&spool),
+            sets: Arc::clone(&sets),
+            settings: Arc::clone(&settings),
+            shutdown: shutdown.clone(),
+        };
+        // It works during recovery already, so that a long journal needs no more memory than a
+        // short one.
+        shutdown.spawn(uploader.run(Arc::clone(&uploads), rolled));
+        let to = Destination {
+            hot: Arc::clone(&hot),
+            limits: Arc::clone(&limits),
+            uploads: Arc::clone(&uploads),
+            max_rolled: settings.max_rolled_buckets,
+        };
+        let stop_unless_started = shutdown.token().drop_guard();
+        let (recovered, leftovers) = recover(&parts, &root, &to, &channels).await?;
         let seen = recovered.iter().map(|(_, set)| set.last_index_time).max();
         let range = TimeRange::ALL;
         let snapshot = parts.catalog.snapshot();
         let stored = snapshot.overlapping(&[], &range).map(|b| b.summary.last_index_time.0).max();
         let arrivals = Arc::new(Arrivals::after(seen.max(stored).unwrap_or(i64::MIN)));
 
-        let shutdown = Shutdown::new();
-        let (uploads, rolled) = Uploads::new();
         let mut ingest = Self {
             settings: Arc::clone(&settings),
             pipelines: Vec::new(),
             sets: Vec::new(),
             hot: Arc::clone(&hot),
             uploads: Arc::clone(&uploads),
+            gate: Arc::new(Gate::new(Arc::clone(&spool))),
+            spool,
+            lifecycle: None,
+            channels,
+            clock: Arc::clone(&parts.clock),
             shutdown: shutdown.clone(),
             rules: RuleBook::new(Arc::clone(&parts.knowledge), settings.max_event_size),
             limits: Arc::clone(&limits),
@@ -123,21 +166,18 @@ impl Ingest {
         for (state, set) in recovered {
             ingest.recovered_events += set.events;
             orphans.extend(set.orphans);
-            for rolled in set.rolled {
-                announce(&state, &uploads, rolled, RollReason::Recovery);
-            }
+            sets.add(Arc::clone(&state));
             ingest.sets.push(state);
         }
-        let uploader = Uploader {
-            store: Arc::clone(&parts.store),
-            catalog: Arc::clone(&parts.catalog),
-            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
-            hot: Arc::clone(&hot),
-            settings: Arc::clone(&settings),
-            shutdown: shutdown.clone(),
-        };
-        let by_number = ingest.sets.iter().map(|set| (set.id.set, Arc::clone(set))).collect();
-        shutdown.spawn(uploader.run(Arc::clone(&uploads), rolled, by_number));
+        // What was committed while sets were recovered has released nothing yet.
+        for (stream, position) in parts.catalog.positions(parts.indexer).await {
+            if let Some(set) = sets.get(stream.set) {
+                set.release(&stream, position);
+            }
+        }
+        let lifecycle = Lifecycle::new(&parts, &limits, &hot, shutdown.clone());
+        shutdown.spawn(Arc::clone(&lifecycle).run());
+        ingest.lifecycle = Some(lifecycle);
         shutdown.spawn(delete_orphans(
             parts.store,
             orphans,
@@ -149,6 +189,7 @@ impl Ingest {
         if ingest.recovered_events > 0 {
             tracing::info!(events = ingest.recovered_events, "events recovered from the journal");
         }
+        stop_unless_started.disarm();
         Ok(ingest)
     }
 
@@ -170,6 +211,8 @@ impl Ingest {
                 rules: self.rules.clone(),
                 hot: Arc::clone(&self.hot),
                 uploads: Arc::clone(&self.uploads),
+                spool: Arc::clone(&self.spool),
+                gate: Arc::clone(&self.gate),
                 arrivals: Arc::clone(arrivals),
             };
             self.pipelines.push(PipelineSet::start(Arc::clone(set), shared)?);
@@ -181,6 +224,13 @@ impl Ingest {
     #[must_use]
     pub fn hot(&self) -> Arc<dyn HotBuckets> {
         Arc::clone(&self.hot) as Arc<dyn HotBuckets>
+    }
+
+    /// The store that searches read buckets from: `inner`, and before it the buckets that are on
+    /// their way to object storage.
+    #[must_use]
+    pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
+        Arc::new(SpoolFirst { spool: Arc::clone(&self.spool), inner })
     }
 
     /// The settings in force.
@@ -225,6 +275,37 @@ impl Ingest {
         Ok(())
     }
 
+    /// Brings archived buckets of an index back into searches, where retention leaves them alone.
+    ///
+    /// # Errors
+    /// The archive cannot be read, or the catalog not written; what was brought back before stays.
+    pub async fn thaw(&self, wanted: &Thaw) -> Result<Thawed, Error> {
+        self.lifecycle()?.thaw(wanted).await
+    }
+
+    /// Takes thawed buckets of the range out of searches again; how many. Their archive still has
+    /// them.
+    ///
+    /// # Errors
+    /// The catalog cannot be written.
+    pub async fn freeze_thawed(&self, index: &IndexName, range: &TimeRange) -> Result<u64, Error> {
+        self.lifecycle()?.freeze_thawed(index, range).await
+    }
+
+    /// Does now what the background does every `rotatePeriodInSecs`: freezes, joins and cleans up
+    /// what is due.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub async fn rotate(&self) -> Result<(), Error> {
+        self.lifecycle()?.round().await;
+        Ok(())
+    }
+
+    fn lifecycle(&self) -> Result<&Arc<Lifecycle>, Error> {
+        self.lifecycle.as_ref().ok_or(Error::Closed)
+    }
+
     /// Stops taking inputs, completes what is under way, uploads everything, and ends. `true` when
     /// all is in object storage within the deadline; what is not stays in the journal for the next
     /// start.
@@ -258,6 +339,7 @@ impl Ingest {
             queues: self.list_queues(),
             hot: self.hot.status(),
             uploads: self.uploads.status(),
+            spool: self.spool.status(),
             journal_bytes: journals().map(|journal| journal.bytes()).sum(),
             journal_segments: journals().map(|journal| journal.segment_count() as u64).sum(),
             recovered_events: self.recovered_events,
@@ -281,12 +363,67 @@ impl Sink for Ingest {
         input: Input,
         wait: Duration,
     ) -> Result<Acknowledgement, inputs::Error> {
+        self.push(input, Share::new(), wait).await
+    }
+
+    fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
+        self.rules.recognise(source, sample)
+    }
+
+    fn limits(&self) -> SinkLimits {
+        let Settings { queue_wait, stream_idle, .. } = *self.settings;
+        SinkLimits { queue_wait, stream_idle }
+    }
+}
+
+impl Ingest {
+    /// Hands over an input that its sender has numbered, as [`Sink::enqueue`] does: it is kept as a
+    /// whole or not at all, and once, however often and after however many crashes it is sent. It
+    /// has to be complete in itself: raw bytes end their stream. One that is safe already is
+    /// acknowledged with an empty receipt.
+    ///
+    /// # Errors
+    /// As [`Sink::enqueue`]; and with [`model::ErrorKind::Conflict`] while the same input is on its
+    /// way: its sender tries again later.
+    pub async fn deliver(
+        &self,
+        id: BatchId,
+        input: Input,
+        wait: Duration,
+    ) -> Result<Acknowledgement, inputs::Error> {
+        match self.channels.begin(id, self.clock.now()) {
+            Begun::New(batch) => self.push(input, Share::of_batch(batch), wait).await,
+            Begun::Known => {
+                metrics::counter!(names::INGEST_DUPLICATES).increment(1);
+                let (share, outcome) = Share::new();
+                share.settle(0, 0);
+                Ok(outcome)
+            }
+            Begun::OnItsWay => Err(inputs::Error::Refused {
+                kind: ErrorKind::Conflict,
+                reason: "the batch is on its way already; send it again later".into(),
+            }),
+        }
+    }
+
+    /// Which numbers of a sender's channel are safe.
+    #[must_use]
+    pub fn delivered(&self, channel: uuid::Uuid) -> Sequences {
+        self.channels.safe(channel)
+    }
+
+    async fn push(
+        &self,
+        input: Input,
+        (share, outcome): (Share, Acknowledgement),
+        wait: Duration,
+    ) -> Result<Acknowledgement, inputs::Error> {
         use std::hash::BuildHasher;
         let hash = self.hasher.hash_one(input.stream());
         // The count is at least one and small.
         let number = usize::try_from(hash % self.pipelines.len().max(1) as u64).unwrap_or(0);
         let Some(set) = self.pipelines.get(number) else { return Err(inputs::Error::Closed) };
-        let (share, outcome) = Share::new();
+        let wait = self.gate.enter(wait).await?;
         let size = input.size();
         match set.entrance.push_async(Work::Input(input, share), size, wait).await {
             Ok(()) => Ok(outcome),
@@ -298,15 +435,6 @@ impl Sink for Ingest {
             }
             .into()),
         }
-    }
-
-    fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
-        self.rules.recognise(source, sample)
-    }
-
-    fn limits(&self) -> SinkLimits {
-        let Settings { queue_wait, stream_idle, .. } = *self.settings;
-        SinkLimits { queue_wait, stream_idle }
     }
 }
 
@@ -343,20 +471,19 @@ struct Outcome {
     last_index_time: i64,
     events: u64,
     orphans: Vec<String>,
-    rolled: Vec<Arc<crate::hot::store::RolledBucket>>,
 }
 
 /// Recovers every set that is configured or has a directory; also tells which are only left over.
 async fn recover(
     parts: &Parts,
     root: &Path,
-    hot: &Arc<HotStore>,
-    limits: &Arc<HotLimits>,
+    to: &Destination,
+    channels: &Arc<Channels>,
 ) -> Result<(Vec<RecoveredSet>, Vec<u16>), Error> {
     let mut committed: HashMap<u16, HashMap<StreamRef, JournalPosition>> = HashMap::default();
     for (stream, position) in parts.catalog.positions(parts.indexer).await {
         let set = committed.entry(stream.set).or_default();
-        set.insert((stream.index, stream.quarantine), position);
+        set.insert((stream.index, stream.lane), position);
     }
     let configured = parts.settings.parallel_ingestion_pipelines;
     let mut numbers: Vec<u16> = (0..configured).collect();
@@ -367,16 +494,16 @@ async fn recover(
         let id = SetId { indexer: parts.indexer, set: number };
         let directory = root.join(number.to_string());
         let committed = committed.remove(&number).unwrap_or_default();
-        let (hot, limits) = (Arc::clone(hot), Arc::clone(limits));
+        let to = to.clone();
         let segment = parts.settings.journal_segment_size;
-        let clock = Arc::clone(&parts.clock);
+        let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
         let work = tokio::task::spawn_blocking(move || {
-            let found =
-                recover_set(&directory, segment, id, &committed, &hot, &limits, clock.now())?;
-            let Recovered { journal, last_position, last_index_time, events, orphans, rolled } =
-                found;
-            let state = SetState::new(id, clock, journal, committed, last_position + 1);
-            let outcome = Outcome { last_index_time, events, orphans, rolled };
+            let with = (&*channels, clock.now());
+            let found = recover_set(&directory, segment, id, &committed, &to, with)?;
+            let Recovered { journal, last_position, last_index_time, events, orphans } = found;
+            let next = last_position + 1;
+            let state = SetState::new(id, clock, channels, journal, committed, next);
+            let outcome = Outcome { last_index_time, events, orphans };
             Ok((Arc::new(state), outcome))
         });
         recovered.push(work.await.unwrap_or(Err(Error::Abandoned))?);

@@ -16,17 +16,22 @@
 
 mod error;
 mod fields;
+pub mod forwarded;
+mod gate;
 mod hot;
 mod ingest;
 mod journal;
+mod lifecycle;
 mod pipeline;
 mod set;
 mod settings;
 
 pub use error::Error;
+pub use hot::spool::SpoolStatus;
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;
 pub use ingest::{Ingest, Parts, Status};
 pub use journal::Codec;
+pub use lifecycle::{LifecycleSettings, Thaw, Thawed};
 pub use pipeline::queue::QueueStatus;
 pub use settings::Settings;

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
-use model::{IndexName, IndexerId, JournalPosition, StreamId};
+use model::{IndexName, IndexerId, JournalPosition, Lane, StreamId};
 use runtime::Clock;
 
+use crate::forwarded::Channels;
 use crate::journal::{Journal, StreamRef};
 
 /// A set of an indexer.
@@ -18,8 +19,8 @@ pub(crate) struct SetId {
 
 impl SetId {
     /// The stream of the set for an index.
-    pub(crate) fn stream(self, index: &IndexName, quarantine: bool) -> StreamId {
-        StreamId { indexer: self.indexer, set: self.set, index: index.clone(), quarantine }
+    pub(crate) fn stream(self, index: &IndexName, lane: Lane) -> StreamId {
+        StreamId { indexer: self.indexer, set: self.set, index: index.clone(), lane }
     }
 }
 
@@ -54,6 +55,8 @@ impl Arrivals {
 pub(crate) struct SetState {
     pub(crate) id: SetId,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What is safe of numbered inputs, of all sets together.
+    pub(crate) channels: Arc<Channels>,
     journal: Mutex<Journal>,
     committed: Mutex<HashMap<StreamRef, JournalPosition>>,
     next_position: AtomicU64,
@@ -63,6 +66,7 @@ impl SetState {
     pub(crate) fn new(
         id: SetId,
         clock: Arc<dyn Clock>,
+        channels: Arc<Channels>,
         journal: Journal,
         committed: HashMap<StreamRef, JournalPosition>,
         next_position: u64,
@@ -70,6 +74,7 @@ impl SetState {
         Self {
             id,
             clock,
+            channels,
             journal: Mutex::new(journal),
             committed: Mutex::new(committed),
             next_position: AtomicU64::new(next_position),
@@ -89,9 +94,14 @@ impl SetState {
     /// Notes that the catalog has the stream up to `position`, and lets go of what it covers.
     pub(crate) fn release(&self, stream: &StreamId, position: JournalPosition) {
         let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (stream.index.clone(), stream.quarantine);
+        let key = (stream.index.clone(), stream.lane);
         let known = committed.entry(key).or_default();
         *known = (*known).max(position);
+        // The notes in the segments that go have to be somewhere else first.
+        if let Err(error) = self.channels.save(self.clock.now()) {
+            tracing::warn!(%error, "the journal is not released yet; the next bucket tries again");
+            return;
+        }
         let gone = self.journal().release(|stream| committed.get(stream).copied());
         if gone > 0 {
             tracing::debug!(set = self.id.set, segments = gone, "journal released");

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::journal::Codec;
+use crate::lifecycle::LifecycleSettings;
 
 /// How ingest works. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,12 +34,19 @@ pub struct Settings {
     pub journal_segment_size: u64,
     /// Compression of journal records.
     pub journal_codec: Codec,
-    /// Raw text at which a hot bucket rolls (Splunk's `maxDataSize`). Larger buckets search and
-    /// compress better; a hot bucket lives in memory, one per index, set and quarantine.
+    /// Journal of one set above which the hot bucket that keeps the most of it rolls, so that an
+    /// index with few events does not keep the journal of all others.
+    pub max_journal_size: u64,
+    /// Most raw text at which a hot bucket rolls, whatever the index's `maxDataSize` says: hot
+    /// buckets live in memory.
     pub max_data_size: u64,
-    /// A hot bucket whose events would span more than this rolls first (`maxHotSpanSecs`), unless
-    /// it has less than a sixteenth of `maxDataSize`, so that mixed times do not make tiny buckets.
+    /// Most event time that a hot bucket spans, where the index does not say (`maxHotSpanSecs`).
     pub max_hot_span: Duration,
+    /// Hot buckets of an index and set at a time, the quarantine apart, where the index does not say
+    /// (`maxHotBuckets`). Events that would stretch all of them roll the least recently used one,
+    /// unless it has less than a sixteenth of `maxDataSize`: mixed times should not make tiny
+    /// buckets.
+    pub max_hot_buckets: usize,
     /// A hot bucket that got nothing for this long rolls (`maxHotIdleSecs`); zero: never.
     pub max_hot_idle: Duration,
     /// Raw text of all hot buckets together; over it the largest of the set rolls.
@@ -47,10 +55,22 @@ pub struct Settings {
     pub quarantine_past: Duration,
     /// Events further ahead than this go to the quarantine bucket (`quarantineFutureSecs`).
     pub quarantine_future: Duration,
-    /// Rolled buckets that may wait in memory for their upload, per set; at the limit the set takes
-    /// nothing in until one is committed.
+    /// How long events of an index with `ackLevel = remote` wait in a hot bucket before it rolls.
+    /// Shorter answers senders sooner and makes more, smaller buckets for merging to join.
+    pub remote_ack_interval: Duration,
+    /// Rolled buckets that may wait in memory to be encoded, per set; at the limit the set takes
+    /// nothing in until one is on the disk.
     pub max_rolled_buckets: usize,
-    /// Buckets that are encoded and uploaded at the same time; each takes a core while it encodes.
+    /// Bytes of finished buckets that may wait on the disk for object storage; over it nothing more
+    /// is let in. 0: as much as `minFreeSpace` allows.
+    pub max_spool_size: u64,
+    /// Free bytes of the data directory's file system below which nothing is taken in
+    /// (`minFreeSpace`); on small disks at most a twentieth of the disk.
+    pub min_free_space: u64,
+    /// Buckets that are encoded at the same time; each takes a core and about three times the
+    /// bucket's text in memory.
+    pub encode_concurrency: usize,
+    /// Buckets that are uploaded at the same time.
     pub upload_concurrency: usize,
     /// Objects larger than this are uploaded in parts of 16 MiB.
     pub multipart_threshold: u64,
@@ -58,6 +78,14 @@ pub struct Settings {
     pub upload_retry: (Duration, Duration),
     /// How long a stream may be silent before its unfinished event is taken as complete.
     pub stream_idle: Duration,
+    /// Forwarders' channels whose batches are remembered, so that a batch sent again is recognised;
+    /// each takes about a hundred bytes.
+    pub max_forwarded_channels: usize,
+    /// How long a silent channel is remembered. A forwarder that was cut off for longer, with
+    /// batches whose acknowledgement it never saw, may have them kept twice.
+    pub forwarded_channel_idle: Duration,
+    /// Merging, retention, archives.
+    pub lifecycle: LifecycleSettings,
     /// Rows, columns and compression of buckets.
     #[serde(skip)]
     pub bucket: bucket::WriteOptions,
@@ -76,18 +104,27 @@ impl Default for Settings {
             journal_group_interval: Duration::ZERO,
             journal_group_size: 8 << 20,
             journal_segment_size: 64 * MIB,
-            journal_codec: Codec::Zstd,
-            max_data_size: 256 * MIB,
+            journal_codec: Codec::Lz4,
+            max_journal_size: 2048 * MIB,
+            max_data_size: 1024 * MIB,
             max_hot_span: Duration::from_secs(90 * DAY),
+            max_hot_buckets: 3,
             max_hot_idle: Duration::from_secs(3600),
             max_hot_memory: 2048 * MIB,
             quarantine_past: Duration::from_secs(900 * DAY),
             quarantine_future: Duration::from_secs(30 * DAY),
+            remote_ack_interval: Duration::from_secs(5),
             max_rolled_buckets: 4,
+            max_spool_size: 0,
+            min_free_space: 5000 * MIB,
+            encode_concurrency: 2,
             upload_concurrency: 2,
             multipart_threshold: 64 * MIB,
             upload_retry: (Duration::from_millis(200), Duration::from_secs(30)),
             stream_idle: Duration::from_secs(3),
+            lifecycle: LifecycleSettings::default(),
+            max_forwarded_channels: 100_000,
+            forwarded_channel_idle: Duration::from_secs(30 * DAY),
             bucket: bucket::WriteOptions::default(),
         }
     }
@@ -105,7 +142,10 @@ impl Settings {
             ("batchSize", self.batch_size as u64),
             ("maxDataSize", self.max_data_size),
             ("maxRolledBuckets", self.max_rolled_buckets as u64),
+            ("encodeConcurrency", self.encode_concurrency as u64),
             ("uploadConcurrency", self.upload_concurrency as u64),
+            ("maxHotBuckets", self.max_hot_buckets as u64),
+            ("mergeConcurrency", self.lifecycle.merge_concurrency as u64),
             ("maxEventSize", self.max_event_size as u64),
         ];
         for (name, value) in at_least_one {

@@ -10,6 +10,16 @@ use crate::props::{Values, bad_value};
 
 const MEGABYTE: u64 = 1 << 20;
 
+/// How durable an event is when its sender gets the acknowledgement (`ackLevel`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum AckLevel {
+    /// In the indexer's journal, synced.
+    #[default]
+    Local,
+    /// In object storage and in the catalog.
+    Remote,
+}
+
 /// An index as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexSettings {
@@ -31,6 +41,10 @@ pub struct IndexSettings {
     pub quarantine_past: Duration,
     /// `quarantineFutureSecs`: events further ahead than this go to a quarantine bucket.
     pub quarantine_future: Duration,
+    /// `ackLevel`: when senders get their acknowledgement.
+    pub ack_level: AckLevel,
+    /// `coldToFrozenDir`: where frozen buckets are kept; without it they are deleted.
+    pub cold_to_frozen: Option<String>,
     /// `disabled`.
     pub disabled: bool,
 }
@@ -82,12 +96,24 @@ fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSet
         max_total_size: number("maxTotalDataSizeMB", 500_000).saturating_mul(MEGABYTE),
         quarantine_past: Duration::from_secs(number("quarantinePastSecs", 77_760_000)),
         quarantine_future: Duration::from_secs(number("quarantineFutureSecs", 2_592_000)),
+        ack_level: AckLevel::Local,
+        cold_to_frozen: None,
         disabled: false,
         name,
     };
+    let text = |key: &str| conf.get(settings.name.as_str(), key).filter(|e| !e.value.is_empty());
+    let ack_level = match text("ackLevel").map(|entry| (entry, entry.value.as_str())) {
+        None | Some((_, "local")) => AckLevel::Local,
+        Some((_, "remote")) => AckLevel::Remote,
+        Some((entry, _)) => {
+            errors.push(bad_value(entry, "local or remote"));
+            AckLevel::Local
+        }
+    };
+    let cold_to_frozen = text("coldToFrozenDir").map(|entry| entry.value.clone());
     let stanza = conf.stanza(settings.name.as_str());
     let disabled = stanza.and_then(|s| Values::of(s).boolean("disabled", errors)).unwrap_or(false);
-    IndexSettings { disabled, ..settings }
+    IndexSettings { disabled, ack_level, cold_to_frozen, ..settings }
 }
 
 #[cfg(test)]
@@ -99,7 +125,7 @@ mod tests {
 
     #[test]
     fn indexes_have_the_defaults_and_their_own_settings() {
-        let text = "[shop]\nmaxDataSize = auto_high_volume\nmaxHotIdleSecs = 60\ndisabled = true\n[Bad Name]\n[x]\nmaxHotBuckets = many";
+        let text = "[shop]\nmaxDataSize = auto_high_volume\nmaxHotIdleSecs = 60\ndisabled = true\nackLevel = remote\ncoldToFrozenDir = archive/shop\n[Bad Name]\n[x]\nmaxHotBuckets = many";
         let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "indexes", text));
         let names: Vec<&str> =
             knowledge.indexes().iter().map(|index| index.name.as_str()).collect();
@@ -111,6 +137,12 @@ mod tests {
         assert_eq!(find("shop").max_data_size, 1 << 30);
         assert_eq!(find("shop").max_hot_idle, Some(Duration::from_secs(60)));
         assert!(find("shop").disabled);
+        assert_eq!(find("shop").ack_level, AckLevel::Remote);
+        assert_eq!(find("shop").cold_to_frozen.as_deref(), Some("archive/shop"));
+        assert_eq!(
+            (find("main").ack_level, find("main").cold_to_frozen.clone()),
+            (AckLevel::Local, None)
+        );
         assert_eq!(find("_internal").frozen_after, Duration::from_secs(2_592_000));
         assert_eq!(knowledge.errors().len(), 2);
     }

@@ -113,8 +113,49 @@ impl BucketId {
     }
 }
 
+/// One of the hot buckets that a set has open side by side for an index, so that events of distant
+/// times do not stretch the time range of one. Events far from now go to a lane of their own.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Lane(u8);
+
+impl Lane {
+    /// The lane most events take.
+    pub const FIRST: Self = Self(0);
+    /// The lane of events far from now.
+    pub const QUARANTINE: Self = Self(1);
+    /// There are never more lanes than this, the quarantine apart.
+    pub const MAX: u8 = 127;
+
+    /// The lane of a number, from 0; the last one for numbers beyond.
+    #[must_use]
+    pub const fn number(number: u8) -> Self {
+        Self(if number < Self::MAX { number } else { Self::MAX - 1 } << 1)
+    }
+
+    /// Whether events far from now are in it.
+    #[must_use]
+    pub const fn is_quarantine(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// One byte for records and keys; 0 and 1 are what a plain quarantine flag would be.
+    #[must_use]
+    pub const fn tag(self) -> u8 {
+        self.0
+    }
+
+    /// The lane of a byte from [`tag`](Self::tag).
+    #[must_use]
+    pub const fn from_tag(tag: u8) -> Self {
+        Self(tag)
+    }
+}
+
 /// One sequence of events that fills one hot bucket after the other: an index, a pipeline set, and
-/// whether it is the set's quarantine (events far from now in time).
+/// a lane among those that the set has for the index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StreamId {
     /// The indexer that writes the stream.
@@ -123,8 +164,8 @@ pub struct StreamId {
     pub set: u16,
     /// The index the events go to.
     pub index: IndexName,
-    /// Late and far-future events have hot buckets of their own.
-    pub quarantine: bool,
+    /// Which of the hot buckets side by side.
+    pub lane: Lane,
 }
 
 /// The sequence number of a journal record; what is at or below a stream's committed position is in

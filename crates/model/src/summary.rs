@@ -97,8 +97,19 @@ impl BucketSummary {
 pub enum BucketState {
     /// In object storage and searchable.
     Warm,
+    /// Brought back from an archive: searchable, and left alone by retention until it is frozen by
+    /// hand.
+    Thawed,
     /// Archived or deleted by retention; not searched.
     Frozen,
+}
+
+impl BucketState {
+    /// Whether searches look into it.
+    #[must_use]
+    pub const fn is_searchable(self) -> bool {
+        matches!(self, Self::Warm | Self::Thawed)
+    }
 }
 
 /// A bucket in the catalog.

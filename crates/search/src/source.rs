@@ -8,7 +8,7 @@ use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use async_trait::async_trait;
 use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
-use model::{BucketEntry, BucketState, EventTime, IndexName, TimeRange, ValueCount, columns};
+use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 use crate::scan::{EventsTable, ScanContext, discover};
@@ -60,7 +60,8 @@ impl EventSource for StoredEvents {
                 break;
             }
         }
-        for entry in self.entries(indexes, range) {
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.clone());
+        for entry in self.entries(indexes, range).into_iter().chain(aside) {
             for field in &entry.summary.fields {
                 let info = found.entry(field.name.clone()).or_insert_with(|| FieldInfo {
                     name: field.name.clone(),
@@ -88,7 +89,10 @@ impl EventSource for StoredEvents {
                 count_hot(kind, batch, &mut merged);
             }
         }
-        for entry in searchable(&stored, indexes, range) {
+        let stored_buckets = searchable(&stored, indexes, range);
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+        let aside = aside.filter(|entry| !stored.contains(&entry.index, entry.id));
+        for entry in stored_buckets.chain(aside) {
             let values = match kind {
                 MetadataKind::Hosts => &entry.summary.hosts,
                 MetadataKind::Sources => &entry.summary.sources,
@@ -108,7 +112,7 @@ fn searchable<'a>(
 ) -> impl Iterator<Item = &'a Arc<BucketEntry>> {
     // To the catalog, no index means every index.
     let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
-    all.into_iter().flatten().filter(|entry| entry.state == BucketState::Warm)
+    all.into_iter().flatten().filter(|entry| entry.state.is_searchable())
 }
 
 fn count_hot(

@@ -159,6 +159,7 @@ fn rows(events: &[SpecEvent]) -> RecordBatch {
 
 fn hot(events: &[SpecEvent]) -> HotBucket {
     HotBucket {
+        stored: None,
         id: BucketId(uuid::Uuid::now_v7()),
         index: events[0].index.clone(),
         first_time: events.iter().map(|event| event.time).min().unwrap(),
@@ -216,7 +217,7 @@ impl Topology for Stored {
         let remove = std::mem::take(&mut state.buckets);
         state.buckets = add.iter().map(|entry| entry.id).collect();
         if !add.is_empty() || !remove.is_empty() {
-            let commit = Commit { add, remove, positions: Vec::new() };
+            let commit = Commit { add, remove, ..Commit::default() };
             state.catalog.commit(commit).await.map_err(|error| error.to_string())?;
         }
         if self.kind == Kind::Restarted {

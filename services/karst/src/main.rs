@@ -12,13 +12,15 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = config::Arguments::parse();
+    let arguments = config::Arguments::parse_from(config::words());
     let result = match arguments.command {
         config::Command::Server(options) => server::run(options),
         config::Command::Search(options) => cli::run(cli::search::search(options)),
         config::Command::Add(options) => cli::run(cli::add::add(options)),
         config::Command::List(options) => cli::run(cli::list::list(options)),
         config::Command::Roll(options) => cli::run(cli::roll::roll(options)),
+        config::Command::Thaw(options) => cli::run(cli::thaw::thaw(options)),
+        config::Command::Freeze(options) => cli::run(cli::thaw::freeze(options)),
         config::Command::Inspect(options) => cli::run(cli::inspect::inspect(options)),
         config::Command::Btool(options) => cli::btool::btool(options),
     };

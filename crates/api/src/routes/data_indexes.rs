@@ -60,7 +60,7 @@ pub(crate) async fn list(
     feed::respond("indexes", PATH, entries, &params)
 }
 
-fn existing(state: &ApiState, name: &str) -> Result<IndexName, RestError> {
+pub(super) fn existing(state: &ApiState, name: &str) -> Result<IndexName, RestError> {
     let found = IndexName::new(name).ok().filter(|name| state.indexes.contains(name));
     found.ok_or_else(|| RestError::not_found(format!("Could not find object id={name}")))
 }

@@ -67,13 +67,20 @@ pub(crate) async fn queues(
         .map(|queue| {
             json!({"set": queue.set, "stage": queue.stage, "bytes": queue.bytes,
                    "items": queue.items, "capacity": queue.capacity,
-                   "passed_bytes": queue.passed_bytes, "passed_items": queue.passed_items})
+                   "passed_bytes": queue.passed_bytes, "passed_items": queue.passed_items,
+                   "blocked_seconds": queue.blocked.as_secs_f64()})
         })
         .collect();
     let content = object(json!({
         "queues": queues,
         "hot_buckets": status.hot.len(),
         "uploads_waiting": status.uploads.waiting,
+        "uploads_failed": status.uploads.failures,
+        "upload_error": status.uploads.last_error,
+        "spool_buckets": status.spool.buckets,
+        "spool_bytes": status.spool.bytes,
+        "disk_free_bytes": status.spool.free_bytes,
+        "intake_stopped": status.spool.full,
         "journal_bytes": status.journal_bytes,
         "journal_segments": status.journal_segments,
         "recovered_events": status.recovered_events,

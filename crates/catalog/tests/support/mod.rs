@@ -55,7 +55,7 @@ pub fn indexer() -> IndexerId {
 }
 
 pub fn stream() -> StreamId {
-    StreamId { indexer: indexer(), set: 0, index: index("main"), quarantine: false }
+    StreamId { indexer: indexer(), set: 0, index: index("main"), lane: model::Lane::FIRST }
 }
 
 pub fn at(position: u64) -> Vec<(StreamId, JournalPosition)> {

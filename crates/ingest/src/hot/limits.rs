@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::HashMap;
-use knowledge::{IndexSettings, Knowledge};
-use model::IndexName;
+use knowledge::{AckLevel, IndexSettings, Knowledge};
+use model::{IndexName, Lane};
 
+use super::lanes::LaneLimits;
 use crate::Settings;
+
+/// `maxDataSize` of indexes without a stanza.
+const AUTO_DATA_SIZE: u64 = 256 << 20;
 
 /// The limits of all indexes.
 #[derive(Debug)]
@@ -27,7 +31,39 @@ impl HotLimits {
     /// Raw text at which a bucket rolls. Hot buckets live in memory, so the process has a say.
     pub(crate) fn max_data_size(&self, index: &IndexName) -> u64 {
         let configured = self.by_index.get(index).map(|index| index.max_data_size);
-        configured.map_or(self.settings.max_data_size, |own| own.min(self.settings.max_data_size))
+        configured.unwrap_or(AUTO_DATA_SIZE).min(self.settings.max_data_size)
+    }
+
+    /// How the index's events may be spread over open buckets.
+    pub(crate) fn lanes(&self, index: &IndexName) -> LaneLimits {
+        let configured = self.by_index.get(index).map(|index| index.max_hot_buckets);
+        let count = configured.unwrap_or(self.settings.max_hot_buckets);
+        let span = self.max_hot_span(index).as_micros();
+        LaneLimits {
+            max_span: i64::try_from(span).unwrap_or(i64::MAX),
+            max_open: u8::try_from(count).unwrap_or(Lane::MAX).clamp(1, Lane::MAX),
+            small: self.max_data_size(index) / 16,
+        }
+    }
+
+    /// When events of the index are acknowledged.
+    pub(crate) fn ack_level(&self, index: &IndexName) -> AckLevel {
+        self.by_index.get(index).map_or_else(AckLevel::default, |index| index.ack_level)
+    }
+
+    /// How long events may wait for a remote acknowledgement before their bucket rolls.
+    pub(crate) fn remote_ack_interval(&self) -> Duration {
+        self.settings.remote_ack_interval
+    }
+
+    /// Journal of one set above which the hot bucket that keeps the most of it rolls.
+    pub(crate) fn max_journal_size(&self) -> u64 {
+        self.settings.max_journal_size
+    }
+
+    /// What `indexes.conf` says of the index.
+    pub(crate) fn configured(&self, index: &IndexName) -> Option<&IndexSettings> {
+        self.by_index.get(index)
     }
 
     pub(crate) fn max_hot_span(&self, index: &IndexName) -> Duration {

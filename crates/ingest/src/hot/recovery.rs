@@ -4,10 +4,14 @@
 //! A record is replayed if its position is above the position that the catalog has for its stream.
 //! A noted roll above it means that an object may have been uploaded that the catalog does not
 //! know: it is deleted, because its events are replayed into another bucket.
+//!
+//! Memory stays bounded however long the journal is: buckets that are full again go to the uploader
+//! at once, and the replay waits while too many are not encoded.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use foldhash::HashMap;
 use model::{EventTime, JournalPosition};
@@ -15,9 +19,14 @@ use runtime::metrics as names;
 
 use super::limits::HotLimits;
 use super::rows::Rows;
-use super::store::{HotStore, RollReason, RolledBucket};
+use super::store::{HotStore, RollReason};
+use super::upload::Uploads;
 use crate::Error;
-use crate::journal::{Journal, Record, Scan, StreamRef, scan_segment, segments};
+use crate::forwarded::Channels;
+use crate::journal::{
+    BatchRecord, Delivered, Journal, Record, Scan, StreamRef, scan_segment, segments,
+};
+use crate::pipeline::commit::note_roll;
 use crate::set::SetId;
 
 /// What a set's journal gave back.
@@ -31,17 +40,27 @@ pub(crate) struct Recovered {
     pub(crate) events: u64,
     /// Objects that must not exist.
     pub(crate) orphans: Vec<String>,
-    /// Buckets that were full again before the end of the journal, in order.
-    pub(crate) rolled: Vec<Arc<RolledBucket>>,
+}
+
+/// Where replayed events go.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    pub(crate) hot: Arc<HotStore>,
+    pub(crate) limits: Arc<HotLimits>,
+    pub(crate) uploads: Arc<Uploads>,
+    /// Buckets in memory that are not encoded.
+    pub(crate) max_rolled: usize,
 }
 
 struct Replay<'a> {
     id: SetId,
     committed: &'a HashMap<StreamRef, JournalPosition>,
-    hot: &'a HotStore,
-    limits: &'a HotLimits,
+    to: &'a Destination,
+    channels: &'a Channels,
     now: EventTime,
     last: HashMap<StreamRef, JournalPosition>,
+    /// Parts of a numbered input whose note has not come yet.
+    parts: Vec<BatchRecord>,
     out: Recovered,
 }
 
@@ -54,9 +73,8 @@ pub(crate) fn recover_set(
     segment_bytes: u64,
     id: SetId,
     committed: &HashMap<StreamRef, JournalPosition>,
-    hot: &HotStore,
-    limits: &HotLimits,
-    now: EventTime,
+    to: &Destination,
+    (channels, now): (&Channels, EventTime),
 ) -> Result<Recovered, Error> {
     let journal = Journal::open(directory, segment_bytes)?;
     let out = Recovered {
@@ -65,13 +83,14 @@ pub(crate) fn recover_set(
         last_index_time: i64::MIN,
         events: 0,
         orphans: Vec::new(),
-        rolled: Vec::new(),
     };
-    let mut replay = Replay { id, committed, hot, limits, now, last: HashMap::default(), out };
+    let (last, parts) = (HashMap::default(), Vec::new());
+    let mut replay = Replay { id, committed, to, channels, now, last, parts, out };
     for path in segments(directory)? {
         replay.segment(path)?;
     }
     let mut out = replay.out;
+    channels.save(now)?;
     out.journal.release(|stream| committed.get(stream).copied());
     Ok(out)
 }
@@ -85,6 +104,13 @@ impl Replay<'_> {
             self.record(record);
         })?;
         metrics::counter!(names::JOURNAL_REPLAYED).increment(records);
+        let torn = std::mem::take(&mut self.parts).len();
+        if torn > 0 {
+            tracing::warn!(
+                path = %path.display(), records = torn,
+                "parts of inputs whose end is missing are left out; they were never acknowledged"
+            );
+        }
         for damage in &scan.damage {
             tracing::error!(error = %damage, "journal damaged");
         }
@@ -97,8 +123,10 @@ impl Replay<'_> {
 
     fn record(&mut self, record: Record) {
         let (stream, position) = match &record {
-            Record::Batch(batch) => ((batch.batch.index.clone(), batch.quarantine), batch.position),
-            Record::Roll(roll) => ((roll.index.clone(), roll.quarantine), roll.upto),
+            Record::Batch(batch) if batch.part => return self.hold(record),
+            Record::Delivered(note) => return self.delivered(note),
+            Record::Batch(batch) => ((batch.batch.index.clone(), batch.lane), batch.position),
+            Record::Roll(roll) => ((roll.index.clone(), roll.lane), roll.upto),
         };
         let covered = self.committed.get(&stream).is_some_and(|known| *known >= position);
         self.out.last_position = self.out.last_position.max(position.0);
@@ -113,21 +141,47 @@ impl Replay<'_> {
                     return;
                 }
                 self.out.events += batch.batch.rows() as u64;
-                let stream = self.id.stream(&batch.batch.index, batch.quarantine);
+                let stream = self.id.stream(&batch.batch.index, batch.lane);
                 let rows = Rows::new(batch.batch, batch.first_index_time);
-                self.hot.append(&stream, rows, position, self.now);
+                self.to.hot.append(&stream, rows, position, self.now);
                 self.roll_full();
             }
             Record::Roll(roll) if !covered => self.out.orphans.push(roll.path),
-            Record::Roll(_) => {}
+            Record::Roll(_) | Record::Delivered(_) => {}
+        }
+    }
+
+    fn hold(&mut self, record: Record) {
+        let Record::Batch(batch) = record else { return };
+        // Its number is taken even if its note never comes.
+        self.out.last_position = self.out.last_position.max(batch.position.0);
+        self.parts.push(batch);
+    }
+
+    /// All parts of an input are there: they count.
+    fn delivered(&mut self, note: &Delivered) {
+        self.channels.note(note.id, self.now);
+        for batch in std::mem::take(&mut self.parts) {
+            if note.parts.contains(&batch.position) {
+                self.record(Record::Batch(BatchRecord { part: false, ..batch }));
+            } else {
+                self.parts.push(batch);
+            }
         }
     }
 
     fn roll_full(&mut self) {
-        for (stream, reason) in self.hot.due(self.id.set, self.now, self.limits) {
-            if reason == RollReason::Size {
-                self.out.rolled.extend(self.hot.roll(&stream));
+        let Destination { hot, limits, uploads, max_rolled } = self.to;
+        for (stream, reason) in hot.due(self.id.set, self.now, limits, 0) {
+            if !matches!(reason, RollReason::Size | RollReason::Memory) {
+                continue;
             }
+            let Some(rolled) = hot.roll(&stream) else { continue };
+            note_roll(&mut self.out.journal, &rolled, RollReason::Recovery);
+            uploads.submit(rolled);
+        }
+        while hot.rolled_count(self.id.set) >= *max_rolled && !uploads.is_over() {
+            uploads.wait_for_progress(Duration::from_millis(250));
         }
     }
 }

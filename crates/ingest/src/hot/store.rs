@@ -1,24 +1,30 @@
 //! Which hot buckets there are, and when they roll.
 //!
-//! One open bucket per stream (index, set, quarantine), and the rolled ones that are not in the
-//! catalog yet. A bucket is in a snapshot from its first event until [`HotStore::remove`], which
-//! the uploader calls after the catalog's commit, so a search that looks here first and into the
-//! catalog second meets every event.
+//! One open bucket per stream (index, set, lane), and the rolled ones that are not in the catalog
+//! yet: first their rows, then, once the spool has their object, only its description. A bucket is
+//! in a snapshot from its first event until [`HotStore::remove`], which the uploader calls after the
+//! catalog's commit, so a search that looks here first and into the catalog second meets every
+//! event.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bucket::HotBucket;
 use foldhash::HashMap;
-use model::{BucketId, EventTime, IndexName, JournalPosition, StreamId, TimeRange};
+use model::{
+    BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId,
+    TimeRange,
+};
 
+use super::lanes::OpenLane;
 use super::limits::HotLimits;
 use super::rows::Rows;
 use crate::Error;
+use crate::pipeline::ack::Share;
 
 /// Rows above this text size are not joined any further.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -32,6 +38,8 @@ pub(crate) enum RollReason {
     Span,
     Idle,
     Memory,
+    Ack,
+    Journal,
     Asked,
     Recovery,
 }
@@ -43,6 +51,8 @@ impl RollReason {
             Self::Span => "span",
             Self::Idle => "idle",
             Self::Memory => "memory",
+            Self::Ack => "ack",
+            Self::Journal => "journal",
             Self::Asked => "asked",
             Self::Recovery => "recovery",
         }
@@ -58,25 +68,61 @@ pub(crate) struct Filling {
     pub(crate) raw_bytes: u64,
     pub(crate) first_time: i64,
     pub(crate) last_time: i64,
+    /// Position of the first journal record inside.
+    pub(crate) from: JournalPosition,
     /// Position of the last journal record inside.
     pub(crate) upto: JournalPosition,
     last_append: EventTime,
+    waiting: Vec<Waiting>,
+    waiting_since: Option<EventTime>,
+}
+
+/// Events whose sender waits until their bucket is in the catalog.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) share: Share,
+    pub(crate) events: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Where the rows of a rolled bucket are.
+#[derive(Debug, Clone)]
+enum Body {
+    Memory(Vec<Arc<Rows>>),
+    Spooled(Arc<BucketEntry>),
 }
 
 /// A bucket that takes no more events and waits for its upload.
 #[derive(Debug)]
 pub(crate) struct RolledBucket {
     pub(crate) stream: StreamId,
+    /// What is known of the content; the rows have moved to the body.
     pub(crate) content: Filling,
+    body: Mutex<Body>,
+    waiting: Mutex<Vec<Waiting>>,
     pub(crate) path: String,
     pub(crate) rolled_at: std::time::Instant,
 }
 
 impl RolledBucket {
-    /// All rows as hot rows.
+    fn body(&self) -> MutexGuard<'_, Body> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All rows as hot rows; none once they are in the spool.
     pub(crate) fn batches(&self) -> Result<Vec<RecordBatch>, Error> {
+        let Body::Memory(chunks) = self.body().clone() else { return Ok(Vec::new()) };
         let schema = bucket::hot_schema();
-        self.content.chunks.iter().map(|rows| rows.columns(&schema)).collect()
+        chunks.iter().map(|rows| rows.columns(&schema)).collect()
+    }
+
+    fn in_memory(&self) -> bool {
+        matches!(*self.body(), Body::Memory(_))
+    }
+
+    /// Those who wait for the bucket to be in the catalog.
+    pub(crate) fn take_waiting(&self) -> Vec<Waiting> {
+        std::mem::take(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -159,8 +205,11 @@ impl HotStore {
             raw_bytes: 0,
             first_time: first,
             last_time: last,
+            from: position,
             upto: position,
             last_append: now,
+            waiting: Vec::new(),
+            waiting_since: None,
         });
         open.chunks.push(Arc::new(rows));
         open.rows += count;
@@ -173,42 +222,64 @@ impl HotStore {
         self.raw_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether the open bucket has to roll before it takes rows with this span.
-    pub(crate) fn would_stretch(
-        &self,
-        stream: &StreamId,
-        (first, last): (i64, i64),
-        limits: &HotLimits,
-    ) -> bool {
-        if stream.quarantine {
-            return false;
+    /// Holds an acknowledgement until the stream's open bucket is in the catalog.
+    pub(crate) fn wait(&self, stream: &StreamId, waiting: Waiting, now: EventTime) {
+        let mut streams = self.write();
+        match streams.get_mut(stream).and_then(|state| state.open.as_mut()) {
+            Some(open) => {
+                open.waiting_since.get_or_insert(now);
+                open.waiting.push(waiting);
+            }
+            // Nothing was appended: there is nothing to wait for.
+            None => waiting.share.settle(waiting.events, waiting.bytes),
         }
-        let streams = self.read();
-        let Some(open) = streams.get(stream).and_then(|state| state.open.as_ref()) else {
-            return false;
-        };
-        let span = open.last_time.max(last).saturating_sub(open.first_time.min(first));
-        open.raw_bytes >= limits.max_data_size(&stream.index) / 16
-            && i128::from(span) > to_micros(limits.max_hot_span(&stream.index))
     }
 
-    /// The set's streams whose open bucket has to roll now.
+    /// The open buckets of a set for an index, the quarantine apart, in the lanes below `count`.
+    pub(crate) fn open_lanes(
+        &self,
+        (indexer, set): (IndexerId, u16),
+        index: &IndexName,
+        count: u8,
+    ) -> Vec<OpenLane> {
+        let streams = self.read();
+        let open = |number: u8| {
+            let lane = Lane::number(number);
+            let open = streams.get(&StreamId { indexer, set, index: index.clone(), lane })?;
+            let open = open.open.as_ref()?;
+            Some(OpenLane {
+                number,
+                first: open.first_time,
+                last: open.last_time,
+                raw_bytes: open.raw_bytes,
+                used: open.upto,
+            })
+        };
+        (0..count).filter_map(open).collect()
+    }
+
+    /// The set's streams whose open bucket has to roll now. `journal` is the size of its journal.
     pub(crate) fn due(
         &self,
         set: u16,
         now: EventTime,
         limits: &HotLimits,
+        journal: u64,
     ) -> Vec<(StreamId, RollReason)> {
         let streams = self.read();
+        let since = |time: EventTime| i128::from(now.0) - i128::from(time.0);
         let open = || {
             let mine = streams.iter().filter(|(stream, _)| stream.set == set);
             mine.filter_map(|(stream, state)| Some((stream, state.open.as_ref()?)))
         };
         let mut due: Vec<_> = open()
             .filter_map(|(stream, filling)| {
-                let silent = i128::from(now.0) - i128::from(filling.last_append.0);
+                let silent = since(filling.last_append);
                 let idle = to_micros(limits.max_hot_idle(&stream.index));
-                if filling.raw_bytes >= limits.max_data_size(&stream.index) {
+                let acks = to_micros(limits.remote_ack_interval());
+                if filling.waiting_since.is_some_and(|begin| since(begin) >= acks) {
+                    Some((stream.clone(), RollReason::Ack))
+                } else if filling.raw_bytes >= limits.max_data_size(&stream.index) {
                     Some((stream.clone(), RollReason::Size))
                 } else if idle > 0 && silent >= idle {
                     Some((stream.clone(), RollReason::Idle))
@@ -220,6 +291,9 @@ impl HotStore {
         if due.is_empty() && self.raw_bytes() > limits.max_hot_memory() {
             let largest = open().max_by_key(|(_, filling)| filling.raw_bytes);
             due.extend(largest.map(|(stream, _)| (stream.clone(), RollReason::Memory)));
+        }
+        if due.is_empty() && journal > limits.max_journal_size() {
+            due.extend(oldest(&streams, set).map(|stream| (stream, RollReason::Journal)));
         }
         due
     }
@@ -239,16 +313,28 @@ impl HotStore {
     pub(crate) fn roll(&self, stream: &StreamId) -> Option<Arc<RolledBucket>> {
         let mut streams = self.write();
         let state = streams.get_mut(stream)?;
-        let content = state.open.take()?;
+        let mut content = state.open.take()?;
+        let chunks = std::mem::take(&mut content.chunks);
+        let waiting = std::mem::take(&mut content.waiting);
         let day = day_of(content.last_time);
         let rolled = Arc::new(RolledBucket {
             path: content.id.object_path(&stream.index, &day),
             stream: stream.clone(),
             content,
+            body: Mutex::new(Body::Memory(chunks)),
+            waiting: Mutex::new(waiting),
             rolled_at: std::time::Instant::now(),
         });
         state.rolled.push(Arc::clone(&rolled));
         Some(rolled)
+    }
+
+    /// The bucket's object is in the spool: its rows leave memory, searches read the file.
+    pub(crate) fn spooled(&self, rolled: &RolledBucket, entry: Arc<BucketEntry>) {
+        let before = std::mem::replace(&mut *rolled.body(), Body::Spooled(entry));
+        if matches!(before, Body::Memory(_)) {
+            self.raw_bytes.fetch_sub(rolled.content.raw_bytes, Ordering::Relaxed);
+        }
     }
 
     /// Forgets a bucket that is in the catalog.
@@ -259,15 +345,25 @@ impl HotStore {
             if state.rolled.is_empty() && state.open.is_none() {
                 streams.remove(&rolled.stream);
             }
-            self.raw_bytes.fetch_sub(rolled.content.raw_bytes, Ordering::Relaxed);
+            if rolled.in_memory() {
+                self.raw_bytes.fetch_sub(rolled.content.raw_bytes, Ordering::Relaxed);
+            }
         }
     }
 
-    /// How many rolled buckets of a set wait for their commit.
+    /// How many rolled buckets of a set are still in memory.
     pub(crate) fn rolled_count(&self, set: u16) -> usize {
         let streams = self.read();
         let mine = streams.iter().filter(|(stream, _)| stream.set == set);
-        mine.map(|(_, state)| state.rolled.len()).sum()
+        let in_memory = |state: &Stream| state.rolled.iter().filter(|b| b.in_memory()).count();
+        mine.map(|(_, state)| in_memory(state)).sum()
+    }
+
+    /// Whether a bucket is still here, although the catalog may have it already.
+    pub(crate) fn has(&self, index: &IndexName, id: BucketId) -> bool {
+        let streams = self.read();
+        let mut states = streams.iter().filter(|(stream, _)| stream.index == *index);
+        states.any(|(_, state)| state.rolled.iter().any(|bucket| bucket.content.id == id))
     }
 
     pub(crate) fn raw_bytes(&self) -> u64 {
@@ -304,11 +400,17 @@ impl bucket::HotBuckets for HotStore {
             if !indexes.contains(&stream.index) {
                 continue;
             }
-            let rolled = state.rolled.iter().map(|bucket| &bucket.content);
-            for content in rolled.chain(&state.open) {
+            let rolled = state.rolled.iter().map(|bucket| (&bucket.content, Some(bucket)));
+            for (content, rolled) in rolled.chain(state.open.iter().map(|open| (open, None))) {
                 let first_time = EventTime(content.first_time);
                 let last_time = EventTime(content.last_time);
                 if range.overlaps(first_time, last_time) {
+                    let body = rolled.map(|rolled| rolled.body().clone());
+                    let (chunks, stored) = match body {
+                        None => (content.chunks.clone(), None),
+                        Some(Body::Memory(chunks)) => (chunks, None),
+                        Some(Body::Spooled(entry)) => (Vec::new(), Some(entry)),
+                    };
                     let bucket = HotBucket {
                         id: content.id,
                         index: stream.index.clone(),
@@ -317,8 +419,9 @@ impl bucket::HotBuckets for HotStore {
                         rows: content.rows,
                         raw_bytes: content.raw_bytes,
                         batches: Vec::new(),
+                        stored,
                     };
-                    found.push((bucket, content.chunks.clone()));
+                    found.push((bucket, chunks));
                 }
             }
         }
@@ -356,12 +459,21 @@ fn join_small(chunks: &mut Vec<Arc<Rows>>) {
     }
 }
 
+/// The stream whose open bucket keeps the most of the journal, if no rolled one keeps more.
+fn oldest(streams: &HashMap<StreamId, Stream>, set: u16) -> Option<StreamId> {
+    let mine = || streams.iter().filter(|(stream, _)| stream.set == set);
+    let rolled = mine().flat_map(|(_, state)| &state.rolled).map(|bucket| bucket.content.from);
+    let open = mine().filter_map(|(stream, state)| Some((state.open.as_ref()?.from, stream)));
+    let (from, stream) = open.min_by_key(|(from, _)| *from)?;
+    rolled.min().is_none_or(|rolled| from < rolled).then(|| stream.clone())
+}
+
 fn to_micros(duration: Duration) -> i128 {
     i128::try_from(duration.as_micros()).unwrap_or(i128::MAX)
 }
 
 /// The UTC day of a time, `yyyymmdd`; the nearest one that the calendar has.
-fn day_of(micros: i64) -> String {
+pub(crate) fn day_of(micros: i64) -> String {
     let last = jiff::Timestamp::MAX.as_microsecond();
     let first = jiff::Timestamp::MIN.as_microsecond();
     let time = jiff::Timestamp::from_microsecond(micros.clamp(first, last)).unwrap_or_default();

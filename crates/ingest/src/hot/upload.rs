@@ -1,34 +1,30 @@
 //! Rolled buckets into object storage and the catalog.
 //!
-//! Buckets are encoded and uploaded side by side, but the buckets of one stream are committed in
-//! the order in which they rolled, because a commit says "everything of the stream up to here".
-//! While storage is away the uploader tries again for ever; the events stay in memory and in the
-//! journal. An object of the planned name and size that is there already is an earlier attempt of
-//! this process whose answer was lost.
+//! A rolled bucket is encoded and put into the spool, which frees its memory; then its object is
+//! put, then committed. Encoding and putting go on side by side and do not wait for each other, so a
+//! store that is away stops neither; but the buckets of one stream are committed in the order in
+//! which they rolled, because a commit says "everything of the stream up to here". While storage is
+//! away the uploader tries again for ever; the events stay in the spool and in the journal. An object
+//! of the planned name and size that is there already is an earlier attempt of this process whose
+//! answer was lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use bucket::{FieldSource, Written};
-use bytes::Bytes;
+use bucket::FieldSource;
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
 use model::{BucketEntry, BucketState, StreamId};
-use object_store::path::Path;
-use object_store::{
-    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
-    WriteMultipart,
-};
+use object_store::ObjectStore;
 use runtime::{Shutdown, metrics as names};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
+use super::put::{Content, put};
+use super::spool::Spool;
 use super::store::{HotStore, RolledBucket};
 use crate::set::SetState;
 use crate::{Error, Settings};
-
-/// Size of the parts of a large upload.
-const PART: usize = 16 << 20;
 
 /// The entrance to the uploader, and its progress.
 #[derive(Debug)]
@@ -57,12 +53,28 @@ pub struct UploadStatus {
     pub last_error: Option<String>,
 }
 
+/// The sets whose journals are released by commits; a set joins once it is recovered.
+#[derive(Debug, Default)]
+pub(crate) struct Sets(RwLock<HashMap<u16, Arc<SetState>>>);
+
+impl Sets {
+    pub(crate) fn add(&self, set: Arc<SetState>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(set.id.set, set);
+    }
+
+    pub(crate) fn get(&self, set: u16) -> Option<Arc<SetState>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&set).cloned()
+    }
+}
+
 /// What the uploader works with.
 pub(crate) struct Uploader {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) fields: Arc<dyn FieldSource>,
     pub(crate) hot: Arc<HotStore>,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) sets: Arc<Sets>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
 }
@@ -70,7 +82,8 @@ pub(crate) struct Uploader {
 impl Uploads {
     /// An entrance and the queue behind it.
     pub(crate) fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<Arc<RolledBucket>>) {
-        // Bounded by `maxRolledBuckets`: the commit thread stops before there are more.
+        // Bounded by `maxRolledBuckets` and the spool's limits: the commit thread stops before
+        // there are more.
         let (queue, rolled) = mpsc::unbounded_channel();
         let uploads = Self {
             queue,
@@ -113,6 +126,16 @@ impl Uploads {
         self.progress.1.notify_all();
     }
 
+    /// Whether the uploader has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.queue.is_closed()
+    }
+
+    /// A bucket has left memory.
+    fn moved(&self) {
+        self.progress.1.notify_all();
+    }
+
     fn failed(&self, error: &Error, pause: Duration) {
         tracing::warn!(%error, again_in = ?pause, "bucket is not stored yet");
         self.failures.fetch_add(1, Ordering::SeqCst);
@@ -139,10 +162,10 @@ impl Uploader {
         self,
         uploads: Arc<Uploads>,
         mut rolled: mpsc::UnboundedReceiver<Arc<RolledBucket>>,
-        sets: HashMap<u16, Arc<SetState>>,
     ) {
         let uploader = Arc::new(self);
-        let slots = Arc::new(Semaphore::new(uploader.settings.upload_concurrency));
+        let encoding = Arc::new(Semaphore::new(uploader.settings.encode_concurrency));
+        let putting = Arc::new(Semaphore::new(uploader.settings.upload_concurrency));
         let mut before: HashMap<StreamId, oneshot::Receiver<()>> = HashMap::default();
         loop {
             let next = tokio::select! {
@@ -150,186 +173,176 @@ impl Uploader {
                 next = rolled.recv() => next,
             };
             let Some(bucket) = next else { return };
-            // Slots are taken in the order of rolling, so a bucket that waits for its
-            // predecessor's commit never keeps the predecessor from its slot.
             let slot = tokio::select! {
                 () = uploader.shutdown.stopped() => return,
-                slot = Arc::clone(&slots).acquire_owned() => slot,
+                slot = Arc::clone(&encoding).acquire_owned() => slot,
             };
             let (finished, after) = oneshot::channel();
             let predecessor = before.insert(bucket.stream.clone(), after);
-            let (uploader, uploads) = (Arc::clone(&uploader), Arc::clone(&uploads));
-            let set = sets.get(&bucket.stream.set).cloned();
-            let shutdown = uploader.shutdown.clone();
-            shutdown.spawn(async move {
-                let _slot = slot;
-                if uploader.upload(&bucket, predecessor, &uploads).await {
-                    uploader.let_go(bucket, set).await;
+            let job = Job {
+                uploader: Arc::clone(&uploader),
+                uploads: Arc::clone(&uploads),
+                putting: Arc::clone(&putting),
+                bucket,
+            };
+            uploader.shutdown.spawn(async move {
+                if job.store(slot.ok(), predecessor).await {
                     // Dropping the sender instead tells the successor not to commit.
                     let _ = finished.send(());
-                    uploads.done();
+                    job.uploads.done();
                 }
             });
         }
     }
+}
 
+/// One bucket on its way.
+struct Job {
+    uploader: Arc<Uploader>,
+    uploads: Arc<Uploads>,
+    putting: Arc<Semaphore>,
+    bucket: Arc<RolledBucket>,
+}
+
+impl Job {
     /// Encodes, puts and commits; `false` when the process stops first.
-    async fn upload(
+    async fn store(
         &self,
-        rolled: &Arc<RolledBucket>,
+        encoding: Option<OwnedSemaphorePermit>,
         predecessor: Option<oneshot::Receiver<()>>,
-        uploads: &Uploads,
     ) -> bool {
-        let Some(written) = self.again(uploads, || self.encode(rolled)).await else {
-            return false;
-        };
-        let put = || self.put(&rolled.path, &written.bytes);
-        if self.again(uploads, put).await.is_none() {
+        let Some((entry, content)) = self.again(|| self.encode()).await else { return false };
+        self.uploads.moved();
+        drop(encoding);
+        if !self.put(&entry, &content).await {
             return false;
         }
+        drop(content);
+        // A slot is never held while waiting for the predecessor, which may need one.
         if let Some(predecessor) = predecessor
             && predecessor.await.is_err()
         {
             return false;
         }
-        if self.commit_again(uploads, rolled, &written).await.is_none() {
+        if self.commit_again(&entry).await.is_none() {
             return false;
         }
-        metrics::counter!(names::BUCKET_BYTES).increment(written.bytes.len() as u64);
-        metrics::histogram!(names::ROLL_SECONDS).record(rolled.rolled_at.elapsed().as_secs_f64());
+        self.let_go().await;
+        metrics::counter!(names::BUCKET_BYTES).increment(entry.size);
+        let seconds = self.bucket.rolled_at.elapsed().as_secs_f64();
+        metrics::histogram!(names::ROLL_SECONDS).record(seconds);
         tracing::info!(
-            bucket = %rolled.content.id, path = %rolled.path, size = written.bytes.len(),
-            rows = written.summary.rows, "bucket committed"
+            bucket = %entry.id, path = %entry.path, size = entry.size,
+            rows = entry.summary.rows, "bucket committed"
         );
         true
     }
 
     /// Tries until it works; `None` when the process stops first.
-    async fn again<T, F>(&self, uploads: &Uploads, mut attempt: impl FnMut() -> F) -> Option<T>
+    async fn again<T, F>(&self, mut attempt: impl FnMut() -> F) -> Option<T>
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let (mut pause, longest) = self.settings.upload_retry;
+        let shutdown = &self.uploader.shutdown;
+        let (mut pause, longest) = self.uploader.settings.upload_retry;
         loop {
             let result = tokio::select! {
-                () = self.shutdown.stopped() => return None,
+                () = shutdown.stopped() => return None,
                 result = attempt() => result,
             };
             match result {
                 Ok(value) => return Some(value),
-                Err(error) => uploads.failed(&error, pause),
+                Err(error) => self.uploads.failed(&error, pause),
             }
-            if !self.shutdown.sleep(jittered(pause)).await {
+            if !shutdown.sleep(jittered(pause)).await {
                 return None;
             }
             pause = (pause * 2).min(longest);
         }
     }
 
+    /// Makes the object and puts it into the spool, where it needs no memory; where the disk has
+    /// no room it stays in memory, which `maxRolledBuckets` bounds.
+    async fn encode(&self) -> Result<(Arc<BucketEntry>, Content), Error> {
+        let rolled = Arc::clone(&self.bucket);
+        let uploader = Arc::clone(&self.uploader);
+        let work = self.uploader.shutdown.spawn_blocking(move || {
+            let batches = rolled.batches()?;
+            let (id, index) = (rolled.content.id, &rolled.stream.index);
+            let options = &uploader.settings.bucket;
+            let written = bucket::write_bucket(id, index, &batches, &*uploader.fields, options)
+                .map_err(|error| Error::Bucket(Arc::new(error)))?;
+            drop(batches);
+            let entry = Arc::new(BucketEntry {
+                id,
+                index: index.clone(),
+                path: rolled.path.clone(),
+                size: written.bytes.len() as u64,
+                state: BucketState::Warm,
+                summary: written.summary,
+            });
+            match uploader.spool.write(&rolled.path, &written.bytes) {
+                Ok(()) => {
+                    uploader.hot.spooled(&rolled, Arc::clone(&entry));
+                    Ok((entry, Content::Spooled(Arc::clone(&uploader.spool))))
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a finished bucket stays in memory until its upload");
+                    Ok((entry, Content::Memory(written.bytes)))
+                }
+            }
+        });
+        work.await.unwrap_or(Err(Error::Abandoned))
+    }
+
+    async fn put(&self, entry: &BucketEntry, content: &Content) -> bool {
+        // The semaphore is never closed.
+        let _slot = Arc::clone(&self.putting).acquire_owned().await.ok();
+        let store = self.uploader.store.as_ref();
+        let threshold = self.uploader.settings.multipart_threshold;
+        let attempt = || put(store, &entry.path, content, entry.size, threshold);
+        self.again(attempt).await.is_some()
+    }
+
     /// As [`Self::again`], but an attempt is never given up half-way: what becomes of it must be
     /// known before this process or the next one reads positions.
-    async fn commit_again(
-        &self,
-        uploads: &Uploads,
-        rolled: &RolledBucket,
-        written: &Written,
-    ) -> Option<()> {
-        let (mut pause, longest) = self.settings.upload_retry;
-        while !self.shutdown.is_stopped() {
-            match self.commit(rolled, written).await {
+    async fn commit_again(&self, entry: &BucketEntry) -> Option<()> {
+        let shutdown = &self.uploader.shutdown;
+        let (mut pause, longest) = self.uploader.settings.upload_retry;
+        while !shutdown.is_stopped() {
+            let commit = Commit {
+                add: vec![entry.clone()],
+                positions: vec![(self.bucket.stream.clone(), self.bucket.content.upto)],
+                ..Commit::default()
+            };
+            match self.uploader.catalog.commit(commit).await {
                 Ok(()) => return Some(()),
-                Err(error) => uploads.failed(&error, pause),
+                Err(error) => self.uploads.failed(&Error::Catalog(Arc::new(error)), pause),
             }
-            self.shutdown.sleep(jittered(pause)).await;
+            shutdown.sleep(jittered(pause)).await;
             pause = (pause * 2).min(longest);
         }
         None
     }
 
-    async fn encode(&self, rolled: &Arc<RolledBucket>) -> Result<Written, Error> {
-        let rolled = Arc::clone(rolled);
-        let fields = Arc::clone(&self.fields);
-        let settings = Arc::clone(&self.settings);
-        let work = self.shutdown.spawn_blocking(move || {
-            let batches = rolled.batches()?;
-            let (id, index) = (rolled.content.id, &rolled.stream.index);
-            bucket::write_bucket(id, index, &batches, &*fields, &settings.bucket)
-                .map_err(|error| Error::Bucket(Arc::new(error)))
-        });
-        work.await.unwrap_or(Err(Error::Abandoned))
-    }
-
-    async fn put(&self, path: &str, bytes: &Bytes) -> Result<(), Error> {
-        let location = Path::from(path);
-        let fail = |operation| {
-            move |source| Error::Storage {
-                operation,
-                path: path.to_owned(),
-                source: Arc::new(source),
-            }
-        };
-        if bytes.len() as u64 > self.settings.multipart_threshold {
-            // Parts cannot be put conditionally everywhere; the name is unique: a look is enough.
-            match self.store.head(&location).await {
-                Ok(there) => return same_size(path, bytes, there.size),
-                Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(fail("head")(error)),
-            }
-            let options = PutMultipartOptions::default();
-            let upload = self.store.put_multipart_opts(&location, options).await;
-            let upload = upload.map_err(fail("put"))?;
-            let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
-            writer.put(bytes.clone());
-            writer.finish().await.map_err(fail("put"))?;
-            return Ok(());
+    /// The catalog has the bucket: tell who waited, and forget it here, in the spool and in the
+    /// journal.
+    async fn let_go(&self) {
+        for waiting in self.bucket.take_waiting() {
+            waiting.share.settle(waiting.events, waiting.bytes);
         }
-        let options = PutOptions::from(PutMode::Create);
-        let payload = PutPayload::from_bytes(bytes.clone());
-        match self.store.put_opts(&location, payload, options).await {
-            Ok(_) => Ok(()),
-            Err(object_store::Error::AlreadyExists { .. }) => {
-                let there = self.store.head(&location).await.map_err(fail("head"))?;
-                same_size(path, bytes, there.size)
+        self.uploader.hot.remove(&self.bucket);
+        let (bucket, uploader) = (Arc::clone(&self.bucket), Arc::clone(&self.uploader));
+        let release = move || {
+            uploader.spool.remove(&bucket.path);
+            if let Some(set) = uploader.sets.get(bucket.stream.set) {
+                set.release(&bucket.stream, bucket.content.upto);
             }
-            Err(error) => Err(fail("put")(error)),
-        }
-    }
-
-    async fn commit(&self, rolled: &RolledBucket, written: &Written) -> Result<(), Error> {
-        let entry = BucketEntry {
-            id: rolled.content.id,
-            index: rolled.stream.index.clone(),
-            path: rolled.path.clone(),
-            size: written.bytes.len() as u64,
-            state: BucketState::Warm,
-            summary: written.summary.clone(),
         };
-        let commit = Commit {
-            add: vec![entry],
-            remove: Vec::new(),
-            positions: vec![(rolled.stream.clone(), rolled.content.upto)],
-        };
-        let done = self.catalog.commit(commit).await;
-        done.map_err(|error| Error::Catalog(Arc::new(error)))
-    }
-
-    /// The catalog has the bucket: forget it here and in the journal.
-    async fn let_go(&self, rolled: Arc<RolledBucket>, set: Option<Arc<SetState>>) {
-        self.hot.remove(&rolled);
-        let Some(set) = set else { return };
-        let release = move || set.release(&rolled.stream, rolled.content.upto);
-        if self.shutdown.spawn_blocking(release).await.is_err() {
+        if self.uploader.shutdown.spawn_blocking(release).await.is_err() {
             tracing::error!("the journal could not be released; the next bucket tries again");
         }
     }
-}
-
-fn same_size(path: &str, bytes: &Bytes, found: u64) -> Result<(), Error> {
-    let expected = bytes.len() as u64;
-    if found == expected {
-        return Ok(());
-    }
-    Err(Error::ObjectConflict { path: path.to_owned(), expected, found })
 }
 
 /// Between half and all of the pause, so that many do not come back at once.

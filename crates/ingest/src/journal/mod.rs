@@ -1,7 +1,8 @@
 //! The journal of a pipeline set: what makes an acknowledged event survive a crash.
 //!
 //! A sequence of append-only segment files in `<data>/journal/<set>/`. A record is either a batch
-//! of events of one stream, or the note that a hot bucket is about to be uploaded. What
+//! of events of one stream, the note that a hot bucket is about to be uploaded, or the note that all
+//! parts of a numbered input are there: its batches count only with it. What
 //! [`Journal::append`] has returned for is on the disk (fsync); what it has failed for is not in
 //! the file. A segment goes when every stream in it is committed to the catalog beyond it.
 //!
@@ -14,13 +15,17 @@
 //! When reading, a torn tail is cut off with a warning; a damaged record in the middle is reported
 //! with file and offset, the records after it are still delivered, and the file is kept.
 
+mod pack;
 mod reader;
 mod record;
 mod writer;
 
 pub(crate) use reader::{Scan, scan_segment};
-pub use record::Codec;
-pub(crate) use record::{Encoder, Record, RollStarted, encode_roll};
+pub use pack::Codec;
+pub(crate) use record::{
+    BatchRecord, Delivered, Encoder, Record, RollStarted, encode_delivered, encode_roll, mark_part,
+    set_lane,
+};
 pub(crate) use writer::{Journal, Pending, StreamRef, segments};
 
 #[cfg(test)]

@@ -6,10 +6,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use inputs::BatchId;
 use model::{
-    BucketId, EventBatch, EventTime, IndexName, IndexedField, JournalPosition, Origin, OriginRun,
+    BucketId, EventBatch, EventTime, IndexName, IndexedField, JournalPosition, Lane, Origin,
+    OriginRun,
 };
-use serde::{Deserialize, Serialize};
+
+use super::pack::{Codec, Packer, unpack};
+use super::writer::StreamRef;
 
 /// Begins every record.
 pub(crate) const MAGIC: [u8; 4] = *b"kJrn";
@@ -18,32 +22,34 @@ pub(crate) const HEADER: usize = 36;
 
 const KIND_BATCH: u8 = 1;
 const KIND_ROLL: u8 = 2;
-
-/// How journal payloads are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Codec {
-    /// As they are: least processor time, most disk bandwidth.
-    None,
-    /// zstd level 1: a fifth of the disk bandwidth for about 1.2 ms of processor per megabyte.
-    Zstd,
-}
+const KIND_DELIVERED: u8 = 3;
+/// Where a record's header says that it counts only if a note of its input follows.
+const PART: usize = 32;
 
 /// A batch of one stream, as it was journaled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BatchRecord {
     pub(crate) position: JournalPosition,
-    pub(crate) quarantine: bool,
+    pub(crate) lane: Lane,
     pub(crate) batch: EventBatch,
     /// Arrival of the first event; the others follow at one microsecond each.
     pub(crate) first_index_time: i64,
+    /// A part of a numbered input: it counts only if a [`Delivered`] names it.
+    pub(crate) part: bool,
+}
+
+/// The note that all parts of a numbered input are in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Delivered {
+    pub(crate) id: BatchId,
+    pub(crate) parts: Vec<JournalPosition>,
 }
 
 /// The note that a bucket with the records of a stream up to a position is about to be uploaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RollStarted {
     pub(crate) index: IndexName,
-    pub(crate) quarantine: bool,
+    pub(crate) lane: Lane,
     pub(crate) upto: JournalPosition,
     pub(crate) bucket: BucketId,
     pub(crate) path: String,
@@ -53,6 +59,7 @@ pub(crate) struct RollStarted {
 pub(crate) enum Record {
     Batch(BatchRecord),
     Roll(RollStarted),
+    Delivered(Delivered),
 }
 
 /// The fixed part of a record.
@@ -64,8 +71,9 @@ pub(crate) struct Header {
     pub(crate) position: u64,
     pub(crate) kind: u8,
     pub(crate) codec: u8,
-    pub(crate) quarantine: bool,
+    pub(crate) lane: Lane,
     pub(crate) index_len: u8,
+    pub(crate) part: bool,
 }
 
 impl Header {
@@ -82,8 +90,8 @@ impl Header {
         out.extend_from_slice(&self.plain_len.to_le_bytes());
         out.extend_from_slice(&self.payload_crc.to_le_bytes());
         out.extend_from_slice(&self.position.to_le_bytes());
-        out.extend_from_slice(&[self.kind, self.codec, u8::from(self.quarantine), self.index_len]);
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&[self.kind, self.codec, self.lane.tag(), self.index_len]);
+        out.extend_from_slice(&[u8::from(self.part), 0, 0, 0]);
         out.extend_from_slice(index.as_bytes());
         let crc = crc32fast::hash(&out[start + 8..]);
         out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
@@ -106,8 +114,9 @@ impl Header {
             position: u64::from(u32_at(20)) | u64::from(u32_at(24)) << 32,
             kind: fixed[28],
             codec: fixed[29],
-            quarantine: fixed[30] != 0,
+            lane: Lane::from_tag(fixed[30]),
             index_len: fixed[31],
+            part: fixed[PART] != 0,
         };
         let end = HEADER + usize::from(header.index_len);
         let covered = bytes.get(8..end)?;
@@ -121,26 +130,19 @@ impl Header {
 /// Makes records, with buffers that live on between them.
 pub(crate) struct Encoder {
     plain: Vec<u8>,
-    packer: Option<zstd::bulk::Compressor<'static>>,
+    packer: Packer,
 }
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoder").field("packs", &self.packer.is_some()).finish_non_exhaustive()
+        f.debug_struct("Encoder").finish_non_exhaustive()
     }
 }
 
-/// Payloads below this size are not worth compressing.
-const PACKED_FROM: usize = 512;
-
 impl Encoder {
-    /// An encoder; without memory for compression it stores records as they are.
+    /// An encoder that compresses payloads so.
     pub(crate) fn new(codec: Codec) -> Self {
-        let packer = match codec {
-            Codec::Zstd => zstd::bulk::Compressor::new(1).ok(),
-            Codec::None => None,
-        };
-        Self { plain: Vec::new(), packer }
+        Self { plain: Vec::new(), packer: Packer::new(codec) }
     }
 
     /// The record of a batch.
@@ -148,16 +150,22 @@ impl Encoder {
         &mut self,
         batch: &EventBatch,
         first_index_time: i64,
-        quarantine: bool,
+        lane: Lane,
         position: JournalPosition,
     ) -> Vec<u8> {
         self.plain.clear();
         write_batch(batch, first_index_time, &mut self.plain);
-        let plain = self.plain.as_slice();
-        let packer = self.packer.as_mut().filter(|_| plain.len() >= PACKED_FROM);
-        let packed = packer.and_then(|packer| packer.compress(plain).ok());
-        finish(KIND_BATCH, &batch.index, quarantine, position, packed.as_deref(), plain)
+        let packed = self.packer.pack(&self.plain);
+        finish(KIND_BATCH, &batch.index, lane, position, packed, self.plain.len())
     }
+}
+
+/// Moves a record to another lane of its index.
+pub(crate) fn set_lane(record: &mut [u8], lane: Lane) {
+    let end = HEADER + usize::from(record[31]);
+    record[30] = lane.tag();
+    let crc = crc32fast::hash(&record[8..end]);
+    record[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// The record that notes a roll.
@@ -165,31 +173,54 @@ pub(crate) fn encode_roll(roll: &RollStarted) -> Vec<u8> {
     let mut plain = Vec::with_capacity(64 + roll.path.len());
     plain.extend_from_slice(roll.bucket.0.as_bytes());
     plain.extend_from_slice(roll.path.as_bytes());
-    finish(KIND_ROLL, &roll.index, roll.quarantine, roll.upto, None, &plain)
+    finish(KIND_ROLL, &roll.index, roll.lane, roll.upto, (0, &plain), plain.len())
+}
+
+/// Marks an encoded batch as a part of a numbered input.
+pub(crate) fn mark_part(record: &mut [u8]) {
+    let Some(index_len) = record.get(31).copied() else { return };
+    let end = HEADER + usize::from(index_len);
+    if record.len() < end {
+        return;
+    }
+    record[PART] = 1;
+    let crc = crc32fast::hash(&record[8..end]);
+    record[4..8].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The record that notes a numbered input behind its parts, the last of which is of `stream`.
+pub(crate) fn encode_delivered(delivered: &Delivered, (index, lane): &StreamRef) -> Vec<u8> {
+    let mut plain = delivered.id.channel.as_bytes().to_vec();
+    put(&mut plain, delivered.id.sequence);
+    put(&mut plain, delivered.id.settled);
+    put(&mut plain, delivered.parts.len() as u64);
+    let mut before = 0;
+    for part in &delivered.parts {
+        put(&mut plain, part.0.wrapping_sub(before));
+        before = part.0;
+    }
+    finish(KIND_DELIVERED, index, *lane, JournalPosition(before), (0, &plain), plain.len())
 }
 
 fn finish(
     kind: u8,
     index: &IndexName,
-    quarantine: bool,
+    lane: Lane,
     position: JournalPosition,
-    packed: Option<&[u8]>,
-    plain: &[u8],
+    (codec, payload): (u8, &[u8]),
+    plain_len: usize,
 ) -> Vec<u8> {
-    let (codec, payload) = match packed {
-        Some(packed) => (1, packed),
-        None => (0, plain),
-    };
-    let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("batches stay under 4 GiB");
+    let length = |length: usize| u32::try_from(length).expect("batches stay under 4 GiB");
     let header = Header {
-        payload_len: length(payload),
-        plain_len: length(plain),
+        payload_len: length(payload.len()),
+        plain_len: length(plain_len),
         payload_crc: crc32fast::hash(payload),
         position: position.0,
         kind,
         codec,
-        quarantine,
+        lane,
         index_len: u8::try_from(index.as_str().len()).expect("an index name has at most 80 bytes"),
+        part: false,
     };
     let mut out = Vec::with_capacity(HEADER + index.as_str().len() + payload.len());
     header.write(index.as_str(), &mut out);
@@ -203,20 +234,15 @@ pub(crate) fn decode(header: &Header, index: &str, payload: &[u8]) -> Result<Rec
         return Err("the payload's checksum does not fit");
     }
     let index = IndexName::new(index).map_err(|_| "the index name is invalid")?;
-    let plain = match header.codec {
-        0 => Bytes::copy_from_slice(payload),
-        1 => zstd::bulk::decompress(payload, header.plain_len as usize)
-            .map_err(|_| "the payload does not decompress")?
-            .into(),
-        _ => return Err("the compression is unknown; the file is of a newer version"),
-    };
+    let plain = unpack(header.codec, payload, header.plain_len as usize)?;
     let position = JournalPosition(header.position);
     match header.kind {
         KIND_BATCH => {
             let (batch, first_index_time) =
                 read_batch(index, &plain).ok_or("the payload is malformed")?;
-            let quarantine = header.quarantine;
-            Ok(Record::Batch(BatchRecord { position, quarantine, batch, first_index_time }))
+            let lane = header.lane;
+            let part = header.part;
+            Ok(Record::Batch(BatchRecord { position, lane, batch, first_index_time, part }))
         }
         KIND_ROLL => {
             let id = plain.get(..16).and_then(|id| id.try_into().ok());
@@ -224,14 +250,31 @@ pub(crate) fn decode(header: &Header, index: &str, payload: &[u8]) -> Result<Rec
             let (Some(id), Some(path)) = (id, path) else { return Err("the payload is malformed") };
             Ok(Record::Roll(RollStarted {
                 index,
-                quarantine: header.quarantine,
+                lane: header.lane,
                 upto: position,
                 bucket: BucketId(uuid::Uuid::from_bytes(id)),
                 path: path.to_owned(),
             }))
         }
+        KIND_DELIVERED => {
+            read_delivered(&plain).map(Record::Delivered).ok_or("the payload is malformed")
+        }
         _ => Err("the record kind is unknown; the file is of a newer version"),
     }
+}
+
+fn read_delivered(plain: &[u8]) -> Option<Delivered> {
+    let (channel, _) = plain.split_first_chunk::<16>()?;
+    let mut cursor = Cursor { bytes: plain, at: 16 };
+    let (sequence, settled) = (cursor.number()?, cursor.number()?);
+    let id = BatchId { channel: uuid::Uuid::from_bytes(*channel), sequence, settled };
+    let mut parts = Vec::new();
+    let mut last = 0u64;
+    for _ in 0..cursor.number()? {
+        last = last.wrapping_add(cursor.number()?);
+        parts.push(JournalPosition(last));
+    }
+    (cursor.at == plain.len()).then_some(Delivered { id, parts })
 }
 
 fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut Vec<u8>) {

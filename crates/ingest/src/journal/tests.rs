@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, JournalPosition, Origin};
+use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, JournalPosition, Lane, Origin};
 use proptest::prelude::*;
 
 use super::*;
@@ -57,17 +57,17 @@ fn a_segment_goes_when_all_its_streams_are_committed_beyond_it() {
 }
 
 #[test]
-fn both_codecs_and_roll_notes_are_read_back() {
+fn all_codecs_and_roll_notes_are_read_back() {
     let original = batch(&[(5, "a"), (3, &*"b".repeat(999)), (i64::MIN, "c"), (i64::MAX, "")]);
-    for codec in [Codec::None, Codec::Zstd] {
-        let bytes = Encoder::new(codec).batch(&original, 9, true, JournalPosition(7));
+    for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
+        let bytes = Encoder::new(codec).batch(&original, 9, Lane::QUARANTINE, JournalPosition(7));
         let (header, index) = record::Header::read(&bytes).unwrap();
         let payload = &bytes[record::HEADER + index.len()..];
         let Record::Batch(decoded) = record::decode(&header, index, payload).unwrap() else {
             panic!("a batch was written")
         };
         assert_eq!(decoded.batch, original);
-        assert_eq!((decoded.first_index_time, decoded.quarantine), (9, true));
+        assert_eq!((decoded.first_index_time, decoded.lane), (9, Lane::QUARANTINE));
     }
 }
 
@@ -81,8 +81,8 @@ fn write(directory: &Path, batches: &[EventBatch]) -> std::path::PathBuf {
 
 fn append(journal: &mut Journal, batch: &EventBatch, position: u64) {
     let position = JournalPosition(position);
-    let bytes = Encoder::new(Codec::None).batch(batch, 1, false, position);
-    let stream = (batch.index.clone(), false);
+    let bytes = Encoder::new(Codec::None).batch(batch, 1, Lane::FIRST, position);
+    let stream = (batch.index.clone(), Lane::FIRST);
     journal.append(&[Pending { stream, position, bytes: &bytes }]).unwrap();
 }
 

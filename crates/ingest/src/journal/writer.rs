@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
 
 use foldhash::HashMap;
-use model::{IndexName, JournalPosition};
+use model::{IndexName, JournalPosition, Lane};
 
 use crate::Error;
 
@@ -13,7 +13,7 @@ use crate::Error;
 pub(crate) const SEGMENT_HEADER: [u8; 16] = *b"KARSTJRN\x01\0\0\0\0\0\0\0";
 
 /// A stream within the journal's set.
-pub(crate) type StreamRef = (IndexName, bool);
+pub(crate) type StreamRef = (IndexName, Lane);
 
 /// One record on its way to the disk.
 #[derive(Debug)]

@@ -2,28 +2,35 @@
 //!
 //! One thread takes what indexing has prepared in groups: writes a group to the journal, syncs
 //! once, makes the rows searchable, and only then acknowledges. While it syncs, the next group
-//! gathers in the queue. It also rolls buckets and hands them to the uploader; when too many rolled
-//! buckets wait for object storage it takes nothing more, and the queues push back.
+//! gathers in the queue. It also rolls buckets and hands them to the uploader; while too many rolled
+//! buckets wait in memory to be encoded it takes nothing more, and the queues push back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use knowledge::AckLevel;
 use model::{EventTime, StreamId};
 use runtime::metrics as names;
 
 use super::ack::Share;
+use super::gather;
 use super::messages::{Indexed, IndexedRecord, Order};
+use super::meter::Meter;
 use super::queue::{Popped, Queue};
+use crate::gate::Gate;
 use crate::hot::limits::HotLimits;
-use crate::hot::store::{HotStore, RollReason, RolledBucket};
+use crate::hot::spool::Spool;
+use crate::hot::store::{HotStore, RollReason, RolledBucket, Waiting};
 use crate::hot::upload::Uploads;
-use crate::journal::{Pending, RollStarted, encode_roll};
+use crate::journal::{Journal, Pending, RollStarted, encode_roll};
 use crate::set::SetState;
 use crate::{Error, Settings};
 
 /// How often buckets are looked at when nothing comes in.
 const TICK: Duration = Duration::from_millis(250);
+/// How long to wait for the next part of a numbered input before looking whether one is to come.
+const PART: Duration = Duration::from_millis(1);
 
 /// See the module.
 pub(crate) struct Commit {
@@ -33,6 +40,10 @@ pub(crate) struct Commit {
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) limits: Arc<HotLimits>,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) gate: Arc<Gate>,
+    /// What the set's queues report.
+    pub(crate) meters: Vec<Meter>,
     /// Intake is over: do not wait for object storage any more.
     pub(crate) stopping: Arc<AtomicBool>,
 }
@@ -68,7 +79,9 @@ impl Commit {
                     group.push(record);
                 }
                 Indexed::Order(order, share) => {
+                    let early = self.complete(&mut group);
                     self.commit_group(std::mem::take(&mut group));
+                    early.into_iter().for_each(|(order, share)| self.obey(&order, share));
                     self.obey(&order, share);
                     return;
                 }
@@ -87,22 +100,47 @@ impl Commit {
                 }
             });
         }
+        let orders = self.complete(&mut group);
         self.commit_group(group);
+        orders.into_iter().for_each(|(order, share)| self.obey(&order, share));
+    }
+
+    /// Gathers the parts that are missing of numbered inputs; gives orders that came meanwhile.
+    #[allow(clippy::vec_box)]
+    fn complete(&self, group: &mut Vec<Box<IndexedRecord>>) -> Vec<(Order, Share)> {
+        let mut orders = Vec::new();
+        while !gather::is_whole(group) {
+            match self.queue.pop_timeout(PART) {
+                Popped::Item(Indexed::Record(record)) => group.push(record),
+                Popped::Item(Indexed::Order(order, share)) => orders.push((order, share)),
+                Popped::Timeout => {}
+                // The stage before has ended, and is about to let go of its last share.
+                Popped::Closed => std::thread::yield_now(),
+            }
+        }
+        gather::drop_torn(group);
+        orders
     }
 
     #[allow(clippy::vec_box)]
-    fn commit_group(&self, group: Vec<Box<IndexedRecord>>) {
+    fn commit_group(&self, mut group: Vec<Box<IndexedRecord>>) {
         if group.is_empty() {
             return;
         }
-        let pending: Vec<_> = group
-            .iter()
-            .map(|record| Pending {
-                stream: (record.stream.index.clone(), record.stream.quarantine),
+        self.place(&mut group);
+        let notes = gather::notes(&mut group);
+        let mut pending = Vec::with_capacity(group.len() + notes.len());
+        let mut next_note = notes.iter().peekable();
+        for (at, record) in group.iter().enumerate() {
+            pending.push(Pending {
+                stream: (record.stream.index.clone(), record.stream.lane),
                 position: record.position,
                 bytes: &record.bytes,
-            })
-            .collect();
+            });
+            while let Some(note) = next_note.next_if(|note| note.after == at) {
+                pending.push(note.pending());
+            }
+        }
         let began = Instant::now();
         let written = self.set.journal().append(&pending);
         drop(pending);
@@ -110,6 +148,7 @@ impl Commit {
         let now = self.set.clock.now();
         match written {
             Ok(()) => {
+                notes.iter().for_each(|note| self.set.channels.note(note.id, now));
                 for record in group {
                     self.publish(*record, now);
                 }
@@ -127,16 +166,16 @@ impl Commit {
 
     fn publish(&self, record: IndexedRecord, now: EventTime) {
         let IndexedRecord { stream, position, rows, share, .. } = record;
-        let stretched = |span| self.hot.would_stretch(&stream, span, &self.limits);
-        if rows.span().is_some_and(stretched) {
-            self.roll(&stream, RollReason::Span);
-        }
         let (events, bytes) = (rows.rows() as u64, rows.raw_bytes() as u64);
         let index = stream.index.as_str().to_owned();
         metrics::counter!(names::INGEST_EVENTS, "index" => index.clone()).increment(events);
         metrics::counter!(names::INGEST_BYTES, "index" => index).increment(bytes);
         self.hot.append(&stream, rows, position, now);
-        share.settle(events, bytes);
+        // More levels come here: what an acknowledgement waits for is decided in this one place.
+        match self.limits.ack_level(&stream.index) {
+            AckLevel::Local => share.settle(events, bytes),
+            AckLevel::Remote => self.hot.wait(&stream, Waiting { share, events, bytes }, now),
+        }
     }
 
     fn obey(&self, order: &Order, share: Share) {
@@ -149,42 +188,50 @@ impl Commit {
     }
 
     fn roll_due(&self) {
-        let due = self.hot.due(self.set.id.set, self.set.clock.now(), &self.limits);
+        let journal = self.set.journal().bytes();
+        let due = self.hot.due(self.set.id.set, self.set.clock.now(), &self.limits, journal);
         for (stream, reason) in due {
             self.roll(&stream, reason);
         }
     }
 
-    fn roll(&self, stream: &StreamId, reason: RollReason) {
+    pub(super) fn roll(&self, stream: &StreamId, reason: RollReason) {
         roll(&self.set, &self.hot, &self.uploads, stream, reason);
     }
 
-    /// Back-pressure of object storage.
+    /// Back-pressure of the processor: buckets that are not encoded yet are in memory.
     fn wait_for_uploads(&self) {
         let full = || self.hot.rolled_count(self.set.id.set) >= self.settings.max_rolled_buckets;
         if !full() {
             return;
         }
-        tracing::warn!(
+        let waiting = self.settings.max_rolled_buckets;
+        tracing::info!(
             set = self.set.id.set,
-            waiting = self.settings.max_rolled_buckets,
-            "intake waits for object storage: too many finished buckets are not uploaded"
+            waiting,
+            "the journal waits for buckets to be encoded"
         );
         while full() && !self.stopping.load(Ordering::Relaxed) {
             self.uploads.wait_for_progress(TICK);
+            self.report();
         }
     }
 
     fn report(&self) {
         let set = self.set.id.set.to_string();
-        let status = self.queue.status();
+        let journal = self.set.journal().bytes();
+        let spool = self.spool.status();
         #[allow(clippy::cast_precision_loss)]
         {
-            let journal = self.set.journal().bytes() as f64;
-            metrics::gauge!(names::JOURNAL_BYTES, "set" => set.clone()).set(journal);
-            metrics::gauge!(names::QUEUE_BYTES, "queue" => status.stage, "set" => set)
-                .set(status.bytes as f64);
+            metrics::gauge!(names::JOURNAL_BYTES, "set" => set).set(journal as f64);
             metrics::gauge!(names::HOT_BYTES).set(self.hot.raw_bytes() as f64);
+            metrics::gauge!(names::SPOOL_BYTES).set(spool.bytes as f64);
+            metrics::gauge!(names::SPOOL_BUCKETS).set(spool.buckets as f64);
+            metrics::gauge!(names::DISK_FREE).set(spool.free_bytes as f64);
+        }
+        self.gate.observe();
+        for meter in &self.meters {
+            meter.report();
         }
     }
 }
@@ -210,6 +257,12 @@ pub(crate) fn announce(
     rolled: Arc<RolledBucket>,
     reason: RollReason,
 ) {
+    note_roll(&mut set.journal(), &rolled, reason);
+    uploads.submit(rolled);
+}
+
+/// Notes the planned object of a rolled bucket in the journal.
+pub(crate) fn note_roll(journal: &mut Journal, rolled: &RolledBucket, reason: RollReason) {
     let stream = &rolled.stream;
     metrics::counter!(names::ROLLS, "reason" => reason.name()).increment(1);
     tracing::info!(
@@ -219,21 +272,20 @@ pub(crate) fn announce(
     );
     let note = encode_roll(&RollStarted {
         index: stream.index.clone(),
-        quarantine: stream.quarantine,
+        lane: stream.lane,
         upto: rolled.content.upto,
         bucket: rolled.content.id,
         path: rolled.path.clone(),
     });
     let pending = Pending {
-        stream: (stream.index.clone(), stream.quarantine),
+        stream: (stream.index.clone(), stream.lane),
         position: rolled.content.upto,
         bytes: &note,
     };
-    if let Err(error) = set.journal().append(&[pending]) {
+    if let Err(error) = journal.append(&[pending]) {
         // The upload goes ahead: it is what frees the disk. The price is that a crash right now
         // could leave an object that nobody refers to.
         let error: Error = error;
         tracing::warn!(%error, path = %rolled.path, "the roll could not be noted in the journal");
     }
-    uploads.submit(rolled);
 }

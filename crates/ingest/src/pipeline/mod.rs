@@ -11,12 +11,19 @@ pub(crate) mod ack;
 mod breaker;
 pub(crate) mod commit;
 mod decode;
+mod gather;
+mod guess;
 mod indexing;
 mod merge;
 pub(crate) mod messages;
+mod meter;
 mod parse;
+mod place;
 pub(crate) mod queue;
+mod resume;
 pub(crate) mod rules;
+mod spans;
+mod transform;
 mod typing;
 
 use std::sync::Arc;
@@ -27,11 +34,14 @@ use self::commit::Commit;
 use self::indexing::Indexing;
 use self::merge::Merge;
 use self::messages::Work;
+use self::meter::{Meter, StatusOf};
 use self::parse::Parse;
 use self::queue::{Queue, QueueStatus};
 use self::rules::RuleBook;
 use self::typing::Typing;
+use crate::gate::Gate;
 use crate::hot::limits::HotLimits;
+use crate::hot::spool::Spool;
 use crate::hot::store::HotStore;
 use crate::hot::upload::Uploads;
 use crate::set::{Arrivals, SetState};
@@ -45,10 +55,10 @@ pub(crate) struct Shared {
     pub(crate) rules: RuleBook,
     pub(crate) hot: Arc<HotStore>,
     pub(crate) uploads: Arc<Uploads>,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) arrivals: Arc<Arrivals>,
 }
-
-type StatusOf = Box<dyn Fn() -> QueueStatus + Send + Sync>;
 
 /// One running set.
 pub(crate) struct PipelineSet {
@@ -67,7 +77,7 @@ impl std::fmt::Debug for PipelineSet {
 impl PipelineSet {
     /// Starts the threads of a set.
     pub(crate) fn start(state: Arc<SetState>, shared: Shared) -> Result<Self, Error> {
-        let Shared { settings, limits, rules, hot, uploads, arrivals } = shared;
+        let Shared { settings, limits, rules, hot, uploads, spool, gate, arrivals } = shared;
         let (set, size) = (state.id.set, settings.queue_size);
         let clock = Arc::clone(&state.clock);
         let parsing = Arc::new(Queue::new(set, "parsing", size));
@@ -76,11 +86,11 @@ impl PipelineSet {
         let indexing = Arc::new(Queue::new(set, "indexing", size));
         let committing = Arc::new(Queue::new(set, "journal", size));
         let stopping = Arc::new(AtomicBool::new(false));
+        let typed_rules = rules.clone();
         let parse = Parse::new(
             Arc::clone(&parsing),
             Arc::clone(&merging),
             rules,
-            settings.max_event_size,
             settings.batch_size,
         );
         let merge = Merge::new(
@@ -94,6 +104,7 @@ impl PipelineSet {
             to: Arc::clone(&indexing),
             clock,
             limits: Arc::clone(&limits),
+            rules: typed_rules,
         };
         let indexer = Indexing {
             from: Arc::clone(&indexing),
@@ -101,7 +112,16 @@ impl PipelineSet {
             set: Arc::clone(&state),
             arrivals,
             codec: settings.journal_codec,
+            limits: Arc::clone(&limits),
         };
+        let entrance = Arc::clone(&parsing);
+        let queues = vec![
+            status_of(&parsing),
+            status_of(&merging),
+            status_of(&typing),
+            status_of(&indexing),
+            status_of(&committing),
+        ];
         let commit = Commit {
             set: state,
             queue: Arc::clone(&committing),
@@ -109,6 +129,9 @@ impl PipelineSet {
             uploads,
             settings,
             limits,
+            spool,
+            gate,
+            meters: queues.iter().map(|status| Meter::new(Arc::clone(status))).collect(),
             stopping: Arc::clone(&stopping),
         };
         let threads = vec![
@@ -117,14 +140,6 @@ impl PipelineSet {
             spawn(set, "typing", move || typer.run())?,
             spawn(set, "indexing", move || indexer.run())?,
             spawn(set, "journal", move || commit.run())?,
-        ];
-        let entrance = Arc::clone(&parsing);
-        let queues = vec![
-            status_of(parsing),
-            status_of(merging),
-            status_of(typing),
-            status_of(indexing),
-            status_of(committing),
         ];
         Ok(Self { entrance, queues, threads, stopping })
     }
@@ -149,8 +164,9 @@ impl PipelineSet {
     }
 }
 
-fn status_of<T: Send + 'static>(queue: Arc<Queue<T>>) -> StatusOf {
-    Box::new(move || queue.status())
+fn status_of<T: Send + 'static>(queue: &Arc<Queue<T>>) -> StatusOf {
+    let queue = Arc::clone(queue);
+    Arc::new(move || queue.status())
 }
 
 fn spawn(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ingest::Settings;
-use inputs::monitor::{Monitor, MonitorTarget};
+use inputs::monitor::{Monitor, MonitorSettings, MonitorTarget};
 use inputs::oneshot::{Oneshot, load};
 use testkit::TestDir;
 
@@ -95,13 +95,11 @@ async fn poll(setup: &Setup, data: &TestDir, files: &TestDir, times: usize) {
 }
 
 fn monitor(data: &TestDir, files: &TestDir) -> Monitor {
-    let target = MonitorTarget {
-        path: files.path().to_owned(),
-        index: main_index(),
-        host: "web01".into(),
-        sourcetype: Some("syslog".into()),
-    };
-    Monitor::new(vec![target], data.join("monitor.json"), Duration::from_secs(1)).unwrap()
+    let path = files.path().display().to_string();
+    let mut target = MonitorTarget::new(&path, main_index(), "web01".into()).unwrap();
+    target.sourcetype = Some("syslog".into());
+    let book = data.join("inputs").join("monitor");
+    Monitor::new(vec![target], &book, MonitorSettings::default()).unwrap()
 }
 
 fn append(path: &PathBuf, text: &str) {

@@ -4,10 +4,19 @@
 // The other crates' name for it.
 extern crate karst_ingest as ingest;
 
+mod away;
 mod crash;
 mod files;
+mod forwarded;
+mod lanes;
 mod lifecycle;
+mod merge_crash;
+mod merging;
 mod network;
+mod on_s3;
 mod parsing;
+mod remote_ack;
+mod retention;
+mod rules;
 mod setup;
 mod trouble;

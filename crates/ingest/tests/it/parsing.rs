@@ -71,7 +71,7 @@ async fn events_far_from_now_do_not_stretch_the_bucket_of_the_others() {
     let text = "1999-01-02 03:04:05 long ago\n";
     assert_eq!(now.events + setup.raw("syslog", text).await, 2);
     let hot = setup.ingest.status().hot;
-    let quarantined: Vec<_> = hot.iter().map(|bucket| bucket.stream.quarantine).collect();
+    let quarantined: Vec<_> = hot.iter().map(|bucket| bucket.stream.lane.is_quarantine()).collect();
     assert_eq!(quarantined, [false, true]);
     assert_eq!(setup.texts().await.len(), 2);
 }

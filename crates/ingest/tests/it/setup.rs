@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::TimestampMicrosecondType;
-use bucket::BucketReader;
+use bucket::{BucketReader, HotBucket};
 use catalog::Catalog;
 use futures::TryStreamExt;
 use ingest::{Ingest, Parts, Settings};
 use inputs::{CutEvents, Input, InputMeta, MissingTime, Sink, SinkExt, StreamKey};
 use knowledge::Knowledge;
+use knowledge::layers::{Layer, Layers};
 use model::{EventTime, IndexName, IndexerId, TimeRange};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
@@ -50,11 +51,29 @@ pub(crate) async fn start_with(
     store: Arc<dyn ObjectStore>,
     catalog_store: Arc<dyn ObjectStore>,
 ) -> Setup {
+    start_configured(data, settings, store, catalog_store, "").await
+}
+
+/// Starts in a directory with an `indexes.conf`.
+pub(crate) async fn start_with_indexes(data: &Path, settings: Settings, indexes: &str) -> Setup {
+    let store = local(data);
+    start_configured(data, settings, Arc::clone(&store), store, indexes).await
+}
+
+pub(crate) async fn start_configured(
+    data: &Path,
+    settings: Settings,
+    store: Arc<dyn ObjectStore>,
+    catalog_store: Arc<dyn ObjectStore>,
+    indexes: &str,
+) -> Setup {
     let clock = Arc::new(SystemClock);
     let catalog_settings = catalog::Settings::default();
     let catalog = Catalog::open(catalog_store, "catalog", catalog_settings, clock.clone()).await;
     let catalog = Arc::new(catalog.unwrap());
-    let parts = parts_of(data, Arc::clone(&store), Arc::clone(&catalog), settings);
+    let mut parts = parts_of(data, Arc::clone(&store), Arc::clone(&catalog), settings);
+    let layers = Layers::builtin().with(Layer::SystemLocal, "indexes", indexes);
+    parts.knowledge = Arc::new(Knowledge::new(layers));
     Setup { ingest: Arc::new(Ingest::start(parts).await.unwrap()), catalog, store }
 }
 
@@ -107,15 +126,20 @@ impl Setup {
         let hot = self.ingest.hot().snapshot(&indexes(), &TimeRange::ALL);
         let stored = self.catalog.snapshot();
         let mut rows = Vec::new();
-        let entries: Vec<_> = stored.overlapping(&[], &TimeRange::ALL).cloned().collect();
-        for bucket in hot.iter().filter(|hot| entries.iter().all(|entry| entry.id != hot.id)) {
+        let mut entries: Vec<_> = stored.overlapping(&[], &TimeRange::ALL).cloned().collect();
+        let only_hot = |hot: &&HotBucket| !stored.contains(&hot.index, hot.id);
+        for bucket in hot.iter().filter(only_hot) {
+            if let Some(entry) = &bucket.stored {
+                entries.push(Arc::clone(entry));
+                continue;
+            }
             let count = rows.len();
             bucket.batches.iter().for_each(|batch| collect(batch, &mut rows));
             assert_eq!((rows.len() - count) as u64, bucket.rows);
         }
         for entry in &entries {
             let path = object_store::path::Path::from(entry.path.as_str());
-            let store = Arc::clone(&self.store);
+            let store = self.ingest.readable(Arc::clone(&self.store));
             let reader = BucketReader::open(store, &path, entry.size).await.unwrap();
             let all = reader.granules_in(&TimeRange::ALL);
             let columns = ["_time", "_indextime", "_raw"];
@@ -169,6 +193,22 @@ pub(crate) fn cut(texts: &[&str]) -> Input {
         assert!(events.push(meta(Some("test")).by_ref(), None, text.as_bytes()));
     }
     Input::Events { stream: StreamKey("test".into()), events }
+}
+
+/// Events of one input at given times, in seconds.
+pub(crate) fn dated(events: &[(i64, &str)]) -> Input {
+    let mut cut = CutEvents::new(MissingTime::Now);
+    for (second, text) in events {
+        let time = Some(EventTime(second * 1_000_000));
+        assert!(cut.push(meta(Some("test")).by_ref(), time, text.as_bytes()));
+    }
+    Input::Events { stream: StreamKey("test".into()), events: cut }
+}
+
+/// The present in seconds.
+pub(crate) fn now() -> i64 {
+    use runtime::Clock;
+    SystemClock.now().0 / 1_000_000
 }
 
 pub(crate) fn seconds(time: i64) -> f64 {

@@ -20,7 +20,8 @@ async fn while_storage_is_away_events_wait_and_then_intake_stops() {
         let failing = Arc::new(FailingStore::new(local(data.path())));
         let tight = Settings {
             max_data_size: 1000,
-            max_rolled_buckets: 2,
+            max_spool_size: 3000,
+            min_free_space: 0,
             queue_size: 2000,
             queue_wait: Duration::from_millis(50),
             ..settings()
@@ -32,7 +33,7 @@ async fn while_storage_is_away_events_wait_and_then_intake_stops() {
         let mut accepted = Vec::new();
         let refused = loop {
             let event = format!("{} {text}", accepted.len());
-            let submitted = setup.ingest.enqueue(cut(&[&event]), Duration::from_millis(50)).await;
+            let submitted = setup.ingest.enqueue(cut(&[&event]), Duration::from_millis(500)).await;
             match submitted {
                 Ok(acknowledgement) => accepted.push(acknowledgement),
                 Err(error) => break error,

@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
-use model::{BucketEntry, BucketState, EventTime, TimeRange, columns};
+use model::{BucketEntry, EventTime, TimeRange, columns};
 use plan::EventsRequest;
 
 use super::exec::{BucketScanExec, Scan};
@@ -90,7 +90,7 @@ impl EventsTable {
         let stored = self.context.catalog.snapshot();
         let mut units = Vec::new();
         let all = indexes.iter().flat_map(|index| stored.buckets(index));
-        for entry in all.filter(|entry| entry.state == BucketState::Warm) {
+        for entry in all.filter(|entry| entry.state.is_searchable()) {
             report.buckets_considered.fetch_add(1, Relaxed);
             if !entry.summary.overlaps(&range) {
                 report.buckets_pruned_by_time.fetch_add(1, Relaxed);
@@ -102,7 +102,7 @@ impl EventsTable {
         }
         for bucket in hot.into_iter().filter(|bucket| !stored.contains(&bucket.index, bucket.id)) {
             report.buckets_considered.fetch_add(1, Relaxed);
-            units.push(Unit::Hot(bucket));
+            units.push(Unit::of_hot(bucket));
         }
         units.sort_by_key(|unit| std::cmp::Reverse(unit.last_time()));
         report.buckets_to_search.fetch_add(units.len() as u64, Relaxed);

@@ -16,6 +16,14 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    /// A hot bucket: its rows, or its file once the indexer has put it aside.
+    pub(super) fn of_hot(hot: HotBucket) -> Self {
+        match hot.stored {
+            Some(entry) => Self::Stored(entry),
+            None => Self::Hot(hot),
+        }
+    }
+
     /// How many events it has.
     pub(super) fn rows(&self) -> u64 {
         match self {

@@ -1,6 +1,7 @@
 //! `karst list`: what a server has.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::Value;
@@ -16,12 +17,17 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
             "/services/data/indexes",
             &["totalEventCount", "totalRawBytes", "totalStoredBytes", "minTime", "maxTime"],
         ),
+        Listing::Buckets => (
+            "/services/data/buckets",
+            &["index", "state", "eventCount", "rawSize", "size", "startTime", "endTime"],
+        ),
         Listing::Jobs => (
             "/services/search/jobs",
             &["sid", "dispatchState", "eventCount", "resultCount", "runDuration"],
         ),
         Listing::Tokens => ("/services/data/inputs/http", &["index", "sourcetype", "disabled"]),
-        Listing::Queues => return print_tree(&client, "/services/server/status/queues").await,
+        Listing::Queues => return print_queues(&client).await,
+        Listing::Inputstatus => return print_files(&client).await,
         Listing::Cache => return print_tree(&client, "/services/server/status/cache").await,
     };
     let feed = client.get(&format!("{path}?output_mode=json&count=0")).await?;
@@ -31,6 +37,72 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
     for entry in feed["entry"].as_array().into_iter().flatten() {
         let cells = fields.iter().map(|field| entry["content"][field].clone());
         rows.rows.push(std::iter::once(entry["name"].clone()).chain(cells).collect());
+    }
+    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long throughput is measured.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// One line per queue: how full it is, what passes it now, how long writers have waited; then the
+/// rest as it comes.
+async fn print_queues(client: &Client) -> Result<ExitCode> {
+    let path = "/services/server/status/queues?output_mode=json";
+    let before = client.get(path).await?["entry"][0]["content"].take();
+    tokio::time::sleep(LOOK).await;
+    let mut after = client.get(path).await?["entry"][0]["content"].take();
+    let queues = after["queues"].take();
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let fields = [
+        "set",
+        "stage",
+        "fill_percent",
+        "bytes",
+        "items",
+        "mb_per_second",
+        "passed_mb",
+        "blocked_seconds",
+    ];
+    let mut rows =
+        Rows { fields: fields.iter().map(|field| (*field).to_owned()).collect(), rows: Vec::new() };
+    for (at, queue) in queues.as_array().into_iter().flatten().enumerate() {
+        let passed = number(&queue["passed_bytes"]);
+        let rate = (passed - number(&before["queues"][at]["passed_bytes"])) / LOOK.as_secs_f64();
+        let fill = 100.0 * number(&queue["bytes"]) / number(&queue["capacity"]).max(1.0);
+        rows.rows.push(vec![
+            queue["set"].clone(),
+            queue["stage"].clone(),
+            format!("{fill:.1}").into(),
+            queue["bytes"].clone(),
+            queue["items"].clone(),
+            format!("{:.2}", rate / 1e6).into(),
+            format!("{:.1}", passed / 1e6).into(),
+            format!("{:.3}", number(&queue["blocked_seconds"])).into(),
+        ]);
+    }
+    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
+    println!();
+    let mut rest = Rows { fields: vec!["name".to_owned(), "value".to_owned()], rows: Vec::new() };
+    if let Some(map) = after.as_object_mut() {
+        map.remove("queues");
+    }
+    leaves("", &after, &mut rest);
+    print_rows(&mut std::io::stdout().lock(), &rest, Output::Table, false, &[], true)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line per monitored file.
+async fn print_files(client: &Client) -> Result<ExitCode> {
+    let path = "/services/admin/inputstatus/TailingProcessor:FileStatus?output_mode=json";
+    let feed = client.get(path).await?;
+    let fields = ["file position", "file size", "percent", "type"];
+    let mut rows = Rows::default();
+    rows.fields.push("file".to_owned());
+    rows.fields.extend(fields.map(str::to_owned));
+    for (path, status) in feed["entry"][0]["content"]["inputs"].as_object().into_iter().flatten() {
+        let cells = fields.iter().map(|field| status[field].clone());
+        rows.rows.push(std::iter::once(path.as_str().into()).chain(cells).collect());
     }
     print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
     Ok(ExitCode::SUCCESS)

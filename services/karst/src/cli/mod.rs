@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod roll;
 pub(crate) mod search;
 mod table;
+pub(crate) mod thaw;
 
 use std::future::Future;
 use std::process::ExitCode;

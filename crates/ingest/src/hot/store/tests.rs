@@ -53,10 +53,10 @@ fn full_and_idle_buckets_are_due() {
     let store = HotStore::new();
     append(&store, 1, "0123456789");
     let full = limits(settings.clone());
-    assert_eq!(store.due(0, EventTime(0), &full), [(stream(), RollReason::Size)]);
+    assert_eq!(store.due(0, EventTime(0), &full, 0), [(stream(), RollReason::Size)]);
     let large = limits(Settings { max_data_size: 11, ..settings });
-    assert_eq!(store.due(0, EventTime(999_999), &large), []);
-    assert_eq!(store.due(0, EventTime(1_000_000), &large), [(stream(), RollReason::Idle)]);
+    assert_eq!(store.due(0, EventTime(999_999), &large, 0), []);
+    assert_eq!(store.due(0, EventTime(1_000_000), &large, 0), [(stream(), RollReason::Idle)]);
 }
 
 fn limits(settings: Settings) -> HotLimits {
@@ -87,5 +87,5 @@ fn index() -> IndexName {
 
 fn stream() -> StreamId {
     let indexer = IndexerId(uuid::Uuid::nil());
-    StreamId { indexer, set: 0, index: index(), quarantine: false }
+    StreamId { indexer, set: 0, index: index(), lane: Lane::FIRST }
 }

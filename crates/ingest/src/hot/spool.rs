@@ -1,0 +1,295 @@
+//! Finished buckets on the local disk while they wait for object storage, so that they need no
+//! memory, and the store that serves them to searches meanwhile.
+//!
+//! Nothing here is a promise: the journal keeps the events until their bucket is in the catalog, so
+//! files are not synced, and a start begins with an empty spool. How much may wait is a limit of the
+//! disk: `maxSpoolSize` and `minFreeSpace`.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use foldhash::HashMap;
+use futures::stream::BoxStream;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
+    Result as StoreResult,
+};
+
+use crate::{Error, Settings};
+
+/// What waits on the disk, for the status page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpoolStatus {
+    /// Buckets that wait for object storage.
+    pub buckets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes free on the file system of the data directory.
+    pub free_bytes: u64,
+    /// Why nothing more is taken in, if so.
+    pub full: Option<String>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    root: PathBuf,
+    files: Mutex<HashMap<String, u64>>,
+    reader: LocalFileSystem,
+    max_size: u64,
+    min_free: u64,
+}
+
+impl Spool {
+    /// An empty spool in `root`.
+    pub(crate) fn open(root: &FilePath, settings: &Settings) -> Result<Self, Error> {
+        let fail = |source| Error::Spool { path: root.to_owned(), source: Arc::new(source) };
+        match fs::remove_dir_all(root) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(fail(error)),
+            _ => {}
+        }
+        fs::create_dir_all(root).map_err(fail)?;
+        let reader = LocalFileSystem::new_with_prefix(root)
+            .map_err(|error| fail(io::Error::other(error)))?;
+        Ok(Self {
+            root: root.to_owned(),
+            files: Mutex::default(),
+            reader,
+            max_size: settings.max_spool_size,
+            min_free: settings.min_free_space,
+        })
+    }
+
+    fn files(&self) -> MutexGuard<'_, HashMap<String, u64>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Writes an object under the path it will have in object storage.
+    pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), Error> {
+        let file = self.file(path);
+        let fail = |source| Error::Spool { path: file.clone(), source: Arc::new(source) };
+        let parent = file.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent).map_err(fail)?;
+        if let Err(error) = fs::write(&file, bytes) {
+            // A part of a file is of no use, and may be what fills the disk.
+            let _ = fs::remove_file(&file);
+            return Err(fail(error));
+        }
+        self.files().insert(path.to_owned(), bytes.len() as u64);
+        Ok(())
+    }
+
+    /// A part of an object.
+    pub(crate) fn read(&self, path: &str, range: Range<u64>) -> Result<Bytes, Error> {
+        let file = self.file(path);
+        let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let read = File::open(&file).and_then(|open| {
+            let mut bytes = vec![0; length];
+            open.read_exact_at(&mut bytes, range.start)?;
+            Ok(Bytes::from(bytes))
+        });
+        read.map_err(|source| Error::Spool { path: file, source: Arc::new(source) })
+    }
+
+    /// Forgets an object that is in object storage.
+    pub(crate) fn remove(&self, path: &str) {
+        if self.files().remove(path).is_none() {
+            return;
+        }
+        let file = self.file(path);
+        if let Err(error) = fs::remove_file(&file) {
+            tracing::warn!(path = %file.display(), %error, "cannot remove a spooled bucket");
+        }
+        // Removing fails, as wanted, while there is another bucket of the day.
+        let _ = file.parent().map(fs::remove_dir);
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.files().contains_key(path.as_ref())
+    }
+
+    /// Why nothing more should be taken in, if so.
+    pub(crate) fn full(&self) -> Option<String> {
+        self.status().full
+    }
+
+    pub(crate) fn status(&self) -> SpoolStatus {
+        let (buckets, bytes) = {
+            let files = self.files();
+            (files.len() as u64, files.values().sum())
+        };
+        let (free, all) = space(&self.root).unwrap_or((u64::MAX, u64::MAX));
+        // On a small disk a fixed reserve would be more than there ever is.
+        let reserve = self.min_free.min(all / 20);
+        let full = if self.max_size > 0 && bytes >= self.max_size {
+            Some(format!("{bytes} bytes wait for object storage, and maxSpoolSize is reached"))
+        } else if free < reserve {
+            Some(format!("{free} bytes of the disk are free, less than minFreeSpace ({reserve})"))
+        } else {
+            None
+        };
+        SpoolStatus { buckets, bytes, free_bytes: free, full }
+    }
+}
+
+/// Free and all bytes of a file system; `None` where the system does not tell.
+fn space(path: &FilePath) -> Option<(u64, u64)> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Some((bytes(stat.f_bavail), bytes(stat.f_blocks)))
+}
+
+/// A store whose buckets may still be in the spool: reads look there first.
+#[derive(Debug)]
+pub(crate) struct SpoolFirst {
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) inner: Arc<dyn ObjectStore>,
+}
+
+impl fmt::Display for SpoolFirst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SpoolFirst({})", self.inner)
+    }
+}
+
+/// The answer of the spool, unless the file has just been uploaded and removed.
+fn unless_gone<T>(read: StoreResult<T>) -> Option<StoreResult<T>> {
+    match read {
+        Err(StoreError::NotFound { .. }) => None,
+        other => Some(other),
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl ObjectStore for SpoolFirst {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> StoreResult<PutResult> {
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        if self.spool.has(location) {
+            let read = self.spool.reader.get_opts(location, options.clone()).await;
+            if let Some(answer) = unless_gone(read) {
+                return answer;
+            }
+        }
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> StoreResult<Vec<Bytes>> {
+        if self.spool.has(location) {
+            let read = self.spool.reader.get_ranges(location, ranges).await;
+            if let Some(answer) = unless_gone(read) {
+                return answer;
+            }
+        }
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, StoreResult<Path>>,
+    ) -> BoxStream<'static, StoreResult<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        self.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> StoreResult<()> {
+        self.inner.rename_opts(from, to, options).await
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::ObjectStoreExt;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_find_an_object_before_and_after_its_upload() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::open(directory.path(), &Settings::default()).unwrap();
+        let spool = Arc::new(spool);
+        let inner = Arc::new(InMemory::new());
+        let store = SpoolFirst { spool: Arc::clone(&spool), inner: Arc::clone(&inner) as _ };
+        let path = Path::from("buckets/main/20261120/a.parquet");
+        spool.write(path.as_ref(), b"0123456789").unwrap();
+        assert_eq!(store.get_range(&path, 2..4).await.unwrap(), "23");
+        inner.put(&path, PutPayload::from_static(b"0123456789")).await.unwrap();
+        spool.remove(path.as_ref());
+        assert_eq!(store.get_range(&path, 2..4).await.unwrap(), "23");
+        assert_eq!((spool.status().buckets, spool.status().bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_spool_is_full_at_its_size_and_when_the_disk_is_nearly_full() {
+        let directory = tempfile::tempdir().unwrap();
+        let small = Settings { max_spool_size: 5, min_free_space: 0, ..Settings::default() };
+        let spool = Spool::open(directory.path(), &small).unwrap();
+        assert_eq!(spool.full(), None);
+        spool.write("a", b"01234").unwrap();
+        assert!(spool.full().unwrap().contains("maxSpoolSize"));
+        spool.remove("a");
+        assert_eq!(spool.full(), None);
+    }
+
+    #[test]
+    fn a_start_begins_with_an_empty_spool() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("spool");
+        let spool = Spool::open(&root, &Settings::default()).unwrap();
+        spool.write("x/a", b"left over").unwrap();
+        drop(spool);
+        Spool::open(&root, &Settings::default()).unwrap();
+        assert!(!root.join("x").exists());
+    }
+}

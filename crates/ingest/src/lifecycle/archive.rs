@@ -1,0 +1,174 @@
+//! Where frozen buckets are kept: below `<archive>/<index>/<yyyymmdd>/<id>.parquet`, as they were.
+//!
+//! An archive needs no list of its own: a bucket's object says what is in it, so archives survive
+//! the loss of everything else and can be read by any Parquet reader.
+
+use std::sync::Arc;
+
+use bucket::BucketReader;
+use futures::{StreamExt, TryStreamExt};
+use model::{BucketEntry, BucketId, BucketState, IndexName, TimeRange};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use crate::Error;
+use crate::hot::put::{Content, put};
+
+/// Objects whose ends are read at a time.
+const READERS: usize = 16;
+
+/// A place for frozen buckets.
+#[derive(Debug)]
+pub(super) enum Archive {
+    /// A prefix of the deployment's own store: copies are made by the store itself.
+    Prefix(Path),
+    /// A directory or another bucket.
+    Other(Arc<dyn ObjectStore>),
+}
+
+/// An archived bucket.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// As it was in the catalog.
+    pub(super) entry: BucketEntry,
+    at: Path,
+}
+
+impl Archive {
+    /// The archive that `coldToFrozenDir` names: `s3://bucket/prefix`, an absolute directory, or a
+    /// prefix in object storage.
+    pub(super) fn open(place: &str, options: &runtime::store::Options) -> Result<Self, Error> {
+        let fail = |reason: String| Error::Archive { place: place.to_owned(), reason };
+        if place.starts_with('/') || place.contains("://") {
+            let opened = runtime::store::open(place, options);
+            let opened = opened.map_err(|error| fail(error.to_string()))?;
+            return Ok(Self::Other(opened.store));
+        }
+        let prefix = Path::parse(place).map_err(|error| fail(error.to_string()))?;
+        let first = prefix.parts().next();
+        let taken = ["buckets", "catalog"];
+        match first {
+            None => Err(fail("it is empty".to_owned())),
+            Some(part) if taken.contains(&part.as_ref()) => {
+                Err(fail("buckets/ and catalog/ are in use; name another prefix".to_owned()))
+            }
+            Some(_) => Ok(Self::Prefix(prefix)),
+        }
+    }
+
+    /// The store the archive is in, given the deployment's own.
+    fn store<'a>(&'a self, own: &'a Arc<dyn ObjectStore>) -> &'a Arc<dyn ObjectStore> {
+        match self {
+            Self::Prefix(_) => own,
+            Self::Other(store) => store,
+        }
+    }
+
+    fn below(&self, rest: &str) -> Path {
+        match self {
+            Self::Prefix(prefix) => Path::from(format!("{prefix}/{rest}")),
+            Self::Other(..) => Path::from(rest),
+        }
+    }
+
+    /// Copies a bucket's object into the archive; again is harmless.
+    pub(super) async fn keep(
+        &self,
+        own: &Arc<dyn ObjectStore>,
+        bucket: &BucketEntry,
+        threshold: u64,
+    ) -> Result<(), Error> {
+        let from = Path::from(bucket.path.as_str());
+        let day = from.parts().nth(2);
+        let day = day.as_ref().map_or("undated", AsRef::as_ref);
+        let to = self.below(&format!("{}/{day}/{}.parquet", bucket.index, bucket.id));
+        match self {
+            Self::Prefix(_) => {
+                own.copy(&from, &to).await.map_err(failed("archive", &from))?;
+                let there = own.head(&to).await.map_err(failed("look at", &to))?;
+                if there.size == bucket.size {
+                    return Ok(());
+                }
+                let (expected, found) = (bucket.size, there.size);
+                Err(Error::ObjectConflict { path: to.to_string(), expected, found })
+            }
+            Self::Other(store) => {
+                let content = Content::Object(Arc::clone(own), from);
+                put(store.as_ref(), to.as_ref(), &content, bucket.size, threshold).await
+            }
+        }
+    }
+
+    /// The archived buckets of an index that have events in the range, oldest first.
+    pub(super) async fn find(
+        &self,
+        own: &Arc<dyn ObjectStore>,
+        index: &IndexName,
+        range: &TimeRange,
+    ) -> Result<Vec<Found>, Error> {
+        let store = self.store(own);
+        let prefix = self.below(index.as_str());
+        let listed: Vec<_> =
+            store.list(Some(&prefix)).try_collect().await.map_err(failed("list", &prefix))?;
+        let buckets =
+            listed.into_iter().filter(|meta| meta.location.extension() == Some("parquet"));
+        let opened = buckets.map(|meta| read_end(Arc::clone(store), meta, index.clone()));
+        let mut found: Vec<Found> =
+            futures::stream::iter(opened).buffered(READERS).try_collect().await?;
+        found.retain(|found| found.entry.summary.overlaps(range));
+        found.sort_by_key(|found| (found.entry.summary.last_time, found.entry.id));
+        Ok(found)
+    }
+
+    /// Copies an archived bucket to `path` in the deployment's store.
+    pub(super) async fn bring_back(
+        &self,
+        own: &Arc<dyn ObjectStore>,
+        found: &Found,
+        path: &str,
+        threshold: u64,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Prefix(_) => {
+                let to = Path::from(path);
+                own.copy(&found.at, &to).await.map_err(failed("bring back", &found.at))
+            }
+            Self::Other(store) => {
+                let content = Content::Object(Arc::clone(store), found.at.clone());
+                put(own.as_ref(), path, &content, found.entry.size, threshold).await
+            }
+        }
+    }
+}
+
+async fn read_end(
+    store: Arc<dyn ObjectStore>,
+    meta: object_store::ObjectMeta,
+    index: IndexName,
+) -> Result<Found, Error> {
+    let path = meta.location.clone();
+    let stem = path.filename().and_then(|name| name.strip_suffix(".parquet"));
+    let id = stem.and_then(|stem| uuid::Uuid::parse_str(stem).ok()).map(BucketId);
+    let id = id.ok_or_else(|| Error::Archive {
+        place: path.to_string(),
+        reason: "its name is not that of a bucket; move it elsewhere".to_owned(),
+    })?;
+    let reader = BucketReader::open(store, &path, meta.size).await;
+    let reader = reader.map_err(|error| Error::Bucket(Arc::new(error)))?;
+    let day = path.parts().rev().nth(1);
+    let day = day.as_ref().map_or("undated", AsRef::as_ref);
+    let entry = BucketEntry {
+        id,
+        path: id.object_path(&index, day),
+        index,
+        size: meta.size,
+        state: BucketState::Frozen,
+        summary: reader.summary().clone(),
+    };
+    Ok(Found { entry, at: path })
+}
+
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Error) -> Error {
+    let path = path.to_string();
+    move |source| Error::Storage { operation, path, source: Arc::new(source) }
+}

@@ -1,0 +1,138 @@
+//! Joining: the rows of small buckets into a large one, which takes their place in one commit.
+//!
+//! Work is bounded in memory (`mergeMaxBytes`) and in processor time: after each merge its worker
+//! rests so long that it takes no more than `mergeCpuPercent` of a core.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use catalog::Commit;
+use foldhash::HashMap;
+use futures::StreamExt;
+use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName};
+use runtime::metrics as names;
+
+use super::Lifecycle;
+use super::merge::{MergeLimits, plan};
+use crate::Error;
+use crate::hot::put::{Content, put};
+use crate::hot::store::day_of;
+
+impl Lifecycle {
+    /// Joins what is due in all indexes.
+    pub(super) async fn join_small(self: &Arc<Self>, indexes: &[IndexName]) {
+        let settings = &self.settings.lifecycle;
+        if settings.merge_max_bytes == 0 {
+            return;
+        }
+        let groups: Vec<_> = indexes.iter().flat_map(|index| self.groups(index)).collect();
+        let workers = settings.merge_concurrency;
+        let merges = futures::stream::iter(groups);
+        let merge = |group| async move {
+            let began = Instant::now();
+            self.join_one(group).await;
+            self.shutdown.sleep(self.rest(began.elapsed())).await;
+        };
+        merges.for_each_concurrent(workers, merge).await;
+    }
+
+    /// How long to do nothing after so much work.
+    fn rest(&self, worked: Duration) -> Duration {
+        let percent = self.settings.lifecycle.merge_cpu_percent.clamp(1, 100);
+        worked * (100 - percent) / percent
+    }
+
+    /// What to join in an index now. Buckets that are hot, or were a moment ago, are left out: a
+    /// search may hold them as hot, and would meet their events in the joined bucket again.
+    fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketEntry>>> {
+        let snapshot = self.catalog.snapshot();
+        let settings = &self.settings.lifecycle;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.entry(index.clone()).or_default();
+        let mut now = HashMap::default();
+        let mut warm = Vec::new();
+        for bucket in snapshot.buckets(index) {
+            let since = seen.get(&bucket.id).copied().unwrap_or_else(Instant::now);
+            now.insert(bucket.id, since);
+            let settled = since.elapsed() >= settings.merge_min_age;
+            if settled && bucket.state == BucketState::Warm && !self.hot.has(index, bucket.id) {
+                warm.push(Arc::clone(bucket));
+            }
+        }
+        *seen = now;
+        let lanes = self.limits.lanes(index);
+        let limits = MergeLimits {
+            max_bytes: self.limits.max_data_size(index).min(settings.merge_max_bytes),
+            max_span: lanes.max_span,
+            min_buckets: settings.merge_min_buckets.max(2),
+        };
+        plan(&warm, limits)
+    }
+
+    async fn join_one(self: &Arc<Self>, group: Vec<Arc<BucketEntry>>) {
+        let began = Instant::now();
+        let Some(index) = group.first().map(|bucket| bucket.index.clone()) else { return };
+        let outcome = match self.join(&index, &group).await {
+            Ok(joined) => {
+                metrics::counter!(names::MERGED_BUCKETS).increment(group.len() as u64);
+                tracing::info!(
+                    %index, bucket = %joined.id, buckets = group.len(), size = joined.size,
+                    rows = joined.summary.rows, "buckets joined"
+                );
+                "done"
+            }
+            Err(error) => {
+                tracing::warn!(%index, buckets = group.len(), %error, "buckets are not joined");
+                "failed"
+            }
+        };
+        metrics::counter!(names::MERGES, "outcome" => outcome).increment(1);
+        metrics::histogram!(names::MERGE_SECONDS).record(began.elapsed().as_secs_f64());
+    }
+
+    async fn join(
+        self: &Arc<Self>,
+        index: &IndexName,
+        group: &[Arc<BucketEntry>],
+    ) -> Result<BucketEntry, Error> {
+        let id = BucketId(uuid::Uuid::now_v7());
+        let last = group.iter().map(|bucket| bucket.summary.last_time).max();
+        let path = id.object_path(index, &day_of(last.unwrap_or(EventTime(0)).0));
+        let _note = self.begin(path.clone()).await?;
+        let mut batches = Vec::new();
+        for bucket in group {
+            batches.extend(self.rows(bucket).await?);
+        }
+        let (fields, settings) = (Arc::clone(&self.fields), Arc::clone(&self.settings));
+        let name = index.clone();
+        let work = self.shutdown.spawn_blocking(move || {
+            bucket::write_bucket(id, &name, &batches, &*fields, &settings.bucket)
+                .map_err(|error| Error::Bucket(Arc::new(error)))
+        });
+        let written = work.await.unwrap_or(Err(Error::Abandoned))?;
+        let sum = |of: fn(&BucketEntry) -> u64| group.iter().map(|bucket| of(bucket)).sum::<u64>();
+        let expected = (sum(|b| b.summary.rows), sum(|b| b.summary.raw_bytes));
+        let found = (written.summary.rows, written.summary.raw_bytes);
+        if expected != found {
+            return Err(Error::Merge { path, expected, found });
+        }
+        let size = written.bytes.len() as u64;
+        let content = Content::Memory(written.bytes);
+        let threshold = self.settings.multipart_threshold;
+        put(self.store.as_ref(), &path, &content, size, threshold).await?;
+        let summary = written.summary;
+        let state = BucketState::Warm;
+        let entry = BucketEntry { id, index: index.clone(), path, size, state, summary };
+        let ids: Vec<_> = group.iter().map(|bucket| bucket.id).collect();
+        self.commit(Commit {
+            expect: ids.clone(),
+            remove: ids,
+            discard: group.iter().map(|bucket| self.discarded(&bucket.path)).collect(),
+            forget: vec![entry.path.clone()],
+            add: vec![entry.clone()],
+            ..Commit::default()
+        })
+        .await?;
+        Ok(entry)
+    }
+}

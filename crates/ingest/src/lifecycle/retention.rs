@@ -1,0 +1,96 @@
+//! Which buckets of an index are frozen now: a pure decision over the catalog.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{BucketEntry, BucketState, EventTime};
+
+/// How long and how much of an index is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keep {
+    /// `frozenTimePeriodInSecs`, by the newest event of a bucket.
+    pub(crate) period: Duration,
+    /// `maxTotalDataSizeMB`: bytes in object storage; 0 is no limit.
+    pub(crate) total: u64,
+}
+
+/// Why a bucket is frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Age,
+    Size,
+}
+
+impl Reason {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Age => "age",
+            Self::Size => "size",
+        }
+    }
+}
+
+/// The buckets to freeze, oldest first. Thawed ones neither count nor go.
+pub(crate) fn due(
+    buckets: &[Arc<BucketEntry>],
+    now: EventTime,
+    keep: Keep,
+) -> Vec<(Arc<BucketEntry>, Reason)> {
+    let period = i64::try_from(keep.period.as_micros()).unwrap_or(i64::MAX);
+    let border = now.0.saturating_sub(period);
+    let mut warm: Vec<_> = buckets.iter().filter(|b| b.state == BucketState::Warm).collect();
+    warm.sort_by_key(|bucket| (bucket.summary.last_time, bucket.id));
+    let mut total: u64 = warm.iter().map(|bucket| bucket.size).sum();
+    let mut due = Vec::new();
+    for bucket in warm {
+        let reason = if bucket.summary.last_time.0 < border {
+            Reason::Age
+        } else if keep.total > 0 && total > keep.total {
+            Reason::Size
+        } else {
+            break;
+        };
+        total -= bucket.size;
+        due.push((Arc::clone(bucket), reason));
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::bucket;
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn buckets_whose_newest_event_is_too_old_go() {
+        let buckets = [bucket(1, 0, 10, 100), bucket(2, 0, 5_000, 100)];
+        let keep = Keep { period: HOUR, total: 0 };
+        assert_eq!(frozen(&buckets, 3_600, keep), []);
+        assert_eq!(frozen(&buckets, 3_611, keep), [(1, Reason::Age)]);
+        assert_eq!(frozen(&buckets, 9_000, keep), [(1, Reason::Age), (2, Reason::Age)]);
+    }
+
+    #[test]
+    fn the_oldest_go_until_the_index_fits() {
+        let buckets = [bucket(1, 0, 30, 100), bucket(2, 0, 10, 100), bucket(3, 0, 20, 100)];
+        let keep = |total| Keep { period: HOUR, total };
+        assert_eq!(frozen(&buckets, 40, keep(300)), []);
+        assert_eq!(frozen(&buckets, 40, keep(299)), [(2, Reason::Size)]);
+        assert_eq!(frozen(&buckets, 40, keep(100)), [(2, Reason::Size), (3, Reason::Size)]);
+    }
+
+    #[test]
+    fn thawed_buckets_stay() {
+        let mut thawed = (*bucket(1, 0, 10, 1_000)).clone();
+        thawed.state = BucketState::Thawed;
+        let buckets = [Arc::new(thawed), bucket(2, 0, 1_000_000, 10)];
+        assert_eq!(frozen(&buckets, 1_000_000, Keep { period: HOUR, total: 500 }), []);
+    }
+
+    fn frozen(buckets: &[Arc<BucketEntry>], now: i64, keep: Keep) -> Vec<(u128, Reason)> {
+        let due = due(buckets, EventTime(now * 1_000_000), keep);
+        due.iter().map(|(bucket, reason)| (bucket.id.0.as_u128(), *reason)).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! Old and surplus buckets are frozen, archived ones come back.
+
+use futures::TryStreamExt;
+use ingest::{Settings, Thaw};
+use inputs::SinkExt;
+use model::{BucketState, EventTime, TimeRange};
+use testkit::TestDir;
+
+use crate::merging::{merging, objects};
+use crate::setup::{Setup, dated, main_index, now, start_with_indexes};
+
+const HOUR: i64 = 3600;
+
+#[tokio::test]
+async fn buckets_older_than_the_period_are_deleted() {
+    let data = TestDir::new();
+    let conf = "[main]\nfrozenTimePeriodInSecs = 7200\n";
+    let setup = start_with_indexes(data.path(), quiet(), conf).await;
+    three_hours(&setup).await;
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.texts().await, ["1 hours ago", "0 hours ago"]);
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(objects(&setup).await, 2);
+}
+
+#[tokio::test]
+async fn frozen_buckets_are_kept_in_the_archive_and_come_back_by_time() {
+    let data = TestDir::new();
+    let elsewhere = TestDir::new();
+    for archive in ["archive/cold".to_owned(), elsewhere.path().display().to_string()] {
+        let data = data.join(if archive.starts_with('/') { "directory" } else { "prefix" });
+        let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {archive}\n");
+        let setup = start_with_indexes(&data, quiet(), &conf).await;
+        three_hours(&setup).await;
+        setup.ingest.rotate().await.unwrap();
+        setup.ingest.rotate().await.unwrap();
+        assert_eq!((setup.texts().await, objects(&setup).await), (vec!["0 hours ago".into()], 1));
+
+        let thawed = setup.ingest.thaw(&thaw(2)).await.unwrap();
+        assert_eq!((thawed.buckets, thawed.events, thawed.present), (1, 1, 0));
+        assert_eq!(setup.texts().await, ["2 hours ago", "0 hours ago"]);
+        let again = setup.ingest.thaw(&thaw(2)).await.unwrap();
+        assert_eq!((again.buckets, again.present), (0, 1));
+        // Retention leaves it alone, and so does merging.
+        setup.ingest.rotate().await.unwrap();
+        let states: Vec<_> =
+            setup.catalog.snapshot().buckets(&main_index()).iter().map(|b| b.state).collect();
+        assert_eq!(states, [BucketState::Warm, BucketState::Thawed]);
+
+        assert_eq!(setup.ingest.freeze_thawed(&main_index(), &TimeRange::ALL).await.unwrap(), 1);
+        setup.ingest.rotate().await.unwrap();
+        assert_eq!((setup.texts().await.len(), objects(&setup).await), (1, 1));
+        assert_eq!(setup.ingest.thaw(&thaw(2)).await.unwrap().buckets, 1);
+    }
+}
+
+#[tokio::test]
+async fn without_room_in_the_archive_buckets_stay() {
+    let data = TestDir::new();
+    let conf = "[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = buckets/archive\n";
+    let setup = start_with_indexes(data.path(), quiet(), conf).await;
+    three_hours(&setup).await;
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.texts().await.len(), 3);
+}
+
+#[tokio::test]
+async fn the_oldest_go_when_the_index_is_too_large() {
+    let data = TestDir::new();
+    let setup = start_with_indexes(data.path(), quiet(), "[main]\nmaxTotalDataSizeMB = 1\n").await;
+    // Random text does not compress: each bucket has about 600 kB.
+    let noise = || {
+        let word = |_| uuid::Uuid::new_v4().to_string();
+        (0..25_000).map(word).collect::<Vec<_>>().join(" ")
+    };
+    for hours in [1, 3, 2] {
+        event(&setup, hours, &format!("{hours} {}", noise())).await;
+    }
+    setup.ingest.rotate().await.unwrap();
+    let texts = setup.texts().await;
+    let kept: Vec<_> = texts.iter().map(|text| &text[..1]).collect();
+    assert_eq!(kept, ["1"]);
+}
+
+#[tokio::test]
+async fn nothing_comes_back_from_an_archive_that_is_not_there() {
+    let data = TestDir::new();
+    let setup = start_with_indexes(data.path(), quiet(), "").await;
+    let error = setup.ingest.thaw(&thaw(1)).await.unwrap_err();
+    assert!(error.to_string().contains("coldToFrozenDir"), "{error}");
+    let from = Some("nowhere".to_owned());
+    let thawed = setup.ingest.thaw(&Thaw { from, ..thaw(1) }).await.unwrap();
+    assert_eq!(thawed.buckets, 0);
+    let left: Vec<_> = setup.store.list(None).try_collect().await.unwrap();
+    assert!(left.iter().all(|meta| !meta.location.as_ref().contains("nowhere")));
+}
+
+/// No merges, and what is discarded goes at once.
+fn quiet() -> Settings {
+    let mut settings = merging();
+    settings.lifecycle.merge_max_bytes = 0;
+    settings.lifecycle.merge_delete_grace = std::time::Duration::ZERO;
+    settings
+}
+
+async fn three_hours(setup: &Setup) {
+    for hours in [2, 1, 0] {
+        event(setup, hours, &format!("{hours} hours ago")).await;
+    }
+}
+
+async fn event(setup: &Setup, hours: i64, text: &str) {
+    let time = now() - hours * HOUR - 60;
+    setup.ingest.submit(dated(&[(time, text)])).await.unwrap();
+    setup.ingest.roll_all(None).await.unwrap();
+}
+
+/// The bucket of so many hours ago.
+fn thaw(hours: i64) -> Thaw {
+    let at = |seconds: i64| EventTime((now() - hours * HOUR + seconds) * 1_000_000);
+    let range = TimeRange { earliest: at(-600), latest: at(600) };
+    Thaw { index: main_index(), range, from: None }
+}

@@ -1,0 +1,42 @@
+//! `karst thaw` and `karst freeze`: archived buckets into searches, and out of them again.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::client::Client;
+use crate::config::ThawOptions;
+
+pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
+    let content = ask(&options, "thaw").await?;
+    let number = |name: &str| content[name].as_u64().unwrap_or(0);
+    println!(
+        "{} buckets of {} with {} events are searchable again; {} were there already",
+        number("buckets"),
+        options.index,
+        number("events"),
+        number("alreadyThere")
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn freeze(options: ThawOptions) -> Result<ExitCode> {
+    let content = ask(&options, "freeze").await?;
+    let buckets = content["buckets"].as_u64().unwrap_or(0);
+    println!("{buckets} thawed buckets of {} are in their archive only", options.index);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn ask(options: &ThawOptions, action: &str) -> Result<Value> {
+    let client = Client::new(&options.client)?;
+    let zone = jiff::tz::TimeZone::system();
+    let mut form = vec![("output_mode", "json")];
+    form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
+    form.extend(options.latest.as_deref().map(|time| ("latest_time", time)));
+    form.extend(options.from.as_deref().map(|from| ("from", from)));
+    form.extend(zone.iana_name().map(|zone| ("timezone", zone)));
+    let path = format!("/services/data/indexes/{}/{action}", options.index);
+    let answer = client.post(&path, &form).await?;
+    Ok(answer["entry"][0]["content"].clone())
+}
