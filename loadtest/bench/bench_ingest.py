@@ -10,6 +10,7 @@ import os
 import shutil
 import statistics
 import sys
+import traceback
 
 import harness
 import ingest_load
@@ -86,10 +87,16 @@ def soak_bars(result):
             "the same: growth, last quarter against second",
             "flat over 30 min (at most 1.1x)",
             f"**{result.growth:.2f}x**, {result.slope * 60 / 2**20:+.1f} MiB/min over {length}",
-            # A short run can refute it, not show it.
-            (result.seconds >= 1790 or None) if flat else False,
+            flatness(result.seconds, flat),
         ),
     ]
+
+
+def flatness(seconds, flat):
+    """A short run can refute that memory stays flat, not show it; the shortest say nothing."""
+    if seconds < 50 or (flat and seconds < 1790):
+        return None
+    return flat
 
 
 def visibility_bars(result):
@@ -185,8 +192,11 @@ def visibility_details(result):
 
 
 def recovery_details(result, sustained):
+    if sustained is None:
+        return ["No sustained rate to compare with was measured."]
+    rolled = f"{result['rolled']} buckets rolled before" if result["rolled"] else "no bucket rolled"
     return [
-        f"{result['raw'] / MB:.0f} MB of raw text in the journal, no bucket rolled, SIGKILL: ready after"
+        f"{result['raw'] / MB:.0f} MB of raw text in the journal, {rolled}, SIGKILL: ready after"
         f" {result['ready']:.2f} s (an empty server: {result['empty_start']:.2f} s), all events there."
         f" Without the start itself that is {result['replay_net']:.0f} MB/s;"
         f" {result['replay_per_cpu']:.0f} MB/s per CPU-second. The ingest rate it is compared with is the"
@@ -198,9 +208,9 @@ def recovery_details(result, sustained):
 
 
 def sustained_rate(measured):
-    """Wall-clock rate with buckets stored, of HEC /event."""
-    runs = measured["rates"]["HEC event, 4 connections"]
-    return middle(runs, "stored_wall")
+    """Wall-clock rate with buckets stored, of HEC /event; None if it was not measured."""
+    runs = measured.get("rates", {}).get("HEC event, 4 connections")
+    return middle(runs, "stored_wall") if runs else None
 
 
 def run(options, folder):
@@ -217,15 +227,22 @@ def run(options, folder):
         "visibility": lambda: ingest_load.visibility(folder, options.visibility),
         "recovery": lambda: ingest_load.recovery(folder, load),
     }
-    measured = {}
+    measured, failures = {}, []
     for name in PARTS:
-        if name in wanted:
-            print(name, flush=True)
+        if name not in wanted:
+            continue
+        print(name, flush=True)
+        try:
             measured[name] = steps[name]()
-    return measured
+        except Exception as error:
+            # The other parts may still tell something; the exit code says that one did not.
+            failures.append(f"{name}: {error!r}"[:500])
+            traceback.print_exc()
+    return measured, failures
 
 
 def bars(measured):
+    """The table; parts that failed or were not asked for are not in it."""
     lines = ["| what | bar | measured | |", "| --- | --- | --- | --- |"]
     if "rates" in measured:
         lines += rate_bars(measured["rates"])
@@ -235,7 +252,7 @@ def bars(measured):
         lines += soak_bars(measured["soak"])
     if "visibility" in measured:
         lines += visibility_bars(measured["visibility"])
-    if "recovery" in measured:
+    if "recovery" in measured and sustained_rate(measured):
         lines += recovery_bars(measured["recovery"], sustained_rate(measured))
     return [*lines, kill_bar()]
 
@@ -255,7 +272,7 @@ def details(measured):
     return lines
 
 
-def report(measured, options, loads):
+def report(measured, failures, options, loads):
     today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     command = "make bench-ingest"
     settings = ("events", "runs", "soak", "visibility")
@@ -271,6 +288,7 @@ def report(measured, options, loads):
         *([options.note] if options.note else []),
         "",
         *bars(measured),
+        *(["", "Failed:", "", *[f"- {failure}" for failure in failures]] if failures else []),
         *details(measured),
     ]
     return out
@@ -307,15 +325,16 @@ def main():
     folder = harness.temporary_folder()
     try:
         load = os.getloadavg()[0]
-        measured = run(options, folder)
-        lines = report(measured, options, (load, os.getloadavg()[0]))
+        measured, failures = run(options, folder)
+        failures += measured.get("rates", {}).pop("failures", [])
+        lines = report(measured, failures, options, (load, os.getloadavg()[0]))
         print("\n" + "\n".join(lines))
         # A quick run or a part of the table would replace figures that mean something.
         if options.write and not options.quick and set(options.parts) == set(PARTS):
             harness.write_between("make bench-ingest", lines)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

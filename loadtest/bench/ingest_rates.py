@@ -170,6 +170,7 @@ def measure(host, load, one):
 def rates(folder, load, runs, options):
     """Rows by input, one per run; each run has a server of its own, and the runs take turns."""
     rows = {one.name: [] for one in INPUTS}
+    failures = []
     for run in range(runs):
         for one in INPUTS:
             if one.data != GENERATED and not load.samples.is_dir():
@@ -179,11 +180,16 @@ def rates(folder, load, runs, options):
                 if not host.takes(one):
                     print(f"  {one.name}: this server has no such input", flush=True)
                     continue
-                rows[one.name].append(measure(host, load, one))
-                took = rows[one.name][-1]
+                try:
+                    took = measure(host, load, one)
+                except AssertionError as error:
+                    failures.append(f"{one.name} ({run + 1}): {error}"[:500])
+                    print(f"  {failures[-1]}", flush=True)
+                    continue
+                rows[one.name].append(took)
                 print(f"  {one.name} ({run + 1}): {took.rate:.1f} MB/s per CPU-s", flush=True)
             shutil.rmtree(folder / "rates", ignore_errors=True)
-    return rows
+    return {**rows, "failures": failures}
 
 
 # Scaling.
