@@ -11,9 +11,6 @@ const MINOR: &[u8] = b"/:=@.-$#%\\_";
 
 const BREAKER: u8 = 1;
 const MAJOR_BREAKER: u8 = 2;
-/// The byte is an ASCII digit.
-pub(crate) const DIGIT: u8 = 4;
-const NON_ASCII: u8 = 8;
 
 /// What each byte is.
 const CLASS: [u8; 256] = classes();
@@ -28,16 +25,6 @@ const fn classes() -> [u8; 256] {
     at = 0;
     while at < MINOR.len() {
         class[MINOR[at] as usize] = BREAKER;
-        at += 1;
-    }
-    at = b'0' as usize;
-    while at <= b'9' as usize {
-        class[at] = DIGIT;
-        at += 1;
-    }
-    at = 0x80;
-    while at < 256 {
-        class[at] = NON_ASCII;
         at += 1;
     }
     class
@@ -107,60 +94,168 @@ pub(crate) struct Word<'a> {
     pub(crate) bytes: &'a [u8],
     /// Its hash.
     pub(crate) hash: u64,
+}
+
+impl Word<'_> {
     /// Whether it has an ASCII digit.
-    pub(crate) digits: bool,
+    pub(crate) fn has_digits(&self) -> bool {
+        self.bytes.iter().any(u8::is_ascii_digit)
+    }
 }
 
 /// Finds, lower-cases and hashes words; owns the memory for it, so that a text costs no allocation.
+///
+/// A text of ASCII alone is looked at 64 bytes at a time: the compiler turns the comparisons into
+/// vector instructions, their results become one bit per byte, and only the bits at which words
+/// begin and end are walked. All words are hashed before the first one is handed out: that way the
+/// processor does several at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Segmenter {
+    /// [`BEFORE`] blanks, the text in lower case, and blanks up to the end of a stretch.
     text: Vec<u8>,
+    /// Where words begin and end in `text`, in turn; what is behind the last is of other texts.
+    borders: Vec<u32>,
+    hashes: Vec<u64>,
     word: String,
 }
 
+/// Bytes in front of the text, so that the eight bytes up to any place of it can be read.
+const BEFORE: usize = 8;
+/// How many bytes are classified at a time.
+const STRETCH: usize = 64;
+/// Longest text that is handled in one piece; places are 32-bit numbers.
+const PIECE: usize = 1 << 30;
+
 impl Segmenter {
     /// Calls `found` for every word of the text in order.
+    #[inline]
     pub(crate) fn words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
-        let Self { text: lowered, word } = self;
-        lowered.clear();
-        lowered.extend_from_slice(text.as_bytes());
-        lowered.make_ascii_lowercase();
-        let mut start = 0;
-        let mut seen = 0;
-        for (at, byte) in lowered.iter().enumerate() {
-            let class = CLASS[usize::from(*byte)];
-            if class & BREAKER == 0 {
-                seen |= class;
-                continue;
-            }
-            if start < at {
-                emit(&lowered[start..at], &text[start..at], seen, word, &mut found);
-            }
-            start = at + 1;
-            seen = 0;
+        if !text.is_ascii() || text.len() > PIECE {
+            return self.any_words(text, found);
         }
-        if start < lowered.len() {
-            emit(&lowered[start..], &text[start..], seen, word, &mut found);
+        let words = self.find_words(text.as_bytes());
+        let borders = &self.borders.as_chunks::<2>().0[..words];
+        for ([start, end], hash) in borders.iter().zip(&self.hashes[..words]) {
+            found(Word { bytes: &self.text[*start as usize..*end as usize], hash: *hash });
+        }
+    }
+
+    /// Fills all but `word`; how many words there are.
+    fn find_words(&mut self, text: &[u8]) -> usize {
+        let Self { text: lowered, borders, hashes, .. } = self;
+        // At least one blank follows, which ends the last word, and seven more can be read.
+        let stretches = text.len() / STRETCH + 1;
+        lowered.clear();
+        lowered.extend_from_slice(&[b' '; BEFORE]);
+        lowered.extend_from_slice(text);
+        lowered[BEFORE..].make_ascii_lowercase();
+        lowered.resize(BEFORE + stretches * STRETCH + BEFORE, b' ');
+        if borders.len() < stretches * STRETCH {
+            borders.resize(stretches * STRETCH, 0);
+            hashes.resize(stretches * STRETCH / 2, 0);
+        }
+        let words = find_borders(&lowered[BEFORE..], stretches, borders) / 2;
+        let borders = borders.as_chunks::<2>().0;
+        for ([start, end], hashed) in borders[..words].iter().zip(hashes) {
+            let (start, end) = (*start as usize, *end as usize);
+            *hashed = match end - start {
+                1..=16 => short_hash(lowered, start, end),
+                _ => hash(&lowered[start..end]),
+            };
+        }
+        words
+    }
+
+    /// The same for any text, byte by byte.
+    fn any_words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
+        for word in segments(text) {
+            self.word.clear();
+            self.word.extend(word.chars().flat_map(char::to_lowercase));
+            let bytes = self.word.as_bytes();
+            found(Word { bytes, hash: hash(bytes) });
         }
     }
 }
 
+/// Writes where words begin and end, in turn, counted from [`BEFORE`]; how many borders there are.
 #[inline]
-fn emit(
-    bytes: &[u8],
-    original: &str,
-    seen: u8,
-    scratch: &mut String,
-    found: &mut impl FnMut(Word<'_>),
-) {
-    let digits = seen & DIGIT != 0;
-    if seen & NON_ASCII == 0 {
-        found(Word { bytes, hash: hash(bytes), digits });
-        return;
+fn find_borders(text: &[u8], stretches: usize, borders: &mut [u32]) -> usize {
+    let mut count = 0;
+    let mut place = BEFORE as u32;
+    let mut before = 1;
+    for stretch in &text.as_chunks::<STRETCH>().0[..stretches] {
+        let breakers = breakers(stretch);
+        // A bit where a byte is a breaker and the one before is not, or the other way round.
+        let mut changes = breakers ^ (breakers << 1 | before);
+        before = breakers >> 63;
+        while changes != 0 {
+            borders[count] = place + changes.trailing_zeros();
+            count += 1;
+            changes &= changes - 1;
+        }
+        place += STRETCH as u32;
     }
-    scratch.clear();
-    scratch.extend(original.chars().flat_map(char::to_lowercase));
-    found(Word { bytes: scratch.as_bytes(), hash: hash(scratch.as_bytes()), digits });
+    count
+}
+
+/// One bit per byte: whether it is a breaker.
+#[inline]
+fn breakers(bytes: &[u8; STRETCH]) -> u64 {
+    let mut flags = [0u8; STRETCH];
+    for (flag, byte) in flags.iter_mut().zip(bytes) {
+        *flag = breaks(*byte);
+    }
+    let mut mask = 0;
+    for (at, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
+        // Gathers the lowest bits of eight bytes in the highest byte of the product.
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        mask |= bits << (8 * at);
+    }
+    mask
+}
+
+/// [`is_breaker`] for lower-cased bytes, in comparisons alone.
+#[inline]
+const fn breaks(byte: u8) -> u8 {
+    let blank_to_slash = byte.wrapping_sub(b' ') < 16;
+    let colon_to_at = byte.wrapping_sub(b':') < 7;
+    let brackets = byte.wrapping_sub(b'[') < 3;
+    let braces = byte.wrapping_sub(b'{') < 3;
+    let tab_or_feed = byte.wrapping_sub(b'\t') < 2;
+    let single = (byte == b'_') | (byte == b'\r');
+    (blank_to_slash | colon_to_at | brackets | braces | tab_or_feed | single) as u8
+}
+
+/// Whether two byte strings are the same. Most are short, and most are the same: no call is worth it.
+#[inline]
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if let (Some(first), Some(theirs)) = (a.first_chunk::<8>(), b.first_chunk::<8>()) {
+        return first == theirs
+            && a.last_chunk::<8>() == b.last_chunk::<8>()
+            && (a.len() <= 16 || a == b);
+    }
+    if let (Some(first), Some(theirs)) = (a.first_chunk::<4>(), b.first_chunk::<4>()) {
+        return first == theirs && a.last_chunk::<4>() == b.last_chunk::<4>();
+    }
+    a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+/// [`hash`] of the word at `start..end` of 1 to 16 bytes, without a branch on its length. Eight
+/// bytes must lie before its end and behind its start.
+#[inline(always)]
+fn short_hash(bytes: &[u8], start: usize, end: usize) -> u64 {
+    let length = end - start;
+    let (first, last) = (read_u64(bytes, start), read_u64(bytes, end - 8));
+    let middle = first >> (8 * (length / 2) & 63) & 0xff;
+    let few = ((first & 0xff) << 16 | middle << 8 | last >> 56, 0);
+    let some = (first & 0xffff_ffff, last >> 32);
+    let (low, high) = std::hint::select_unpredictable(length < 4, few, some);
+    let low = std::hint::select_unpredictable(length > 8, first, low);
+    let high = std::hint::select_unpredictable(length > 8, last, high);
+    mix(KEYS[1] ^ length as u64, mix(low ^ KEYS[1], high ^ KEYS[0]))
 }
 
 const KEYS: [u64; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
@@ -191,7 +286,7 @@ pub(crate) fn hash(word: &[u8]) -> u64 {
     mix(KEYS[1] ^ length as u64, mix(a ^ KEYS[1], b ^ seed))
 }
 
-#[inline]
+#[inline(always)]
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64
@@ -203,7 +298,7 @@ fn read_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(*part)
 }
 
-#[inline]
+#[inline(always)]
 fn read_u64(bytes: &[u8], at: usize) -> u64 {
     let part = bytes[at..at + 8].first_chunk::<8>().expect("eight bytes were cut");
     u64::from_le_bytes(*part)
@@ -218,7 +313,6 @@ mod tests {
         let mut found = Vec::new();
         Segmenter::default().words(text, |word| {
             assert_eq!(TermHash::of(std::str::from_utf8(word.bytes).unwrap()).0, word.hash);
-            assert_eq!(word.digits, word.bytes.iter().any(u8::is_ascii_digit));
             found.push(String::from_utf8(word.bytes.to_vec()).unwrap());
         });
         found
@@ -231,6 +325,43 @@ mod tests {
             "get a b c html x 1 y z 20 foo bar q 10 1 2 3 80 ^~`".split(' ').collect::<Vec<_>>();
         assert_eq!(words(text), expected);
         assert!(words("").is_empty() && words(" =/ ").is_empty());
+    }
+
+    #[test]
+    fn comparisons_find_the_breakers_of_the_table() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(breaks(byte) == 1, is_breaker(byte), "{byte:#x}");
+            let mut bytes = [b'x'; STRETCH];
+            bytes[usize::from(byte) % STRETCH] = byte;
+            assert_eq!(breakers(&bytes), u64::from(is_breaker(byte)) << (byte % 64), "{byte:#x}");
+        }
+    }
+
+    #[test]
+    fn words_of_any_length_lie_anywhere() {
+        for length in 1..200 {
+            for before in [0, 1, 7, 62, 63, 64, 65] {
+                let word = "0123456789abcdefghijklmnopqrstuvwxyz".repeat(6)[..length].to_owned();
+                let text = format!("{}{word}", " ".repeat(before));
+                assert_eq!(words(&text), [&*word]);
+                assert_eq!(words(&format!("{text}=\"{word}\"")), [&*word, &*word]);
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_the_same_only_when_all_their_bytes_are() {
+        let long = b"a string that is rather long";
+        for length in 0..long.len() {
+            let string = &long[..length];
+            assert!(same(string, &string.to_vec()));
+            assert!(!same(string, &long[..=length]));
+            for at in 0..length {
+                let mut other = string.to_vec();
+                other[at] = b'X';
+                assert!(!same(string, &other), "{length} at {at}");
+            }
+        }
     }
 
     #[test]

@@ -1,37 +1,40 @@
 //! Bit strings, least significant bit first, and LEB128 varints, both checked against their end.
 
-/// A growing bit string.
-#[derive(Debug, Default)]
-pub(crate) struct BitWriter {
-    bytes: Vec<u8>,
+/// A bit string that grows at the end of some bytes.
+#[derive(Debug)]
+pub(crate) struct BitWriter<'a> {
+    bytes: &'a mut Vec<u8>,
     pending: u64,
     used: u32,
 }
 
-impl BitWriter {
-    /// Appends the low `width` bits of `value`; at most 56 bits at a time, or 64 from two calls.
-    pub(crate) fn put(&mut self, value: u64, width: u32) {
-        if width > 32 {
-            self.put(value & u64::from(u32::MAX), 32);
-            self.put(value >> 32, width - 32);
-            return;
-        }
-        let value = value & ((1u64 << width) - 1);
-        self.pending |= value << self.used;
-        self.used += width;
-        while self.used >= 8 {
-            self.bytes.push(self.pending as u8);
-            self.pending >>= 8;
-            self.used -= 8;
-        }
+impl<'a> BitWriter<'a> {
+    pub(crate) fn new(bytes: &'a mut Vec<u8>) -> Self {
+        Self { bytes, pending: 0, used: 0 }
     }
 
-    /// The bytes, the last one filled up with zeros.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
-        if self.used > 0 {
-            self.bytes.push(self.pending as u8);
+    /// Appends the low `width` bits of `value`, at most 64.
+    #[inline]
+    pub(crate) fn put(&mut self, value: u64, width: u32) {
+        if width == 0 {
+            return;
         }
-        self.bytes
+        let value = value & (u64::MAX >> (64 - width));
+        self.pending |= value << self.used;
+        let free = 64 - self.used;
+        if width < free {
+            self.used += width;
+            return;
+        }
+        self.bytes.extend_from_slice(&self.pending.to_le_bytes());
+        self.pending = value.checked_shr(free).unwrap_or(0);
+        self.used = width - free;
+    }
+
+    /// Fills the last byte up with zeros.
+    pub(crate) fn finish(self) {
+        let bytes = self.used.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.pending.to_le_bytes()[..bytes]);
     }
 }
 

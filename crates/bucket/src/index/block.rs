@@ -93,90 +93,136 @@ impl Layout {
     }
 }
 
-/// Encodes occurrences sorted by (hash, granule), all of one block.
-pub(crate) fn encode(layout: &Layout, sorted: &[Occurrence]) -> Vec<u8> {
-    if sorted.is_empty() {
-        return Vec::new();
-    }
-    let terms: Vec<&[Occurrence]> = sorted.chunk_by(|a, b| a.hash == b.hash).collect();
-    let low_width = layout.low_width(terms.len());
-    let mut bits = BitWriter::default();
-    for term in &terms {
-        bits.put(layout.fingerprint(term[0].hash), low_width);
-    }
-    put_unary(&mut bits, layout, low_width, &terms);
-    for term in &terms {
-        bits.put(u64::from(term.len() > 1), 1);
-    }
-    let singles = || terms.iter().filter(|term| term.len() == 1).map(|term| term[0]);
-    for single in singles() {
-        bits.put(u64::from(single.granule), layout.granule_width());
-    }
-    for single in singles() {
-        bits.put(u64::from(single.rows != 1), 1);
-    }
-    let mut block = Vec::with_capacity(sorted.len() * 2 + 16);
-    put_varint(&mut block, terms.len() as u64);
-    let bits = bits.finish();
-    put_varint(&mut block, bits.len() as u64);
-    block.extend_from_slice(&bits);
-    for single in singles().filter(|single| single.rows != 1) {
-        put_varint(&mut block, u64::from(single.rows));
-    }
-    for list in terms.iter().filter(|term| term.len() > 1) {
-        put_list(&mut block, layout, list);
-    }
-    let checksum = crc32fast::hash(&block);
-    block.extend_from_slice(&checksum.to_le_bytes());
-    block
+/// Encodes blocks; owns the memory for it.
+#[derive(Debug, Default)]
+pub(crate) struct BlockEncoder {
+    /// Where each term begins among the occurrences, and the end of the last.
+    starts: Vec<u32>,
+    bits: Vec<u8>,
+    payload: Vec<u8>,
+    gaps: Vec<u8>,
 }
 
-/// High parts of the fingerprints: per possible high part its terms as ones, then a zero.
-fn put_unary(bits: &mut BitWriter, layout: &Layout, low_width: u32, terms: &[&[Occurrence]]) {
-    let mut part = 0;
-    for term in terms {
-        let high = layout.fingerprint(term[0].hash) >> low_width;
-        while part < high {
-            bits.put(0, 1);
-            part += 1;
+impl BlockEncoder {
+    /// Appends the block of occurrences sorted by (hash, granule).
+    pub(crate) fn encode(&mut self, layout: &Layout, sorted: &[Occurrence], into: &mut Vec<u8>) {
+        if sorted.is_empty() {
+            return;
         }
-        bits.put(1, 1);
+        let start = into.len();
+        self.find_terms(sorted);
+        self.put_bits(layout, sorted);
+        put_varint(into, self.starts.len() as u64 - 1);
+        put_varint(into, self.bits.len() as u64);
+        into.extend_from_slice(&self.bits);
+        for single in singles(&self.starts, sorted).filter(|single| single.rows != 1) {
+            put_varint(into, u64::from(single.rows));
+        }
+        for border in self.starts.windows(2).filter(|border| border[1] - border[0] > 1) {
+            let list = &sorted[border[0] as usize..border[1] as usize];
+            put_list(into, &mut self.payload, &mut self.gaps, layout, list);
+        }
+        let checksum = crc32fast::hash(&into[start..]);
+        into.extend_from_slice(&checksum.to_le_bytes());
     }
-    let parts = 1u64 << (layout.width() - low_width);
-    while part < parts {
-        bits.put(0, 1);
-        part += 1;
+
+    fn find_terms(&mut self, sorted: &[Occurrence]) {
+        self.starts.clear();
+        self.starts.push(0);
+        for (at, pair) in sorted.windows(2).enumerate() {
+            if pair[0].hash != pair[1].hash {
+                self.starts.push(at as u32 + 1);
+            }
+        }
+        self.starts.push(sorted.len() as u32);
+    }
+
+    fn put_bits(&mut self, layout: &Layout, sorted: &[Occurrence]) {
+        let Self { starts, bits, .. } = self;
+        let terms = &starts[..starts.len() - 1];
+        let low_width = layout.low_width(terms.len());
+        let fingerprint = |term: &u32| layout.fingerprint(sorted[*term as usize].hash);
+        bits.clear();
+        let mut bits = BitWriter::new(bits);
+        for term in terms {
+            bits.put(fingerprint(term), low_width);
+        }
+        // High parts: per possible high part its terms as ones, then a zero.
+        let mut part = 0;
+        for term in terms {
+            let high = fingerprint(term) >> low_width;
+            put_zeros(&mut bits, high - part);
+            bits.put(1, 1);
+            part = high;
+        }
+        put_zeros(&mut bits, (1u64 << (layout.width() - low_width)) - part);
+        for border in starts.windows(2) {
+            bits.put(u64::from(border[1] - border[0] > 1), 1);
+        }
+        let width = layout.granule_width();
+        for single in singles(starts, sorted) {
+            bits.put(u64::from(single.granule), width);
+        }
+        for single in singles(starts, sorted) {
+            bits.put(u64::from(single.rows != 1), 1);
+        }
+        bits.finish();
     }
 }
 
-fn put_list(block: &mut Vec<u8>, layout: &Layout, list: &[Occurrence]) {
-    let mut payload = Vec::with_capacity(list.len() + 16);
+/// The occurrences of terms that have one only.
+fn singles<'a>(starts: &'a [u32], sorted: &'a [Occurrence]) -> impl Iterator<Item = Occurrence> {
+    let single = |border: &&[u32]| border[1] - border[0] == 1;
+    starts.windows(2).filter(single).map(|border| sorted[border[0] as usize])
+}
+
+fn put_zeros(bits: &mut BitWriter<'_>, mut count: u64) {
+    while count > 0 {
+        let some = count.min(64);
+        bits.put(0, some as u32);
+        count -= some;
+    }
+}
+
+fn put_list(
+    block: &mut Vec<u8>,
+    payload: &mut Vec<u8>,
+    gaps: &mut Vec<u8>,
+    layout: &Layout,
+    list: &[Occurrence],
+) {
+    payload.clear();
     let exact = list.len() >= EXACT_FROM;
     if exact {
         let rest = layout.remainder(list[0].hash).to_le_bytes();
         payload.extend_from_slice(&rest[..layout.exact_bytes()]);
     }
-    let granules = put_granules(&mut payload, layout, list);
-    let counts = put_counts(&mut payload, list);
+    let granules = put_granules(payload, gaps, layout, list);
+    let counts = put_counts(payload, list);
     let header = u64::from(exact) << 4 | counts << 2 | granules;
     put_varint(block, (payload.len() as u64) << 5 | header);
-    block.extend_from_slice(&payload);
+    block.extend_from_slice(payload);
 }
 
-fn put_granules(payload: &mut Vec<u8>, layout: &Layout, list: &[Occurrence]) -> u64 {
+fn put_granules(
+    payload: &mut Vec<u8>,
+    gaps: &mut Vec<u8>,
+    layout: &Layout,
+    list: &[Occurrence],
+) -> u64 {
     if list.len() == layout.granules {
         return EVERY;
     }
-    let mut gaps = Vec::with_capacity(list.len() + 2);
-    put_varint(&mut gaps, list.len() as u64);
+    gaps.clear();
+    put_varint(gaps, list.len() as u64);
     let mut next = 0;
     for occurrence in list {
-        put_varint(&mut gaps, u64::from(occurrence.granule - next));
+        put_varint(gaps, u64::from(occurrence.granule - next));
         next = occurrence.granule + 1;
     }
     let bitmap_bytes = layout.granules.div_ceil(8);
     if gaps.len() <= bitmap_bytes {
-        payload.extend_from_slice(&gaps);
+        payload.extend_from_slice(gaps);
         return GAPS;
     }
     let start = payload.len();
@@ -199,11 +245,11 @@ fn put_counts(payload: &mut Vec<u8>, list: &[Occurrence]) -> u64 {
     let most = list.iter().map(|occurrence| occurrence.rows).max().unwrap_or(0);
     let width = width_below(u64::from(most) + 1);
     payload.push(width as u8);
-    let mut bits = BitWriter::default();
+    let mut bits = BitWriter::new(payload);
     for occurrence in list {
         bits.put(u64::from(occurrence.rows), width);
     }
-    payload.extend_from_slice(&bits.finish());
+    bits.finish();
     COUNTS_PACKED
 }
 

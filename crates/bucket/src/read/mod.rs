@@ -3,6 +3,7 @@
 mod candidates;
 mod describe;
 mod object;
+mod rows;
 mod scan;
 
 use std::ops::Range;

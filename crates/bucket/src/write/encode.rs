@@ -1,64 +1,46 @@
-//! The Parquet part of a bucket: which encoding each column gets, and pages cut at granules.
+//! The Parquet part of a bucket: its schema, its row groups column by column, its footer.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, StringViewArray, TimestampMicrosecondArray,
-};
 use arrow::datatypes::{Field, Schema};
-use arrow::error::ArrowError;
-use hashbrown::HashSet;
-use model::ColumnKind;
+use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
-use parquet::file::properties::{
-    EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
-};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::ColumnDescPtr;
 
 use super::WriteOptions;
+use super::chunk::Packer;
+use super::column::{Cells, Source};
 use super::rows::{Names, Rows};
 use super::shred::{Column, Shredded};
 use crate::hot::fixed_fields;
 
-/// A page holds one granule, unless its text is larger than this: pages have 31-bit lengths.
-const PAGE_BYTES: usize = 256 << 20;
 /// A row group ends early behind a granule with more text than this, so that pages cut for their
 /// size do not shift the borders of those that follow.
 const GRANULE_BYTES: u64 = 64 << 20;
-/// Dictionaries are chosen by looking at values first; this only stops a wrong choice.
-const DICTIONARY_BYTES: usize = 16 << 20;
-/// How many values are looked at.
-const SAMPLE: usize = 4096;
-/// A dictionary pays where a value occurs about this often.
-const REPEATS: usize = 8;
+/// The fixed columns.
+const FIXED: usize = 6;
 
 /// An open file: row groups, then whatever is embedded, then the footer.
 pub(crate) struct Encoder {
     file: SerializedFileWriter<Vec<u8>>,
-    factory: ArrowRowGroupWriterFactory,
     schema: Arc<Schema>,
+    packer: Packer,
 }
 
 impl Encoder {
-    pub(crate) fn new(
-        rows: &Rows,
-        shredded: &Shredded,
-        options: &WriteOptions,
-    ) -> Result<Self, ParquetError> {
+    pub(crate) fn new(shredded: &Shredded, options: &WriteOptions) -> Result<Self, ParquetError> {
         let mut fields = fixed_fields();
         fields.extend(shredded.columns.iter().map(Column::field));
         let schema = Arc::new(Schema::new(fields));
-        let properties = properties(rows, shredded, options)?;
-        let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
-        let (file, factory) = writer.into_serialized_writer()?;
-        Ok(Self { file, factory, schema })
+        let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties()))?;
+        let (file, _) = writer.into_serialized_writer()?;
+        Ok(Self { file, schema, packer: Packer::new(options.zstd_level)? })
     }
 
     /// Writes all row groups.
@@ -68,28 +50,50 @@ impl Encoder {
         shredded: &Shredded,
         options: &WriteOptions,
     ) -> Result<(), ParquetError> {
-        let names = [&rows.host, &rows.source, &rows.sourcetype].map(Dictionary::new);
-        for (at, (start, end)) in row_groups(rows, options).into_iter().enumerate() {
-            let mut writers = self.factory.create_column_writers(at)?.into_iter();
-            let mut chunks: Vec<ArrowColumnChunk> = Vec::with_capacity(self.schema.fields().len());
-            for (column, field) in self.schema.fields().iter().enumerate() {
-                let writer = writers.next().ok_or_else(|| missing_leaf(field))?;
-                let array = match column {
-                    0 => times(&rows.time[start..end]),
-                    1 => times(&rows.index_time[start..end]),
-                    2 => Arc::new(rows.raw.slice(start, end - start)) as ArrayRef,
-                    3..6 => names[column - 3].array(start, end)?,
-                    _ => shredded.columns[column - 6].array(start, end)?,
-                };
-                chunks.push(encode(writer, field, &array, options.granule_rows)?);
+        let mut texts = vec![0; shredded.columns.len()];
+        for range in row_groups(rows, options) {
+            let mut chunks = Vec::with_capacity(self.schema.fields().len());
+            for number in 0..self.schema.fields().len() {
+                chunks.push(self.chunk(number, &range, rows, shredded, &mut texts, options)?);
             }
             let mut group = self.file.next_row_group()?;
-            for chunk in chunks {
-                chunk.append_to_row_group(&mut group)?;
+            for (bytes, close) in chunks {
+                group.append_column(&bytes, close)?;
+                self.packer.reuse(bytes);
             }
             group.close()?;
         }
         Ok(())
+    }
+
+    /// A column in the rows of a row group; `texts` counts the bytes of plain text that are written.
+    pub(crate) fn chunk(
+        &mut self,
+        number: usize,
+        range: &Range<usize>,
+        rows: &Rows,
+        shredded: &Shredded,
+        texts: &mut [usize],
+        options: &WriteOptions,
+    ) -> Result<Chunk, ParquetError> {
+        // Every column has exactly one leaf.
+        if number >= self.file.schema_descr().num_columns() {
+            return Err(missing_leaf(self.schema.field(number)));
+        }
+        let column = self.file.schema_descr().column(number);
+        let shape = Shape { column, range, granule_rows: options.granule_rows };
+        match number.checked_sub(FIXED) {
+            None => shape.fixed(number, rows, &mut self.packer),
+            Some(at) => shape.shredded(&shredded.columns[at], &mut texts[at], &mut self.packer),
+        }
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.schema.fields().len()
+    }
+
+    pub(crate) fn name(&self, number: usize) -> &str {
+        self.schema.field(number).name()
     }
 
     /// Where the next embedded byte goes.
@@ -117,129 +121,80 @@ fn missing_leaf(field: &Field) -> ParquetError {
 }
 
 /// Rows of each row group: at most `row_group_rows`, whole granules.
-fn row_groups(rows: &Rows, options: &WriteOptions) -> Vec<(usize, usize)> {
+pub(crate) fn row_groups(rows: &Rows, options: &WriteOptions) -> Vec<Range<usize>> {
     let mut groups = Vec::new();
     let mut start = 0;
     let mut end = 0;
     while end < rows.len() {
         let granule_end = (end + options.granule_rows).min(rows.len());
-        let text: u64 =
-            rows.raw.views()[end..granule_end].iter().map(|v| u64::from(*v as u32)).sum();
+        let text: u64 = (end..granule_end).map(|row| rows.text(row).len() as u64).sum();
         end = granule_end;
         if end - start >= options.row_group_rows || text > GRANULE_BYTES || end == rows.len() {
-            groups.push((start, end));
+            groups.push(start..end);
             start = end;
         }
     }
     groups
 }
 
-fn encode(
-    mut writer: ArrowColumnWriter,
-    field: &Field,
-    array: &ArrayRef,
+/// Where a chunk lies.
+struct Shape<'r> {
+    column: ColumnDescPtr,
+    range: &'r Range<usize>,
     granule_rows: usize,
-) -> Result<ArrowColumnChunk, ParquetError> {
-    // The page writer looks at its limits once per batch of levels. Flat columns have one level per
-    // row, so batches are granules; lists have to be handed over granule by granule.
-    let flat = !field.data_type().is_nested();
-    let step = if flat { array.len() } else { granule_rows };
-    let mut start = 0;
-    while start < array.len() {
-        let length = step.min(array.len() - start);
-        for leaf in compute_leaves(field, &array.slice(start, length))? {
-            writer.write(&leaf)?;
+}
+
+/// A chunk as stored, and what the footer says of it.
+pub(crate) type Chunk = (Bytes, ColumnCloseResult);
+
+impl Shape<'_> {
+    fn cells<'a>(self, source: Source<'a>) -> Cells<'a> {
+        let Self { column, range, granule_rows } = self;
+        Cells { column, rows: range.clone(), granule_rows, places: None, source }
+    }
+
+    /// One of the six columns every bucket has.
+    fn fixed(self, number: usize, rows: &Rows, packer: &mut Packer) -> Result<Chunk, ParquetError> {
+        let range = self.range.clone();
+        let names = |names: &Names, shape: Self, packer: &mut Packer| {
+            let text = |key: u32| names.values[key as usize].as_bytes();
+            let (keys, distinct) = (&names.keys[range.clone()], names.values.len());
+            shape.cells(Source::Keys { keys, distinct, text: &text }).encode(packer)
+        };
+        match number {
+            0 => self.cells(Source::Integers(&rows.time[range])).encode(packer),
+            1 => self.cells(Source::Integers(&rows.index_time[range])).encode(packer),
+            2 => self.cells(Source::Raw(rows)).encode(packer),
+            3 => names(&rows.host, self, packer),
+            4 => names(&rows.source, self, packer),
+            _ => names(&rows.sourcetype, self, packer),
         }
-        start += length;
-    }
-    writer.close()
-}
-
-fn times(values: &[i64]) -> ArrayRef {
-    Arc::new(TimestampMicrosecondArray::from(values.to_vec()).with_timezone("UTC"))
-}
-
-struct Dictionary<'a> {
-    keys: &'a [i32],
-    values: ArrayRef,
-}
-
-impl<'a> Dictionary<'a> {
-    fn new(names: &'a Names) -> Self {
-        Self { keys: &names.keys, values: Arc::new(names.array()) }
     }
 
-    fn array(&self, start: usize, end: usize) -> Result<ArrayRef, ArrowError> {
-        let keys = Int32Array::from(self.keys[start..end].to_vec());
-        Ok(Arc::new(DictionaryArray::try_new(keys, self.values.clone())?))
+    /// A field's column; `text` counts the bytes of plain text that are written.
+    fn shredded(
+        self,
+        values: &Column,
+        text: &mut usize,
+        packer: &mut Packer,
+    ) -> Result<Chunk, ParquetError> {
+        let lookup = |key| values.text(key);
+        let source = values.source(self.range, *text, &lookup);
+        if let Source::Texts { lengths, .. } = source {
+            *text += lengths.iter().map(|length| *length as usize).sum::<usize>();
+        }
+        let cells = Cells { places: Some(values.places()), ..self.cells(source) };
+        cells.encode(packer)
     }
 }
 
-fn properties(
-    rows: &Rows,
-    shredded: &Shredded,
-    options: &WriteOptions,
-) -> Result<WriterProperties, ParquetError> {
+/// What the footer says; encodings and pages are decided per chunk.
+fn properties() -> WriterProperties {
     let sorted = |column_idx| SortingColumn { column_idx, descending: false, nulls_first: false };
-    let mut builder = WriterProperties::builder()
+    WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_created_by(format!("karst version {}", env!("CARGO_PKG_VERSION")))
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(options.zstd_level)?))
-        .set_write_batch_size(options.granule_rows)
-        .set_data_page_row_count_limit(options.granule_rows)
-        .set_data_page_size_limit(PAGE_BYTES)
-        .set_dictionary_page_size_limit(DICTIONARY_BYTES)
-        .set_max_row_group_row_count(None)
-        .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
-        .set_sorting_columns(Some(vec![sorted(0), sorted(1)]));
-    for name in [model::columns::TIME, model::columns::INDEX_TIME] {
-        builder = integer(builder, path(name), false);
-    }
-    let names = [
-        (model::columns::HOST, &rows.host),
-        (model::columns::SOURCE, &rows.source),
-        (model::columns::SOURCETYPE, &rows.sourcetype),
-    ];
-    for (name, column) in names {
-        let pays = column.values.len() * REPEATS <= rows.len() || column.values.len() <= 64;
-        builder = builder.set_column_dictionary_enabled(path(name), pays);
-    }
-    for column in &shredded.columns {
-        let dictionary = repeats(&column.sample(SAMPLE)?);
-        let path = match column.kind {
-            ColumnKind::Multivalue => list_path(&column.name),
-            ColumnKind::Text | ColumnKind::Integer => path(&column.name),
-        };
-        builder = match column.kind {
-            ColumnKind::Integer => integer(builder, path, dictionary),
-            _ => builder.set_column_dictionary_enabled(path, dictionary),
-        };
-    }
-    Ok(builder.build())
-}
-
-fn integer(
-    builder: WriterPropertiesBuilder,
-    path: ColumnPath,
-    dictionary: bool,
-) -> WriterPropertiesBuilder {
-    builder
-        .set_column_dictionary_enabled(path.clone(), dictionary)
-        .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
-        .set_column_statistics_enabled(path, EnabledStatistics::Page)
-}
-
-fn path(name: &str) -> ColumnPath {
-    ColumnPath::new(vec![name.to_owned()])
-}
-
-fn list_path(name: &str) -> ColumnPath {
-    ColumnPath::new(vec![name.to_owned(), "list".to_owned(), "item".to_owned()])
-}
-
-/// Whether values repeat often enough for a dictionary.
-fn repeats(sample: &StringViewArray) -> bool {
-    let distinct: HashSet<&str> = sample.iter().flatten().collect();
-    distinct.len() * REPEATS <= sample.len() || distinct.len() <= 4
+        .set_sorting_columns(Some(vec![sorted(0), sorted(1)]))
+        .build()
 }

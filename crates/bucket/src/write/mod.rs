@@ -1,9 +1,14 @@
 //! From hot rows to one finished bucket object.
 
+mod chunk;
+mod column;
 mod encode;
+mod encodings;
 mod indexed;
+mod phases;
 mod rows;
 mod shred;
+mod values;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,6 +18,9 @@ use bytes::Bytes;
 use hashbrown::HashMap;
 use model::{BucketId, BucketSummary, EventTime, IndexName};
 use parquet::errors::ParquetError;
+
+#[doc(hidden)]
+pub use self::phases::phases;
 
 use self::encode::Encoder;
 use self::rows::{Names, Rows};
@@ -37,6 +45,12 @@ pub struct WriteOptions {
     pub max_columns: usize,
     /// A field becomes a column when at least one in this many rows has it.
     pub column_rows_per_value: u64,
+    /// Whether extracted text fields whose values hardly ever repeat (of at least 4,096 values 99 %
+    /// are distinct: session and trace ids, free text) become columns. They would store that text a
+    /// second time, incompressible (a 16-digit id in every line of 300 bytes: 2.6 % of raw). One of
+    /// their values is found through the term index in any case; a report over all of them reads
+    /// `_raw` instead of the column.
+    pub unique_text_columns: bool,
     /// At most this many distinct field names in the catalogue; beyond, `fields_complete` is false.
     pub max_fields: usize,
     /// At most this many distinct words without digits in the vocabulary; beyond, the bucket has
@@ -52,6 +66,7 @@ impl Default for WriteOptions {
             zstd_level: 1,
             max_columns: 256,
             column_rows_per_value: 100,
+            unique_text_columns: false,
             max_fields: 10_000,
             max_vocabulary: 200_000,
         }
@@ -114,7 +129,7 @@ pub fn write_bucket(
     Ok(Written { bytes, summary })
 }
 
-type Rules = BTreeSet<(i32, u64)>;
+type Rules = BTreeSet<(u32, u64)>;
 
 /// The one pass over all events: words into the index, fields into columns.
 fn scan(
@@ -124,7 +139,7 @@ fn scan(
     options: &WriteOptions,
 ) -> Result<(Shredded, BuiltIndex, Rules), Error> {
     let mut index = IndexBuilder::new(options.max_vocabulary);
-    let mut shredder = Shredder::new(options.max_fields, rows.raw.data_buffers().len());
+    let mut shredder = Shredder::new(options.max_fields);
     let mut origins = Origins::new(fields);
     let mut seen = [&rows.host, &rows.source, &rows.sourcetype].map(Seen::new);
     for row in 0..rows.len() {
@@ -136,7 +151,7 @@ fn scan(
         for names in &mut seen {
             names.visit(row, granule, &mut index);
         }
-        let text = rows.raw.value(row);
+        let text = rows.text(row);
         index.raw(within as u32, text);
         shredder.start_row();
         if let Some(json) = rows.fields(row) {
@@ -146,16 +161,16 @@ fn scan(
             })
             .map_err(|error| bad_fields(id, row, &error))?;
         }
-        let row_text = RowText { row: row as u32, text, view: rows.raw.views()[row] };
+        let row_text = RowText { text };
         origins.extractor(rows, row).extract(text, &mut |name, value| {
-            shredder.extracted(&row_text, name, value);
+            shredder.extracted(row as u32, name, value);
             if !ends_at_breakers(&row_text, value) {
                 index.other(value);
             }
         });
     }
     index.end_granule();
-    let shredded = shredder.finish(rows.len() as u64, rows.raw.data_buffers(), options);
+    let shredded = shredder.finish(rows.len() as u64, options);
     Ok((shredded, index.finish(), origins.rules))
 }
 
@@ -195,8 +210,9 @@ impl<'a> Seen<'a> {
 /// The extractor of each origin, resolved once.
 struct Origins<'a> {
     source: &'a dyn FieldSource,
-    known: HashMap<[i32; 3], Arc<dyn FieldExtractor>>,
-    last: Option<([i32; 3], Arc<dyn FieldExtractor>)>,
+    known: HashMap<[u32; 3], usize>,
+    extractors: Vec<Arc<dyn FieldExtractor>>,
+    last: Option<([u32; 3], usize)>,
     rules: Rules,
 }
 
@@ -205,25 +221,35 @@ const KNOWN_ORIGINS: usize = 10_000;
 
 impl<'a> Origins<'a> {
     fn new(source: &'a dyn FieldSource) -> Self {
-        Self { source, known: HashMap::new(), last: None, rules: Rules::new() }
+        let (known, extractors, rules) = (HashMap::new(), Vec::new(), Rules::new());
+        Self { source, known, extractors, last: None, rules }
     }
 
+    #[inline]
     fn extractor(&mut self, rows: &Rows, row: usize) -> &dyn FieldExtractor {
         let origin = [&rows.sourcetype, &rows.source, &rows.host].map(|names| names.keys[row]);
-        if self.last.as_ref().is_none_or(|(last, _)| *last != origin) {
-            if self.known.len() >= KNOWN_ORIGINS && !self.known.contains_key(&origin) {
-                self.known.clear();
-            }
-            let resolved = self.known.entry(origin).or_insert_with(|| {
-                let (source, host) = (rows.source.value(row), rows.host.value(row));
-                let made = self.source.extractor(rows.sourcetype.value(row), source, host);
-                self.rules.insert((origin[0], made.fingerprint()));
-                made
-            });
-            self.last = Some((origin, resolved.clone()));
+        let at = match self.last {
+            Some((last, at)) if last == origin => at,
+            _ => self.known.get(&origin).copied().unwrap_or_else(|| self.resolve(rows, row)),
+        };
+        self.last = Some((origin, at));
+        &*self.extractors[at]
+    }
+
+    #[cold]
+    fn resolve(&mut self, rows: &Rows, row: usize) -> usize {
+        if self.extractors.len() >= KNOWN_ORIGINS {
+            self.extractors.clear();
+            self.known.clear();
         }
-        let (_, extractor) = self.last.as_ref().expect("it was just set");
-        extractor.as_ref()
+        let origin = [&rows.sourcetype, &rows.source, &rows.host].map(|names| names.keys[row]);
+        let (source, host) = (rows.source.value(row), rows.host.value(row));
+        let made = self.source.extractor(rows.sourcetype.value(row), source, host);
+        self.rules.insert((origin[0], made.fingerprint()));
+        let at = self.extractors.len();
+        self.extractors.push(made);
+        self.known.insert(origin, at);
+        at
     }
 }
 
@@ -234,12 +260,12 @@ fn summarize(rows: &Rows, shredded: &Shredded, rules: Rules) -> BucketSummary {
     };
     let (first_time, last_time) = bounds(&rows.time);
     let (first_index_time, last_index_time) = bounds(&rows.index_time);
-    let name = |key: i32| rows.sourcetype.values[key as usize].to_string();
+    let name = |key: u32| rows.sourcetype.values[key as usize].to_string();
     let mut rules: Vec<_> = rules.into_iter().map(|(key, print)| (name(key), print)).collect();
     rules.sort();
     BucketSummary {
         rows: rows.len() as u64,
-        raw_bytes: rows.raw.views().iter().map(|view| u64::from(*view as u32)).sum(),
+        raw_bytes: rows.raw_bytes,
         first_time,
         last_time,
         first_index_time,
@@ -262,7 +288,7 @@ fn encode(
     built: BuiltIndex,
     options: &WriteOptions,
 ) -> Result<(Vec<u8>, Directory), ParquetError> {
-    let mut encoder = Encoder::new(rows, shredded, options)?;
+    let mut encoder = Encoder::new(shredded, options)?;
     encoder.rows(rows, shredded, options)?;
     let start = encoder.position();
     encoder.embed(&built.bytes)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::array::{
     Array, AsArray, RecordBatch, StringArray, StringViewArray, TimestampMicrosecondArray,
 };
-use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use hashbrown::HashMap;
 use model::{BucketId, EventTime, ValueCount};
@@ -17,16 +16,12 @@ use crate::hot::{FIELDS, hot_schema};
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) values: Vec<Arc<str>>,
-    pub(crate) keys: Vec<i32>,
+    pub(crate) keys: Vec<u32>,
 }
 
 impl Names {
     pub(crate) fn value(&self, row: usize) -> &str {
         &self.values[self.keys[row] as usize]
-    }
-
-    pub(crate) fn array(&self) -> StringArray {
-        StringArray::from_iter_values(self.values.iter())
     }
 
     /// What the summary says of the values, sorted by value.
@@ -60,12 +55,15 @@ fn unseen(value: &str) -> ValueCount {
 pub(crate) struct Rows {
     pub(crate) time: Vec<i64>,
     pub(crate) index_time: Vec<i64>,
-    pub(crate) raw: StringViewArray,
     pub(crate) host: Names,
     pub(crate) source: Names,
     pub(crate) sourcetype: Names,
-    /// The `_fields` columns, and per row its batch and row there; empty if no row has any.
+    /// Bytes of `_raw`.
+    pub(crate) raw_bytes: u64,
+    /// The `_raw` and `_fields` columns as they came; no `_fields` where all are null.
+    raw: Vec<StringViewArray>,
     fields: Vec<Option<StringArray>>,
+    /// Per row its batch and row there.
     places: Vec<(u32, u32)>,
 }
 
@@ -90,16 +88,18 @@ impl Rows {
             let value = |place: &(u32, u32)| columns[place.0 as usize].value(place.1 as usize);
             places.iter().map(value).collect::<Vec<i64>>()
         };
-        let fields: Vec<_> = batches.iter().map(fields_of).collect();
+        let raw: Vec<_> = batches.iter().map(|batch| batch.column(2).as_string_view()).collect();
+        let lengths = raw.iter().flat_map(|texts| texts.lengths());
         Ok(Self {
             time: pick(&times),
             index_time: pick(&index_times),
-            raw: gather_raw(id, batches, &places)?,
             host: gather_names(batches, 3, &places),
             source: gather_names(batches, 4, &places),
             sourcetype: gather_names(batches, 5, &places),
-            places: if fields.iter().any(Option::is_some) { places } else { Vec::new() },
-            fields,
+            raw_bytes: lengths.map(u64::from).sum(),
+            raw: raw.into_iter().cloned().collect(),
+            fields: batches.iter().map(fields_of).collect(),
+            places,
         })
     }
 
@@ -107,9 +107,16 @@ impl Rows {
         self.time.len()
     }
 
+    /// The row's `_raw`.
+    #[inline]
+    pub(crate) fn text(&self, row: usize) -> &str {
+        let (batch, row) = self.places[row];
+        self.raw[batch as usize].value(row as usize)
+    }
+
     /// The row's indexed fields as JSON.
     pub(crate) fn fields(&self, row: usize) -> Option<&str> {
-        let (batch, row) = *self.places.get(row)?;
+        let (batch, row) = self.places[row];
         let fields = self.fields[batch as usize].as_ref()?;
         fields.is_valid(row as usize).then(|| fields.value(row as usize))
     }
@@ -163,41 +170,14 @@ fn order(
             keys.push((*time, *index_time, batch as u32, row as u32));
         }
     }
-    if !keys.is_sorted() {
-        keys.sort_unstable();
-    }
+    // Batches are mostly in order, one after the other or a few interleaved: this one merges runs.
+    keys.sort();
     keys.into_iter().map(|(_, _, batch, row)| (batch, row)).collect()
-}
-
-/// The texts as views into the batches' own buffers.
-fn gather_raw(
-    id: BucketId,
-    batches: &[RecordBatch],
-    places: &[(u32, u32)],
-) -> Result<StringViewArray, Error> {
-    let mut buffers: Vec<Buffer> = Vec::new();
-    let mut sources = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let raw = batch.column(2).as_string_view();
-        sources.push((raw.views().clone(), buffers.len() as u128));
-        buffers.extend(raw.data_buffers().iter().cloned());
-    }
-    let mut views = Vec::with_capacity(places.len());
-    for (batch, row) in places {
-        let (source, base) = &sources[*batch as usize];
-        let view = source[*row as usize];
-        let inline = (view as u32) <= 12;
-        // Bits 64..96 of a view number the buffer of a text that is not inline.
-        views.push(if inline { view } else { view + (base << 64) });
-    }
-    let views = ScalarBuffer::from(views);
-    StringViewArray::try_new(views, buffers, None)
-        .map_err(|error| Error::Encode { id, source: error.into() })
 }
 
 fn gather_names(batches: &[RecordBatch], column: usize, places: &[(u32, u32)]) -> Names {
     let mut values: Vec<Arc<str>> = Vec::new();
-    let mut known: HashMap<Arc<str>, i32> = HashMap::new();
+    let mut known: HashMap<Arc<str>, u32> = HashMap::new();
     let mut sources = Vec::with_capacity(batches.len());
     for batch in batches {
         let names = batch.column(column).as_dictionary::<Int32Type>();
@@ -206,7 +186,7 @@ fn gather_names(batches: &[RecordBatch], column: usize, places: &[(u32, u32)]) -
         for text in texts {
             let text = text.unwrap_or_default();
             let key = known.get(text).copied().unwrap_or_else(|| {
-                let key = values.len() as i32;
+                let key = values.len() as u32;
                 values.push(text.into());
                 known.insert(text.into(), key);
                 key

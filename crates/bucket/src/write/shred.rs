@@ -1,63 +1,17 @@
 //! Fields of a bucket: gathers every value while rows go by, then decides which become columns.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Int64Array, ListArray, StringViewArray, StringViewBuilder, make_view,
-};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field};
-use arrow::error::ArrowError;
 use hashbrown::HashTable;
-use model::{ColumnKind, FieldSummary, columns};
+use model::{ColumnKind, FieldSummary};
 
 use super::WriteOptions;
-use crate::hot::FIELDS;
-use crate::segment::hash;
-
-/// Texts that are not slices of some `_raw`, in buffers that views can address.
-const OWNED_BUFFER: usize = 1 << 28;
-
-/// The values of one field, in row order; a row with several has several entries.
-#[derive(Debug, Default)]
-struct Values {
-    rows: Vec<u32>,
-    views: Vec<u128>,
-    count: u64,
-    multivalue: bool,
-    not_integer: bool,
-}
-
-impl Values {
-    fn push(&mut self, row: u32, view: u128, text: &str) {
-        if self.rows.last() == Some(&row) {
-            self.multivalue = true;
-        } else {
-            self.count += 1;
-        }
-        self.not_integer = self.not_integer || canonical_integer(text).is_none();
-        self.rows.push(row);
-        self.views.push(view);
-    }
-
-    fn kind(&self) -> ColumnKind {
-        match (self.multivalue, self.not_integer) {
-            (true, _) => ColumnKind::Multivalue,
-            (false, true) => ColumnKind::Text,
-            (false, false) => ColumnKind::Integer,
-        }
-    }
-}
-
-/// The integer whose decimal form is exactly this text.
-pub(crate) fn canonical_integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
-    let leading_zero = digits.first() == Some(&b'0') && (digits.len() > 1 || text.len() > 1);
-    if leading_zero || !digits.first()?.is_ascii_digit() || digits.len() > 19 {
-        return None;
-    }
-    text.parse().ok()
-}
+use super::column::Source;
+use super::values::{Data, Places, Values};
+use crate::hot::{FIELDS, is_reserved};
+use crate::segment::{hash, same};
 
 /// A field of the bucket: what events were sent with, and what was found in their text.
 #[derive(Debug)]
@@ -79,17 +33,12 @@ pub(crate) struct Shredder {
     position: usize,
     max_fields: usize,
     complete: bool,
-    raw_buffers: usize,
-    owned: Vec<Buffer>,
-    open: Vec<u8>,
 }
 
-/// Where a row's text lies, so that values in it need no copy.
+/// A row's text, to tell where in it a value lies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowText<'a> {
-    pub(crate) row: u32,
     pub(crate) text: &'a str,
-    pub(crate) view: u128,
 }
 
 impl RowText<'_> {
@@ -101,8 +50,7 @@ impl RowText<'_> {
 }
 
 impl Shredder {
-    /// For rows whose `_raw` has this many buffers.
-    pub(crate) fn new(max_fields: usize, raw_buffers: usize) -> Self {
+    pub(crate) fn new(max_fields: usize) -> Self {
         Self {
             fields: Vec::new(),
             by_name: HashTable::new(),
@@ -110,9 +58,6 @@ impl Shredder {
             position: 0,
             max_fields,
             complete: true,
-            raw_buffers,
-            owned: Vec::new(),
-            open: Vec::new(),
         }
     }
 
@@ -121,22 +66,14 @@ impl Shredder {
     }
 
     /// A field found in the row's text.
-    pub(crate) fn extracted(&mut self, row: &RowText<'_>, name: &str, value: &str) {
+    pub(crate) fn extracted(&mut self, row: u32, name: &str, value: &str) {
         let Some(field) = self.field(name) else { return };
-        let inside = if (row.view as u32) > 12 { row.offset_of(value) } else { None };
-        let view = match inside {
-            Some(offset) => {
-                let (buffer, start) = ((row.view >> 64) as u32, (row.view >> 96) as u32);
-                make_view(value.as_bytes(), buffer, start + offset as u32)
-            }
-            None => self.owned_view(value),
-        };
         let field = &mut self.fields[field];
-        let first = field.extracted.rows.last() != Some(&row.row);
-        if first && field.indexed.rows.last() == Some(&row.row) {
+        let last = field.indexed.places.last();
+        if last == Some(row) && field.extracted.places.last() != Some(row) {
             field.both += 1;
         }
-        field.extracted.push(row.row, view, value);
+        field.extracted.push(row, value);
     }
 
     /// A field sent along with the row; before any that is found in its text.
@@ -148,15 +85,17 @@ impl Shredder {
         } else {
             name
         };
-        let view = self.owned_view(value);
         // Never dropped: the limit on names is for what can be found again in the text.
         let field = self.field_or_insert(name);
-        self.fields[field].indexed.push(row, view, value);
+        self.fields[field].indexed.push(row, value);
     }
 
+    #[inline]
     fn field(&mut self, name: &str) -> Option<usize> {
         let guess = self.expected.get(self.position).map(|field| *field as usize);
-        if let Some(field) = guess.filter(|field| &*self.fields[*field].name == name) {
+        if let Some(field) =
+            guess.filter(|field| same(self.fields[*field].name.as_bytes(), name.as_bytes()))
+        {
             self.position += 1;
             return Some(field);
         }
@@ -180,8 +119,8 @@ impl Shredder {
     }
 
     fn find(&self, name: &str) -> Option<usize> {
-        let same = |field: &u32| &*self.fields[*field as usize].name == name;
-        self.by_name.find(hash(name.as_bytes()), same).map(|field| *field as usize)
+        let known = |field: &u32| &*self.fields[*field as usize].name == name;
+        self.by_name.find(hash(name.as_bytes()), known).map(|field| *field as usize)
     }
 
     fn insert(&mut self, name: &str) -> usize {
@@ -195,23 +134,8 @@ impl Shredder {
         field
     }
 
-    fn owned_view(&mut self, text: &str) -> u128 {
-        if text.len() <= 12 {
-            return make_view(text.as_bytes(), 0, 0);
-        }
-        if self.open.len() + text.len() > OWNED_BUFFER && !self.open.is_empty() {
-            self.owned.push(std::mem::take(&mut self.open).into());
-        }
-        let buffer = self.raw_buffers + self.owned.len();
-        let view = make_view(text.as_bytes(), buffer as u32, self.open.len() as u32);
-        self.open.extend_from_slice(text.as_bytes());
-        view
-    }
-
     /// Decides which fields become columns.
-    pub(crate) fn finish(mut self, rows: u64, raw: &[Buffer], options: &WriteOptions) -> Shredded {
-        self.owned.push(self.open.into());
-        let buffers: Arc<[Buffer]> = raw.iter().cloned().chain(self.owned).collect();
+    pub(crate) fn finish(mut self, rows: u64, options: &WriteOptions) -> Shredded {
         self.fields.sort_by(|a, b| a.name.cmp(&b.name));
         let chosen = choose(&self.fields, rows, options);
         let mut columns = Vec::new();
@@ -225,17 +149,11 @@ impl Shredder {
             let name = String::from(field.name);
             catalogue.push(FieldSummary { name: name.clone(), count, column, indexed, multivalue });
             if let Some(kind) = column {
-                columns.push(Column { name, kind, values, buffers: buffers.clone() });
+                columns.push(Column { name, kind, values: values.finish() });
             }
         }
         Shredded { columns, catalogue, complete: self.complete }
     }
-}
-
-/// Names that events have anyway; a column of that name could not be told from the fixed one.
-fn is_reserved(name: &str) -> bool {
-    use columns::{HOST, INDEX, INDEX_TIME, RAW, SOURCE, SOURCETYPE, TIME};
-    [TIME, INDEX_TIME, RAW, HOST, SOURCE, SOURCETYPE, INDEX, FIELDS, ""].contains(&name)
 }
 
 /// The most frequent fields, and all indexed ones.
@@ -246,7 +164,8 @@ fn choose(fields: &[FieldValues], rows: u64, options: &WriteOptions) -> Vec<bool
         chosen[at] = field.indexed.count > 0;
         let count = field.extracted.count;
         let often = count.saturating_mul(options.column_rows_per_value) >= rows;
-        if !chosen[at] && often && !is_reserved(&field.name) {
+        let pays = options.unique_text_columns || !field.extracted.is_unique_text();
+        if !chosen[at] && often && pays && !is_reserved(&field.name) {
             candidates.push((std::cmp::Reverse(count), at));
         }
     }
@@ -275,7 +194,6 @@ pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: ColumnKind,
     values: Values,
-    buffers: Arc<[Buffer]>,
 }
 
 impl Column {
@@ -288,106 +206,40 @@ impl Column {
         Field::new(&self.name, data_type, true)
     }
 
-    /// The column for rows `[start, end)`.
-    pub(crate) fn array(&self, start: usize, end: usize) -> Result<ArrayRef, ArrowError> {
-        let Values { rows, views, .. } = &self.values;
-        let from = rows.partition_point(|row| (*row as usize) < start);
-        let to = rows.partition_point(|row| (*row as usize) < end);
-        let rows = rows[from..to].iter().map(|row| *row as usize - start);
-        let views = &views[from..to];
-        match self.kind {
-            ColumnKind::Text => self.texts(rows, views, end - start),
-            ColumnKind::Integer => self.integers(rows, views, end - start),
-            ColumnKind::Multivalue => self.lists(rows, views, end - start),
+    pub(super) fn places(&self) -> &Places {
+        &self.values.places
+    }
+
+    /// The text of an interned value.
+    pub(super) fn text(&self, key: u32) -> &[u8] {
+        match &self.values.data {
+            Data::Interned(texts) => texts.text(key),
+            Data::Integers(_) | Data::Plain(..) => &[],
         }
     }
 
-    fn texts(
-        &self,
-        rows: impl Iterator<Item = usize>,
-        views: &[u128],
-        length: usize,
-    ) -> Result<ArrayRef, ArrowError> {
-        let mut spread = vec![0u128; length];
-        let mut valid = vec![false; length];
-        for (row, view) in rows.zip(views) {
-            spread[row] = *view;
-            valid[row] = true;
+    /// The values of some rows; plain texts begin at byte `text` of the column.
+    pub(super) fn source<'a>(
+        &'a self,
+        rows: &Range<usize>,
+        text: usize,
+        lookup: &'a dyn Fn(u32) -> &'a [u8],
+    ) -> Source<'a> {
+        let places = &self.values.places;
+        let range = places.values_before(rows.start)..places.values_before(rows.end);
+        match &self.values.data {
+            Data::Integers(values) => Source::Integers(&values[range]),
+            Data::Interned(texts) => {
+                let (keys, distinct) = (&texts.keys[range], texts.distinct());
+                Source::Keys { keys, distinct, text: lookup }
+            }
+            Data::Plain(texts, _) => {
+                Source::Texts { lengths: &texts.lengths[range], bytes: &texts.bytes[text..] }
+            }
         }
-        let array = StringViewArray::try_new(
-            ScalarBuffer::from(spread),
-            self.buffers.clone(),
-            Some(NullBuffer::from(valid)),
-        )?;
-        Ok(Arc::new(array))
-    }
-
-    fn integers(
-        &self,
-        rows: impl Iterator<Item = usize>,
-        views: &[u128],
-        length: usize,
-    ) -> Result<ArrayRef, ArrowError> {
-        let mut spread = vec![0; length];
-        let mut valid = vec![false; length];
-        let texts = self.plain(views)?;
-        for (row, text) in rows.zip(texts.iter()) {
-            spread[row] = text.and_then(canonical_integer).unwrap_or_default();
-            valid[row] = true;
-        }
-        Ok(Arc::new(Int64Array::new(spread.into(), Some(NullBuffer::from(valid)))))
-    }
-
-    fn lists(
-        &self,
-        rows: impl Iterator<Item = usize>,
-        views: &[u128],
-        length: usize,
-    ) -> Result<ArrayRef, ArrowError> {
-        let mut lengths = vec![0usize; length];
-        for row in rows {
-            lengths[row] += 1;
-        }
-        let valid: Vec<bool> = lengths.iter().map(|length| *length > 0).collect();
-        let offsets = OffsetBuffer::from_lengths(lengths);
-        let values = Arc::new(self.plain(views)?);
-        let nulls = Some(NullBuffer::from(valid));
-        Ok(Arc::new(ListArray::try_new(item(), offsets, values, nulls)?))
-    }
-
-    fn plain(&self, views: &[u128]) -> Result<StringViewArray, ArrowError> {
-        let views = ScalarBuffer::from(views.to_vec());
-        StringViewArray::try_new(views, self.buffers.clone(), None)
-    }
-
-    /// Some values from all over the column, at most `count`.
-    pub(crate) fn sample(&self, count: usize) -> Result<StringViewArray, ArrowError> {
-        let step = self.values.views.len().div_ceil(count.max(1)).max(1);
-        let views: Vec<u128> = self.values.views.iter().step_by(step).copied().collect();
-        let views = self.plain(&views)?;
-        let mut copies = StringViewBuilder::new();
-        copies.extend(views.iter());
-        Ok(copies.finish())
     }
 }
 
 fn item() -> Arc<Field> {
     Arc::new(Field::new_list_field(DataType::Utf8View, true))
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::canonical_integer;
-
-    #[test]
-    fn an_integer_is_canonical_only_when_its_text_can_be_restored() {
-        for good in ["0", "7", "-7", "10", "9223372036854775807", "-9223372036854775808"] {
-            assert_eq!(canonical_integer(good).unwrap().to_string(), good);
-        }
-        for bad in ["", "-", "-0", "+1", "007", "00", " 1", "1 ", "1.0", "9223372036854775808", "x"]
-        {
-            assert_eq!(canonical_integer(bad), None, "{bad}");
-        }
-    }
 }

@@ -30,11 +30,16 @@ fn pages_are_cut_at_granule_borders_in_every_column() {
     reader.try_parse(&bucket.bytes).unwrap();
     let metadata = reader.finish().unwrap();
     for (group, columns) in metadata.row_groups().iter().zip(metadata.offset_index().unwrap()) {
-        let borders: Vec<i64> = (0..group.num_rows()).step_by(64).collect();
+        let granules = (group.num_rows() as usize).div_ceil(64);
         for (chunk, index) in group.columns().iter().zip(columns) {
             let pages: Vec<i64> =
                 index.page_locations().iter().map(|page| page.first_row_index).collect();
-            assert_eq!(pages, borders, "{}", chunk.column_path());
+            let name = chunk.column_path().string();
+            assert!(pages.iter().all(|first| first % 64 == 0), "{name}");
+            assert!(pages.len() * 8 >= granules, "{name}: at most 8 granules share a page");
+            if name == "_raw" {
+                assert_eq!(pages.len(), granules);
+            }
         }
     }
 }
@@ -58,10 +63,10 @@ async fn encodings_follow_the_values() {
     };
     for (name, expected) in [
         ("_time", "DELTA_BINARY_PACKED"),
-        ("_raw", "PLAIN"),
+        ("_raw", "DELTA_LENGTH_BYTE_ARRAY"),
         ("host", "RLE_DICTIONARY"),
         ("seq", "DELTA_BINARY_PACKED"),
-        ("user", "PLAIN"),
+        ("user", "DELTA_LENGTH_BYTE_ARRAY"),
         ("status", "RLE_DICTIONARY"),
         ("tag", "RLE_DICTIONARY"),
     ] {

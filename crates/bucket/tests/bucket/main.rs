@@ -8,6 +8,7 @@ mod damage;
 mod fields;
 mod golden;
 mod layout;
+mod rewrite;
 mod round_trip;
 mod support;
 mod term_index;

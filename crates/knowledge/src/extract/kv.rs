@@ -64,17 +64,60 @@ pub(super) fn pairs<'a>(raw: &'a str, escaped: bool, visit: Visit<'_, 'a>) -> Co
     ControlFlow::Continue(())
 }
 
+/// What each byte is to a pair.
+const CLASS: [u8; 256] = classes();
+/// Part of a key as it stands in the event.
+const KEY: u8 = 1;
+/// Part of a clean key.
+const CLEAN: u8 = 2;
+/// A clean key does not begin with it.
+const NOT_FIRST: u8 = 4;
+/// The end of a plain value.
+const STOP: u8 = 8;
+
+const fn classes() -> [u8; 256] {
+    let mut class = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        let clean = byte.is_ascii_alphanumeric() || byte == b'_';
+        if clean {
+            class[at] |= CLEAN;
+        }
+        if clean || byte == b'.' || byte == b'-' {
+            class[at] |= KEY;
+        }
+        if byte.is_ascii_digit() || byte == b'_' {
+            class[at] |= NOT_FIRST;
+        }
+        if byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | b'|' | b'&' | b'"') {
+            class[at] |= STOP;
+        }
+        at += 1;
+    }
+    class
+}
+
+#[inline]
+fn is(byte: u8, class: u8) -> bool {
+    CLASS[usize::from(byte)] & class != 0
+}
+
+#[inline]
 fn key_before(raw: &str, from: usize, equals: usize) -> Option<&str> {
     let bytes = raw.as_bytes();
     let quoted = usize::from(equals > from && bytes[equals - 1] == b'"');
     let end = equals - quoted;
-    let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-    let length = bytes[from..end].iter().rev().take_while(|byte| is_key(**byte)).count();
-    let opened = quoted == 0 || (end - length > from && bytes[end - length - 1] == b'"');
-    (length > 0 && opened).then(|| &raw[end - length..end])
+    let mut start = end;
+    while start > from && is(bytes[start - 1], KEY) {
+        start -= 1;
+    }
+    let opened = quoted == 0 || (start > from && bytes[start - 1] == b'"');
+    (start < end && opened).then(|| &raw[start..end])
 }
 
 /// The value that begins at a position, and where to go on after it.
+#[inline]
 fn value_after(raw: &str, at: usize, escaped: bool) -> (Cow<'_, str>, usize) {
     let bytes = raw.as_bytes();
     if bytes.get(at) == Some(&b'"') {
@@ -89,19 +132,25 @@ fn value_after(raw: &str, at: usize, escaped: bool) -> (Cow<'_, str>, usize) {
         }
         return (Cow::Borrowed(""), start);
     }
-    let stops =
-        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | b'|' | b'&' | b'"');
-    let length = bytes[at..].iter().position(stops).unwrap_or(bytes.len() - at);
+    let length = bytes[at..].iter().position(|byte| is(*byte, STOP)).unwrap_or(bytes.len() - at);
     let mut value = &raw[at..at + length];
     if value.starts_with('=') {
         return (Cow::Borrowed(""), at + 1);
     }
+    if let Some(b')' | b']' | b'}') = value.as_bytes().last() {
+        value = without_closing(value);
+    }
+    (Cow::Borrowed(value), at + length)
+}
+
+#[cold]
+fn without_closing(mut value: &str) -> &str {
     for (open, close) in [('(', ')'), ('[', ']'), ('{', '}')] {
         if value.ends_with(close) && !value.contains(open) {
             value = value.trim_end_matches(close);
         }
     }
-    (Cow::Borrowed(value), at + length)
+    value
 }
 
 fn closing_quote(bytes: &[u8], start: usize) -> Option<usize> {
@@ -135,11 +184,13 @@ fn unescape(text: &str) -> Cow<'_, str> {
 
 /// `CLEAN_KEYS`: other characters than letters, digits and `_` become `_`; leading `_` and digits go.
 pub(super) fn clean_key(key: &str) -> Cow<'_, str> {
-    let key = key.trim_start_matches(|c: char| c == '_' || c.is_ascii_digit());
-    let clean = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if key.chars().all(clean) {
+    let bytes = key.as_bytes();
+    let first = bytes.iter().position(|byte| !is(*byte, NOT_FIRST)).unwrap_or(bytes.len());
+    let key = &key[first..];
+    if bytes[first..].iter().all(|byte| is(*byte, CLEAN)) {
         return Cow::Borrowed(key);
     }
+    let clean = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let replaced: String = key.chars().map(|c| if clean(c) { c } else { '_' }).collect();
     let stripped = replaced.trim_start_matches(|c: char| c == '_' || c.is_ascii_digit());
     match stripped.len() {

@@ -9,6 +9,12 @@ use super::{Alias, Extraction, ExtractionLimit, FIXED, FieldRules, KvMode, Wante
 /// Stage numbers: transforms count from zero and saturate, automatic extraction is last.
 const AUTOMATIC: u8 = u8::MAX;
 
+/// Whether [`FIXED`] has the name; most names show by their first letter that it has not.
+#[inline]
+fn is_fixed(name: &str) -> bool {
+    matches!(name.as_bytes().first(), Some(b'h' | b's' | b'i' | b'_')) && FIXED.contains(&name)
+}
+
 pub(super) struct Run<'a, 'r> {
     rules: &'r FieldRules,
     wanted: Option<&'r Wanted>,
@@ -112,7 +118,8 @@ impl<'a, 'r> Run<'a, 'r> {
         }
         self.automatic += 1;
         // Arrays and repeated elements have several values; a repeated key=value does not.
-        let several = name.contains("{}") || self.rules.mode == KvMode::Xml;
+        let marked = name.as_bytes().contains(&b'{') && name.contains("{}");
+        let several = marked || self.rules.mode == KvMode::Xml;
         self.field(name, value, AUTOMATIC, several)
     }
 
@@ -125,7 +132,7 @@ impl<'a, 'r> Run<'a, 'r> {
         several: bool,
     ) -> ControlFlow<()> {
         let needed = self.wanted.is_none_or(|wanted| wanted.needs(name));
-        if !needed || FIXED.contains(&name) {
+        if !needed || is_fixed(name) {
             return ControlFlow::Continue(());
         }
         let earlier = self.seen.note(name, stage);
@@ -198,5 +205,16 @@ impl<'a, 'r> Run<'a, 'r> {
                 let _ = self.hand_out(name, value);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FIXED, is_fixed};
+
+    #[test]
+    fn every_fixed_name_is_recognised() {
+        assert!(FIXED.iter().all(|name| is_fixed(name)));
+        assert!(!is_fixed("status") && !is_fixed("") && !is_fixed("user"));
     }
 }

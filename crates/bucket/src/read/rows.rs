@@ -1,0 +1,131 @@
+//! A whole bucket back as hot rows, so that several buckets can be written as one.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Int64Type};
+use arrow::error::ArrowError;
+use futures::{StreamExt, TryStreamExt};
+use model::columns;
+
+use super::{BucketReader, EventStream};
+use crate::hot::{FIELDS, hot_schema};
+use crate::{Error, GranuleSet};
+
+/// The fixed columns, as hot rows have them.
+const FIXED: [&str; 6] = [
+    columns::TIME,
+    columns::INDEX_TIME,
+    columns::RAW,
+    columns::HOST,
+    columns::SOURCE,
+    columns::SOURCETYPE,
+];
+
+impl BucketReader {
+    /// Streams all rows as they were handed to [`write_bucket`](crate::write_bucket): batches of
+    /// [`hot_schema`] with at most `batch_rows` rows, in the order of the bucket, indexed fields as
+    /// JSON in [`FIELDS`]. Extracted fields are left out: writing extracts them again, by the rules
+    /// of then. At any time one row group is in memory as stored, besides what the caller keeps.
+    ///
+    /// Writing the batches of several buckets gives one bucket with the events of all.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Store`], here or in the stream.
+    pub async fn read_rows(&self, batch_rows: usize) -> Result<EventStream, Error> {
+        let indexed = self.summary().fields.iter().filter(|field| field.indexed);
+        let names: Vec<String> = indexed.map(|field| field.name.clone()).collect();
+        let wanted: Vec<&str> = FIXED.into_iter().chain(names.iter().map(String::as_str)).collect();
+        let all = GranuleSet::all(self.granules());
+        let stored = self.read(&wanted, &all, batch_rows).await?;
+        let object = self.object().clone();
+        let rows = stored.and_then(move |batch| {
+            let rows = hot_rows(&batch, &names)
+                .map_err(|error| object.corrupt("pages", error.to_string()));
+            std::future::ready(rows)
+        });
+        Ok(rows.boxed())
+    }
+}
+
+/// The fixed columns as they are, the others as one.
+fn hot_rows(batch: &RecordBatch, names: &[String]) -> Result<RecordBatch, ArrowError> {
+    let (fixed, indexed) = batch.columns().split_at(FIXED.len());
+    let mut columns = fixed.to_vec();
+    columns.push(fields(indexed, names, batch.num_rows())?);
+    RecordBatch::try_new(hot_schema(), columns)
+}
+
+/// Per row the compact JSON object of its indexed fields, or null.
+fn fields(indexed: &[ArrayRef], names: &[String], rows: usize) -> Result<ArrayRef, ArrowError> {
+    let mut objects = StringBuilder::new();
+    let keys: Vec<String> = names.iter().map(|name| json(sent_name(name))).collect();
+    let readers: Vec<Values<'_>> =
+        indexed.iter().map(|column| Values::of(column)).collect::<Result<_, _>>()?;
+    let mut object = String::new();
+    for row in 0..rows {
+        object.clear();
+        for (key, values) in keys.iter().zip(&readers) {
+            if let Some(value) = values.json(row) {
+                object.push(if object.is_empty() { '{' } else { ',' });
+                object.push_str(key);
+                object.push(':');
+                object.push_str(&value);
+            }
+        }
+        if object.is_empty() {
+            objects.append_null();
+        } else {
+            object.push('}');
+            objects.append_value(&object);
+        }
+    }
+    Ok(Arc::new(objects.finish()))
+}
+
+/// What the field was called when it was sent along: see the schema on names that are taken.
+fn sent_name(name: &str) -> &str {
+    let taken = name.strip_prefix(FIELDS).and_then(|rest| rest.strip_prefix('.'));
+    taken.filter(|name| crate::hot::is_reserved(name)).unwrap_or(name)
+}
+
+fn json(text: &str) -> String {
+    serde_json::to_string(text).expect("text is JSON")
+}
+
+/// A column of one of the three types fields have.
+enum Values<'a> {
+    Text(&'a arrow::array::StringViewArray),
+    Integer(&'a arrow::array::Int64Array),
+    Multivalue(&'a arrow::array::ListArray),
+}
+
+impl<'a> Values<'a> {
+    fn of(column: &'a ArrayRef) -> Result<Self, ArrowError> {
+        let other = || ArrowError::SchemaError(format!("a field of type {}", column.data_type()));
+        Ok(match column.data_type() {
+            DataType::Utf8View => Self::Text(column.as_string_view()),
+            DataType::Int64 => Self::Integer(column.as_primitive::<Int64Type>()),
+            DataType::List(item) if *item.data_type() == DataType::Utf8View => {
+                Self::Multivalue(column.as_list())
+            }
+            _ => return Err(other()),
+        })
+    }
+
+    fn json(&self, row: usize) -> Option<String> {
+        match self {
+            Self::Text(texts) => texts.is_valid(row).then(|| json(texts.value(row))),
+            // Any value is sent as text.
+            Self::Integer(values) => {
+                values.is_valid(row).then(|| format!("\"{}\"", values.value(row)))
+            }
+            Self::Multivalue(lists) => lists.is_valid(row).then(|| {
+                let values = lists.value(row);
+                let texts: Vec<String> =
+                    values.as_string_view().iter().flatten().map(json).collect();
+                format!("[{}]", texts.join(","))
+            }),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The values of one field while rows go by, in the form they are likely to be stored in: integers,
+//! distinct texts with a number per value, or text as it is.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use model::ColumnKind;
+
+use crate::segment::{MAX_TERM_BYTES, hash, same};
+
+/// After this many values it shows whether they repeat; looked at again at every doubling.
+const FIRST_LOOK: usize = 1 << 16;
+/// Distinct texts are kept up to this many bytes.
+const DISTINCT_BYTES: usize = 16 << 20;
+/// Of fewer values than this it is never said that all are distinct.
+const FEW: usize = 4096;
+
+/// Values of a field in row order; a row with several has several in succession.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    pub(super) places: Places,
+    pub(super) data: Data,
+    /// Rows with a value.
+    pub(super) count: u64,
+    /// Whether some row has several values.
+    pub(super) multivalue: bool,
+}
+
+/// The row of each value.
+#[derive(Debug)]
+pub(super) enum Places {
+    /// The first so many rows have one value each.
+    First(u32),
+    /// In ascending order, once per value.
+    Rows(Vec<u32>),
+}
+
+#[derive(Debug)]
+pub(super) enum Data {
+    /// Every text so far is the decimal form of an integer.
+    Integers(Vec<i64>),
+    Interned(Interned),
+    /// Nearly all were distinct; whether really all were.
+    Plain(Texts, bool),
+}
+
+/// Texts one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    pub(super) lengths: Vec<u32>,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Distinct texts, and which of them each value is.
+#[derive(Debug, Default)]
+pub(super) struct Interned {
+    known: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+    pub(super) keys: Vec<u32>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::First(0)
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Integers(Vec::new())
+    }
+}
+
+impl Places {
+    /// The last row that has a value.
+    pub(super) fn last(&self) -> Option<u32> {
+        match self {
+            Self::First(count) => count.checked_sub(1),
+            Self::Rows(rows) => rows.last().copied(),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, row: u32) {
+        match self {
+            Self::First(count) if *count == row => *count += 1,
+            Self::First(count) => *self = Self::Rows((0..*count).chain([row]).collect()),
+            Self::Rows(rows) => rows.push(row),
+        }
+    }
+
+    /// How many values the rows before `row` have.
+    pub(super) fn values_before(&self, row: usize) -> usize {
+        match self {
+            Self::First(count) => row.min(*count as usize),
+            Self::Rows(rows) => rows.partition_point(|one| (*one as usize) < row),
+        }
+    }
+}
+
+impl Values {
+    #[inline]
+    pub(super) fn push(&mut self, row: u32, text: &str) {
+        if self.places.last() == Some(row) {
+            self.multivalue = true;
+        } else {
+            self.count += 1;
+        }
+        self.places.push(row);
+        self.data.push(text);
+    }
+
+    pub(super) fn kind(&self) -> ColumnKind {
+        match (self.multivalue, &self.data) {
+            (true, _) => ColumnKind::Multivalue,
+            (false, Data::Integers(_)) => ColumnKind::Integer,
+            (false, _) => ColumnKind::Text,
+        }
+    }
+
+    /// Whether these are texts that hardly ever repeat: at most one in a hundred does.
+    pub(super) fn is_unique_text(&self) -> bool {
+        match &self.data {
+            Data::Integers(_) => false,
+            Data::Plain(_, unique) => *unique,
+            Data::Interned(texts) => texts.keys.len() >= FEW && texts.is_unique(),
+        }
+    }
+
+    /// Several values in a row are always texts.
+    pub(super) fn finish(mut self) -> Self {
+        if self.multivalue {
+            self.data.make_texts();
+        }
+        self
+    }
+}
+
+impl Data {
+    #[inline]
+    fn push(&mut self, text: &str) {
+        if let Self::Integers(values) = self {
+            if let Some(value) = canonical_integer(text) {
+                return values.push(value);
+            }
+            self.make_texts();
+        }
+        match self {
+            Self::Interned(texts) => {
+                texts.push(text.as_bytes());
+                if texts.is_too_varied() {
+                    let unique = texts.keys.len() >= FEW && texts.is_unique();
+                    *self = Self::Plain(texts.spread(0..texts.keys.len()), unique);
+                }
+            }
+            Self::Plain(texts, _) => texts.push(text.as_bytes()),
+            Self::Integers(_) => {}
+        }
+    }
+
+    /// Integers become what they were.
+    #[cold]
+    fn make_texts(&mut self) {
+        if let Self::Integers(values) = self {
+            let values = std::mem::take(values);
+            *self = Self::Interned(Interned::default());
+            for value in values {
+                self.push(&value.to_string());
+            }
+        }
+    }
+}
+
+impl Texts {
+    #[inline]
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.lengths.push(u32::try_from(text.len()).expect("Arrow's texts are shorter"));
+        self.bytes.extend_from_slice(text);
+    }
+}
+
+impl Interned {
+    #[inline]
+    pub(super) fn push(&mut self, text: &[u8]) {
+        let Self { known, hasher, ends, bytes, keys } = self;
+        let hash = hash_of(hasher, text);
+        let place = known.find(hash, |key| same(nth(ends, bytes, *key), text));
+        if let Some(key) = place {
+            return keys.push(*key);
+        }
+        let key = ends.len() as u32;
+        bytes.extend_from_slice(text);
+        ends.push(bytes.len() as u32);
+        known.insert_unique(hash, key, |key| hash_of(hasher, nth(ends, bytes, *key)));
+        keys.push(key);
+    }
+
+    pub(super) fn distinct(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn text(&self, key: u32) -> &[u8] {
+        nth(&self.ends, &self.bytes, key)
+    }
+
+    /// Some of the values as they were.
+    pub(super) fn spread(&self, values: std::ops::Range<usize>) -> Texts {
+        let mut texts = Texts::default();
+        for key in &self.keys[values] {
+            texts.push(self.text(*key));
+        }
+        texts
+    }
+
+    fn is_unique(&self) -> bool {
+        self.distinct() >= self.keys.len() - self.keys.len() / 100
+    }
+
+    #[inline]
+    fn is_too_varied(&self) -> bool {
+        let count = self.keys.len();
+        let look = count.is_power_of_two() && count >= FIRST_LOOK;
+        look && self.distinct() > count / 2 || self.bytes.len() > DISTINCT_BYTES
+    }
+}
+
+#[inline]
+fn nth<'a>(ends: &[u32], bytes: &'a [u8], key: u32) -> &'a [u8] {
+    let key = key as usize;
+    let start = key.checked_sub(1).map_or(0, |before| ends[before] as usize);
+    &bytes[start..ends[key] as usize]
+}
+
+#[inline]
+fn hash_of(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
+    // The term hash is faster, but it reads no further.
+    if text.len() <= MAX_TERM_BYTES { hash(text) } else { hasher.hash_one(text) }
+}
+
+/// The integer whose decimal form is exactly this text.
+#[inline]
+pub(super) fn canonical_integer(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let (negative, digits) = match bytes {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let first = *digits.first()?;
+    if digits.len() > 18 {
+        return long_integer(text, digits);
+    }
+    if first == b'0' && bytes.len() > 1 {
+        return None;
+    }
+    let mut value = 0i64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(if negative { -value } else { value })
+}
+
+#[cold]
+fn long_integer(text: &str, digits: &[u8]) -> Option<i64> {
+    let canonical = digits.len() == 19 && (b'1'..=b'9').contains(&digits[0]);
+    canonical.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_integer_is_canonical_only_when_its_text_can_be_restored() {
+        for good in ["0", "7", "-7", "10", "9223372036854775807", "-9223372036854775808"] {
+            assert_eq!(canonical_integer(good).unwrap().to_string(), good);
+        }
+        for bad in ["", "-", "-0", "+1", "007", "00", " 1", "1 ", "1.0", "9223372036854775808", "x"]
+        {
+            assert_eq!(canonical_integer(bad), None, "{bad}");
+        }
+        assert_eq!(canonical_integer("-007"), None);
+        assert_eq!(canonical_integer("1234567890123456789x"), None);
+    }
+
+    #[test]
+    fn integers_become_texts_again_when_one_value_is_none() {
+        let mut values = Values::default();
+        for (row, text) in ["1", "-20", "1", "x"].into_iter().enumerate() {
+            values.push(row as u32, text);
+        }
+        assert_eq!(values.kind(), ColumnKind::Text);
+        let Data::Interned(texts) = values.data else { panic!("{values:?}") };
+        assert_eq!(texts.keys, [0, 1, 0, 2]);
+        assert_eq!(texts.spread(1..4).bytes, b"-201x");
+    }
+
+    #[test]
+    fn texts_that_do_not_repeat_are_not_interned() {
+        let mut values = Values::default();
+        for row in 0..FIRST_LOOK as u32 + 10 {
+            values.push(row, &format!("u{row}"));
+        }
+        assert!(values.is_unique_text());
+        let Data::Plain(texts, _) = values.data else { panic!("interned") };
+        assert_eq!(texts.lengths.len(), FIRST_LOOK + 10);
+        assert!(texts.bytes.starts_with(b"u0u1u2"));
+    }
+
+    #[test]
+    fn rows_are_listed_only_when_some_have_no_value() {
+        let mut places = Places::default();
+        (0..3).for_each(|row| places.push(row));
+        assert!(matches!(places, Places::First(3)));
+        assert_eq!(places.values_before(2), 2);
+        places.push(5);
+        places.push(5);
+        assert_eq!(places.last(), Some(5));
+        assert_eq!([3, 5, 6].map(|row| places.values_before(row)), [3, 3, 5]);
+    }
+}
