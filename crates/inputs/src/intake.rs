@@ -44,12 +44,6 @@ impl Intake {
         Ok(())
     }
 
-    /// Stops waiting for what has been handed over.
-    pub(crate) fn forget(&mut self) {
-        self.waiting.clear();
-        self.total.pending = 0;
-    }
-
     /// Waits until everything handed over is acknowledged.
     pub(crate) async fn settle(&mut self) -> Result<(), Error> {
         while !self.waiting.is_empty() {

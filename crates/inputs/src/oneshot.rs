@@ -4,7 +4,7 @@
 //! when [`load`] returns. A file that cannot be read is reported and does not stop the others.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use model::{EventTime, IndexName};
 use tokio::sync::mpsc;
 
 use super::intake::Intake;
+use super::unpack::unpack;
 use crate::{Error, Input, InputMeta, Sink, StreamKey};
 
 /// Bytes per chunk.
@@ -209,23 +210,7 @@ fn read_file(path: &Path, counter: &Arc<AtomicU64>, chunks: &mpsc::Sender<io::Re
     }
 }
 
-/// A reader of a file's text; packed files are known by their first bytes.
+/// A reader of a file's text, counting what is read from the disk.
 fn unpacked(path: &Path, counter: &Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
-    let mut file = File::open(path)?;
-    let mut magic = [0; 4];
-    let mut length = 0;
-    while length < magic.len() {
-        match file.read(&mut magic[length..])? {
-            0 => break,
-            read => length += read,
-        }
-    }
-    let start = io::Cursor::new(magic).take(length as u64);
-    let whole = Counted { inner: start.chain(file), counter: Arc::clone(counter) };
-    let whole = BufReader::with_capacity(256 << 10, whole);
-    Ok(match magic {
-        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
-        _ => Box::new(whole),
-    })
+    unpack(Counted { inner: File::open(path)?, counter: Arc::clone(counter) })
 }

@@ -1,4 +1,7 @@
-//! `karst add oneshot`: files, unpacked here and sent in pieces, each acknowledged when it is safe.
+//! `karst add`: files and objects, unpacked here and sent in pieces, each acknowledged when it is
+//! safe.
+
+mod objects;
 
 use std::fs::File;
 use std::io::{BufReader, Read, stdin};
@@ -26,38 +29,84 @@ pub(crate) async fn add(options: AddOptions) -> Result<ExitCode> {
 async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
     let mut files = Vec::new();
+    let mut objects = Vec::new();
     for path in &options.paths {
-        walk(path, &mut files)?;
+        match path.to_str().filter(|path| path.starts_with("s3://")) {
+            Some(url) => objects.extend(objects::list(url).await?),
+            None => walk(path, &mut files)?,
+        }
     }
-    if files.is_empty() {
-        bail!("there is no file in what was named");
+    if files.is_empty() && objects.is_empty() {
+        bail!("there is no file and no object in what was named");
     }
+    let mut taken = objects::taken(&options)?;
+    let all = objects.len();
+    objects.retain(|object| !taken.contains(&object.name(&options)));
+    let skipped = all - objects.len();
     let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
-    let bar = ProgressBar::new(files.iter().map(size).sum());
+    let in_objects: u64 = objects.iter().map(|object| object.size).sum();
+    let bar = ProgressBar::new(files.iter().map(size).sum::<u64>() + in_objects);
     let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {msg}";
     bar.set_style(ProgressStyle::with_template(style).context("the progress bar's form")?);
     let started = Instant::now();
-    let mut sent = 0;
-    let mut events = 0;
+    let mut sum = Sent::default();
     for path in &files {
         bar.set_message(path.display().to_string());
         let added = send_file(&client, path, &options, &bar).await;
-        let (bytes, count) = added.with_context(|| format!("cannot add {}", path.display()))?;
-        sent += bytes;
-        events += count;
+        sum.add(added.with_context(|| format!("cannot add {}", path.display()))?);
+    }
+    for object in &objects {
+        bar.set_message(object.url.clone());
+        let added = objects::send(&client, object, &options, &bar).await;
+        sum.add(added.with_context(|| {
+            format!("cannot add {}; what came before is in, run the command again", object.url)
+        })?);
+        taken.insert(&object.name(&options)).context("cannot note what was added")?;
     }
     bar.finish_and_clear();
+    report(files.len(), objects.len(), skipped, sum, started, &options.index);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    bytes: u64,
+    events: u64,
+}
+
+impl Sent {
+    fn add(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.events += more.events;
+    }
+}
+
+fn report(
+    files: usize,
+    objects: usize,
+    skipped: usize,
+    sum: Sent,
+    started: Instant,
+    index: &str,
+) {
     let seconds = started.elapsed().as_secs_f64().max(1e-9);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    let rate = HumanBytes((sent as f64 / seconds) as u64);
+    let rate = HumanBytes((sum.bytes as f64 / seconds) as u64);
+    let named = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        count => Some(format!("{count} {what}s")),
+    };
+    let skipped = named(skipped, "object").map(|skipped| format!("{skipped} taken before"));
+    let parts = [named(files, "file"), named(objects, "object"), skipped];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     println!(
-        "{} file{}, {events} events, {} in {seconds:.1} s ({rate}/s), index {}",
-        files.len(),
-        if files.len() == 1 { "" } else { "s" },
-        HumanBytes(sent),
-        options.index
+        "{}, {} events, {} in {seconds:.1} s ({rate}/s), index {index}",
+        parts.join(", "),
+        sum.events,
+        HumanBytes(sum.bytes),
     );
-    Ok(ExitCode::SUCCESS)
 }
 
 /// All files of a path, in the order of their names.
@@ -85,19 +134,21 @@ async fn send_file(
     path: &Path,
     options: &OneshotOptions,
     bar: &ProgressBar,
-) -> Result<(u64, u64)> {
+) -> Result<Sent> {
     let mut reader = open(path, bar)?;
-    let stream = uuid::Uuid::new_v4().to_string();
-    let mut total = 0;
-    let mut events = 0;
+    let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let stream = Stream::new(source.display().to_string(), age.map(|age| age.as_secs()), options);
+    let mut sent = Sent::default();
     loop {
         let mut piece = Vec::with_capacity(PIECE);
         reader.by_ref().take(PIECE as u64).read_to_end(&mut piece)?;
         let end = piece.len() < PIECE;
-        total += piece.len() as u64;
-        events += send_piece(client, path, options, &stream, piece.into(), end).await?;
+        sent.bytes += piece.len() as u64;
+        sent.events += stream.send(client, piece.into(), end).await?;
         if end {
-            return Ok((total, events));
+            return Ok(sent);
         }
     }
 }
@@ -114,35 +165,34 @@ fn open(path: &Path, bar: &ProgressBar) -> Result<Box<dyn Read>> {
     })
 }
 
-async fn send_piece(
-    client: &Client,
-    path: &Path,
-    options: &OneshotOptions,
-    stream: &str,
-    piece: Bytes,
-    end: bool,
-) -> Result<u64> {
-    let source = options.source.clone().unwrap_or_else(|| {
-        std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-    });
-    let mut query = vec![
-        ("index", options.index.clone()),
-        ("source", source),
-        ("stream", stream.to_owned()),
-        ("end", u8::from(end).to_string()),
-        ("output_mode", "json".to_owned()),
-    ];
-    query.extend(options.sourcetype.clone().map(|sourcetype| ("sourcetype", sourcetype)));
-    query.extend(options.host.clone().map(|host| ("host", host)));
-    let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
-    if let Some(age) = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()) {
-        query.push(("modified", age.as_secs().to_string()));
+/// One file or object on its way.
+struct Stream {
+    query: Vec<(&'static str, String)>,
+}
+
+impl Stream {
+    fn new(source: String, modified: Option<u64>, options: &OneshotOptions) -> Self {
+        let mut query = vec![
+            ("index", options.index.clone()),
+            ("source", options.source.clone().unwrap_or(source)),
+            ("stream", uuid::Uuid::new_v4().to_string()),
+            ("output_mode", "json".to_owned()),
+        ];
+        query.extend(options.sourcetype.clone().map(|sourcetype| ("sourcetype", sourcetype)));
+        query.extend(options.host.clone().map(|host| ("host", host)));
+        query.extend(modified.map(|seconds| ("modified", seconds.to_string())));
+        Self { query }
     }
-    let request = client
-        .request(Method::POST, "/services/receivers/simple")
-        .query(&query)
-        .header("Content-Type", "application/octet-stream")
-        .body(piece);
-    let answer = client.send(request).await?;
-    Ok(answer["events"].as_u64().unwrap_or(0))
+
+    /// Sends a piece and waits until it is safe; the number of events it completed.
+    async fn send(&self, client: &Client, piece: Bytes, end: bool) -> Result<u64> {
+        let request = client
+            .request(Method::POST, "/services/receivers/simple")
+            .query(&self.query)
+            .query(&[("end", u8::from(end).to_string())])
+            .header("Content-Type", "application/octet-stream")
+            .body(piece);
+        let answer = client.send(request).await?;
+        Ok(answer["events"].as_u64().unwrap_or(0))
+    }
 }

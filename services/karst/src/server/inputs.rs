@@ -1,82 +1,96 @@
-//! Inputs that do not come over HTTP: syslog, followed files, Karst's own log.
+//! Inputs that do not come over HTTP: what `inputs.conf` and the command line switch on, Karst's own
+//! log; and the collector's tokens that `inputs.conf` names.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use ::inputs::monitor::{Monitor, MonitorTarget};
+use ::inputs::Sink;
+use ::inputs::configured::{self, Configured, HttpToken, Parts};
+use ::inputs::monitor::MonitorTarget;
 use ::inputs::tcp::{Framing, TcpInput};
 use ::inputs::udp::UdpInput;
 use anyhow::{Context, Result};
+use api::HecToken;
 use model::IndexName;
 use runtime::Shutdown;
-use tokio::net::{TcpListener, UdpSocket};
 
 use super::assemble::Karst;
 use super::logs;
-use crate::config::ServerOptions;
-
-/// How often followed files are looked at.
-const POLL: Duration = Duration::from_millis(500);
+use crate::config::{ServerOptions, aws_variables};
 
 pub(crate) async fn start(
     options: &ServerOptions,
     karst: &Karst,
     shutdown: &Shutdown,
 ) -> Result<()> {
-    syslog(options, karst, shutdown).await?;
-    monitor(options, karst, shutdown)
-}
-
-fn index(name: &str, karst: &Karst) -> Result<IndexName> {
-    let index = IndexName::new(name)?;
-    if !karst.state.indexes.contains(&index) {
-        anyhow::bail!("there is no index \"{name}\"; add it to indexes.conf");
+    let host = karst.state.info.server_name.as_str();
+    let conf = karst.state.knowledge.conf("inputs");
+    let read = Configured::read(&conf, host).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
+    });
+    let mut all = read?;
+    add_syslog(options, &mut all)?;
+    add_files(options, host, &mut all)?;
+    for (index, who) in all.indexes() {
+        if !karst.state.indexes.contains(&index) {
+            anyhow::bail!("there is no index \"{index}\" for {who}; add it to indexes.conf");
+        }
     }
-    Ok(index)
+    for token in std::mem::take(&mut all.http) {
+        keep_token(karst, token).await?;
+    }
+    let parts = Parts {
+        state: options.data.data_dir.join("inputs"),
+        aws: aws_variables(),
+        files: karst.state.files.clone(),
+    };
+    let sink = Arc::clone(&karst.ingest) as Arc<dyn Sink>;
+    let listeners = configured::start(all, &parts, &sink, shutdown).await;
+    for listener in listeners.context("cannot start the inputs")? {
+        println!("  input       {listener}");
+    }
+    Ok(())
 }
 
-async fn syslog(options: &ServerOptions, karst: &Karst, shutdown: &Shutdown) -> Result<()> {
-    let to = index(&options.syslog_index, karst)?;
+fn add_syslog(options: &ServerOptions, all: &mut Configured) -> Result<()> {
+    let to = IndexName::new(&options.syslog_index)?;
     for address in &options.syslog_tcp {
-        let listener = TcpListener::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on TCP {address} for syslog"))?;
-        println!("  syslog      tcp://{}", listener.local_addr()?);
-        let input = TcpInput::new(to.clone(), Framing::Syslog);
-        shutdown.spawn(input.serve(listener, Arc::clone(&karst.ingest) as _, shutdown.clone()));
+        all.tcp.push((*address, TcpInput::new(to.clone(), Framing::Syslog)));
     }
     for address in &options.syslog_udp {
-        let socket = UdpSocket::bind(address)
-            .await
-            .with_context(|| format!("cannot listen on UDP {address} for syslog"))?;
-        println!("  syslog      udp://{}", socket.local_addr()?);
         let input = UdpInput { index: to.clone(), source: None, sourcetype: None, host: None };
-        shutdown.spawn(input.serve(socket, Arc::clone(&karst.ingest) as _, shutdown.clone()));
+        all.udp.push((*address, input));
     }
     Ok(())
 }
 
-fn monitor(options: &ServerOptions, karst: &Karst, shutdown: &Shutdown) -> Result<()> {
-    let host: Arc<str> = karst.state.info.server_name.as_str().into();
-    let to = index(&options.monitor_index, karst)?;
-    let mut targets: Vec<MonitorTarget> = options
-        .monitor
-        .iter()
-        .map(|path| MonitorTarget {
-            path: path.clone(),
-            index: to.clone(),
-            host: Arc::clone(&host),
-            sourcetype: None,
-        })
-        .collect();
-    targets.push(MonitorTarget {
-        path: logs::directory(options).join("karst.log"),
-        index: index("_internal", karst)?,
-        host,
-        sourcetype: Some("karst".into()),
-    });
-    let checkpoints = options.data.data_dir.join("monitor.json");
-    let monitor = Monitor::new(targets, checkpoints, POLL)?;
-    shutdown.spawn(monitor.run(Arc::clone(&karst.ingest) as _, shutdown.clone()));
+fn add_files(options: &ServerOptions, host: &str, all: &mut Configured) -> Result<()> {
+    let to = IndexName::new(&options.monitor_index)?;
+    let target = |path: &str, index| {
+        let made = MonitorTarget::new(path, index, host.into());
+        made.map_err(|reason| anyhow::anyhow!("cannot follow {path}: {reason}"))
+    };
+    for path in &options.monitor {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        all.monitor.push(target(&path.to_string_lossy(), to.clone())?);
+    }
+    let own = logs::directory(options).join("karst.log");
+    let own = std::path::absolute(&own).unwrap_or(own);
+    let mut own = target(&own.to_string_lossy(), IndexName::new("_internal")?)?;
+    own.sourcetype = Some("karst".into());
+    all.monitor.push(own);
     Ok(())
+}
+
+/// Creates or updates a token, unless the store has it like that.
+async fn keep_token(karst: &Karst, token: HttpToken) -> Result<()> {
+    let mut kept = HecToken::new(&token.name, &token.token, token.index);
+    kept.indexes = token.indexes;
+    kept.sourcetype = token.sourcetype;
+    kept.source = token.source;
+    kept.host = token.host;
+    kept.disabled = token.disabled;
+    kept.use_ack = token.use_ack;
+    let put = karst.state.tokens.put(kept).await;
+    put.with_context(|| format!("cannot keep the token [http://{}]", token.name))
 }

@@ -1,0 +1,95 @@
+//! Stanzas of inputs that listen.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use model::IndexName;
+
+use super::HttpToken;
+use super::stanza::Keys;
+use crate::tcp::{Framing, TcpInput};
+use crate::udp::UdpInput;
+
+/// `[tcp://<port>]`, at all addresses of the machine, or `[tcp://<address>:<port>]` at one.
+pub(super) fn tcp(
+    keys: &mut Keys<'_>,
+    rest: &str,
+    host: &Arc<str>,
+) -> Option<(SocketAddr, TcpInput)> {
+    let address = address(keys, rest)?;
+    let sourcetype = keys.shared("sourcetype");
+    let framing = match sourcetype.as_deref() {
+        Some("syslog") => Framing::Syslog,
+        _ => Framing::Lines,
+    };
+    let mut input = TcpInput::new(keys.index(), framing);
+    input.source = keys.shared("source");
+    input.sourcetype = sourcetype;
+    input.host = fixed_host(keys, host);
+    let most: Option<usize> = keys.number("maxSockets");
+    if let Some(most) = most.filter(|most| *most > 0) {
+        input.max_connections = most;
+    }
+    Some((address, input))
+}
+
+/// `[udp://<port>]`, at all addresses of the machine, or `[udp://<address>:<port>]` at one.
+pub(super) fn udp(
+    keys: &mut Keys<'_>,
+    rest: &str,
+    host: &Arc<str>,
+) -> Option<(SocketAddr, UdpInput)> {
+    let address = address(keys, rest)?;
+    let input = UdpInput {
+        index: keys.index(),
+        source: keys.shared("source"),
+        sourcetype: keys.shared("sourcetype"),
+        host: fixed_host(keys, host),
+    };
+    Some((address, input))
+}
+
+/// `connection_host = none`: the `host` setting, or this machine; else the sender tells.
+fn fixed_host(keys: &mut Keys<'_>, machine: &Arc<str>) -> Option<Arc<str>> {
+    let known = |text: &str| ["ip", "dns", "none"].contains(&text).then(|| text.to_owned());
+    let from = keys.read("connection_host", "ip, dns or none", known);
+    let fixed = from.as_deref() == Some("none");
+    fixed.then(|| keys.host().unwrap_or_else(|| Arc::clone(machine)))
+}
+
+fn address(keys: &mut Keys<'_>, rest: &str) -> Option<SocketAddr> {
+    let rest = rest.trim();
+    if let Ok(port) = rest.strip_prefix(':').unwrap_or(rest).parse::<u16>() {
+        return Some((Ipv4Addr::UNSPECIFIED, port).into());
+    }
+    let address = rest.parse().ok();
+    if address.is_none() {
+        keys.wrong("port", "a port, or an address of this machine and a port, after ://");
+    }
+    address
+}
+
+/// `[http://<name>]`; a stanza without a token is not an input yet.
+pub(super) fn http(keys: &mut Keys<'_>, name: &str) -> Option<HttpToken> {
+    let token = keys.text("token")?.to_owned();
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let mut indexes = Vec::new();
+    for name in keys.text("indexes").unwrap_or_default().split(',') {
+        match IndexName::new(name.trim()) {
+            Ok(index) => indexes.push(index),
+            Err(_) if name.trim().is_empty() => {}
+            Err(error) => keys.wrong("indexes", error.to_string()),
+        }
+    }
+    Some(HttpToken {
+        name: name.to_owned(),
+        token,
+        index: keys.index(),
+        indexes,
+        sourcetype: owned(keys.text("sourcetype")),
+        source: owned(keys.text("source")),
+        host: keys.host().map(|host| host.to_string()),
+        use_ack: keys.boolean("useACK").unwrap_or(false),
+        disabled: keys.boolean("disabled").unwrap_or(false),
+    })
+}

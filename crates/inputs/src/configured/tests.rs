@@ -1,0 +1,79 @@
+//! What stanzas mean, and how mistakes in them are told.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use knowledge::layers::{Layer, Layers};
+
+use super::*;
+use crate::exec::Schedule;
+use crate::monitor::{HostFrom, Salt};
+
+fn read(text: &str) -> Result<Configured, Vec<Error>> {
+    let layers = Layers::builtin().with(Layer::AppLocal("a".into()), "inputs", text);
+    Configured::read(&layers.effective("inputs"), "me")
+}
+
+#[test]
+fn a_monitor_stanza_is_read_with_all_its_keys() {
+    let configured = read(
+        "[monitor:///var/log/*/app.log]\nindex = web\nhost_segment = 3\nsourcetype = mine\n\
+         whitelist = \\.log$\nblacklist = debug\nrecursive = false\nfollowSymlink = 0\n\
+         crcSalt = <SOURCE>\ninitCrcLength = 1024\nignoreOlderThan = 7d\nfollowTail = 1\n\
+         time_before_close = 5\n\
+         [monitor:///off]\ndisabled = 1\n",
+    );
+    let configured = configured.unwrap();
+    let [target] = &configured.monitor[..] else { panic!("{configured:?}") };
+    assert_eq!((target.index.as_str(), &*target.host), ("web", "me"));
+    assert!(matches!(target.host_from, HostFrom::Segment(3)));
+    assert!(!target.recursive && !target.follow_symlink && target.follow_tail);
+    assert_eq!((&target.salt, target.init_crc_length), (&Salt::Source, 1024));
+    assert_eq!(target.ignore_older_than, Some(Duration::from_secs(604_800)));
+    assert_eq!(target.time_before_close, Some(Duration::from_secs(5)));
+    assert!(target.whitelist.is_some() && target.blacklist.is_some());
+}
+
+#[test]
+fn other_inputs_are_read_and_unknown_ones_named() {
+    let configured = read(
+        "[batch:///drop]\nmove_policy = sinkhole\n\
+         [script://./bin/uptime.sh -a b]\ninterval = */5 * * * *\n\
+         [fifo:///run/pipe]\n[tcp://5514]\nsourcetype = syslog\n[udp://127.0.0.1:5515]\n\
+         connection_host = none\nhost = there\n\
+         [http://app]\ntoken = t\nindexes = a, b\nuseACK = 1\n\
+         [aws_sqs_based_s3://trail]\nsqs_queue_url = http://q/1/x\ns3_file_decoder = CloudTrail\n\
+         [WinEventLog://Security]\n",
+    );
+    let configured = configured.unwrap();
+    assert!(configured.monitor[0].delete_when_read);
+    let script = &configured.scripts[0];
+    assert!(script.program.ends_with("apps/a/bin/uptime.sh"), "{script:?}");
+    assert_eq!(script.arguments, ["-a", "b"]);
+    assert!(matches!(script.schedule, Schedule::Cron(_)));
+    assert_eq!(configured.tcp[0].0.to_string(), "0.0.0.0:5514");
+    assert_eq!(configured.udp[0].1.host.as_deref(), Some("there"));
+    let token = &configured.http[0];
+    assert_eq!((token.name.as_str(), token.indexes.len(), token.use_ack), ("app", 2, true));
+    assert_eq!((configured.sqs.len(), configured.fifos.len()), (1, 1));
+    assert!(configured.warnings[0].contains("[WinEventLog://Security]"));
+}
+
+#[test]
+fn mistakes_are_told_with_file_stanza_and_key() {
+    for (text, told) in [
+        ("[monitor:///a]\ninitCrcLength = 5", "initCrcLength = 5: expected a number of bytes"),
+        ("[monitor:///a]\nwhitelist = (", "whitelist = (: expected a regular expression"),
+        ("[batch:///a]", "move_policy: expected sinkhole"),
+        ("[script://x]\ninterval = often", "interval = often: expected seconds"),
+        ("[tcp://here]", "expected a port"),
+        ("[monitor:///a]\nindex = Not Valid", "index = Not Valid"),
+        ("[monitor:///a]\ndisabled = maybe", "disabled = maybe: expected true or false"),
+        ("[aws_sqs_s3://x]", "sqs_queue_url: expected"),
+    ] {
+        let errors = read(text).unwrap_err();
+        let shown = errors[0].to_string();
+        assert!(shown.contains(told), "{shown}");
+        assert!(shown.starts_with("apps/a/local/inputs.conf:"), "{shown}");
+    }
+}

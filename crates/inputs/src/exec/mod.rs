@@ -1,0 +1,242 @@
+//! Scripted input: what a program prints becomes events, what it complains about goes to the log.
+//!
+//! A run never overlaps the run before it. The program gets a process group of its own, which is
+//! asked to end, and then made to, when Karst stops. What it printed before a crash of Karst and is
+//! not safe is lost: a program cannot be asked again.
+
+mod schedule;
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use jiff::Zoned;
+use model::IndexName;
+use runtime::{Shutdown, metrics as names};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+
+pub use schedule::{Cron, Schedule};
+
+use crate::intake::Intake;
+use crate::{Error, Input, InputMeta, Sink, StreamKey};
+
+/// Bytes read at once at most.
+const CHUNK: usize = 256 << 10;
+/// Longest line of complaint that is logged whole.
+const COMPLAINT: usize = 4 << 10;
+/// How long a program may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(5);
+/// The least time between two starts of a program that ends at once.
+const BREATH: Duration = Duration::from_secs(1);
+
+/// A program whose output is taken in.
+#[derive(Debug, Clone)]
+pub struct ScriptInput {
+    /// The stanza, for messages.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// When it runs.
+    pub schedule: Schedule,
+    /// Where events go.
+    pub index: IndexName,
+    /// The machine they come from.
+    pub host: Arc<str>,
+    /// Their source.
+    pub source: Arc<str>,
+    /// Their format; `None`: recognised.
+    pub sourcetype: Option<Arc<str>>,
+    /// Variables beside those of this process.
+    pub environment: Vec<(String, String)>,
+}
+
+impl ScriptInput {
+    /// Runs the program at its times until the signal to stop.
+    pub async fn run(self, sink: Arc<dyn Sink>, shutdown: Shutdown) {
+        let mut first = true;
+        while let Some(pause) = self.pause(first) {
+            if !shutdown.sleep(pause).await {
+                return;
+            }
+            first = false;
+            let begin = Instant::now();
+            match self.run_once(&sink, &shutdown).await {
+                Ok(status) => self.tell(status),
+                Err(Error::Closed) => return,
+                Err(error) => {
+                    metrics::counter!(names::SCRIPT_RUNS, "outcome" => "failed").increment(1);
+                    tracing::warn!(script = %self.name, %error, "a script did not run to its end");
+                }
+            }
+            let rest = match &self.schedule {
+                Schedule::Once => return,
+                Schedule::Cron(_) => Duration::ZERO,
+                Schedule::Every(every) if every.is_zero() => BREATH.saturating_sub(begin.elapsed()),
+                Schedule::Every(every) => every.saturating_sub(begin.elapsed()),
+            };
+            if !shutdown.sleep(rest).await {
+                return;
+            }
+        }
+    }
+
+    /// How long until the next run, apart from what an interval demands.
+    fn pause(&self, first: bool) -> Option<Duration> {
+        let Schedule::Cron(cron) = &self.schedule else { return Some(Duration::ZERO) };
+        let now = Zoned::now();
+        let next = cron.next(&now);
+        if next.is_none() && first {
+            tracing::warn!(script = %self.name, "no time fits the interval; the script never runs");
+        }
+        let wait = next?.timestamp().duration_since(now.timestamp());
+        Some(Duration::try_from(wait).unwrap_or(Duration::ZERO))
+    }
+
+    fn tell(&self, status: ExitStatus) {
+        let outcome = if status.success() { "ok" } else { "failed" };
+        metrics::counter!(names::SCRIPT_RUNS, "outcome" => outcome).increment(1);
+        if status.success() {
+            tracing::debug!(script = %self.name, "a script has ended");
+        } else {
+            tracing::warn!(script = %self.name, %status, "a script has ended with a failure");
+        }
+    }
+
+    /// Runs the program and takes in what it prints.
+    async fn run_once(
+        &self,
+        sink: &Arc<dyn Sink>,
+        shutdown: &Shutdown,
+    ) -> Result<ExitStatus, Error> {
+        let fail = |error| Error::read(self.program.display(), error);
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(fail)?;
+        let group = child.id();
+        if let Some(complaints) = child.stderr.take() {
+            shutdown.spawn(log_complaints(self.name.clone(), complaints));
+        }
+        let output = child.stdout.take();
+        let taken = tokio::select! {
+            taken = self.take(output, Arc::clone(sink)) => taken,
+            () = shutdown.stopped() => {
+                end_group(&mut child, group).await;
+                return Err(Error::Closed);
+            }
+        };
+        if taken.is_err() {
+            end_group(&mut child, group).await;
+            taken?;
+        }
+        let ended = tokio::select! {
+            ended = child.wait() => ended.map_err(fail),
+            () = shutdown.stopped() => {
+                end_group(&mut child, group).await;
+                Err(Error::Closed)
+            }
+        };
+        ended
+    }
+
+    async fn take(&self, output: Option<ChildStdout>, sink: Arc<dyn Sink>) -> Result<(), Error> {
+        let Some(output) = output else { return Ok(()) };
+        let meta = Arc::new(InputMeta {
+            index: self.index.clone(),
+            host: Arc::clone(&self.host),
+            source: Arc::clone(&self.source),
+            sourcetype: self.sourcetype.clone(),
+        });
+        let stream = StreamKey(format!("{}:{}", self.name, uuid::Uuid::now_v7()).into());
+        take_stream(output, meta, stream, sink).await
+    }
+}
+
+/// Takes in a stream of lines to its end; an event that waits for more is complete when the stream
+/// is silent for as long as the sink allows.
+pub(crate) async fn take_stream(
+    mut from: impl AsyncReadExt + Unpin,
+    origin: Arc<InputMeta>,
+    stream: StreamKey,
+    sink: Arc<dyn Sink>,
+) -> Result<(), Error> {
+    let idle = sink.limits().stream_idle;
+    let mut intake = Intake::new(sink);
+    let mut unfinished = false;
+    loop {
+        let mut chunk = BytesMut::with_capacity(CHUNK);
+        let read = match tokio::time::timeout(idle, from.read_buf(&mut chunk)).await {
+            Err(_) if !unfinished => continue,
+            Err(_) => None,
+            Ok(read) => Some(read),
+        };
+        let (bytes, end) = match &read {
+            None => (Bytes::new(), true),
+            Some(Ok(0) | Err(_)) => (Bytes::new(), true),
+            Some(Ok(_)) => (chunk.freeze(), false),
+        };
+        unfinished = !end;
+        let (origin, stream) = (Arc::clone(&origin), stream.clone());
+        intake.push(Input::Raw { origin, stream, bytes, modified: None, end }).await?;
+        match read {
+            Some(Ok(0)) => return intake.settle().await,
+            Some(Err(error)) => {
+                intake.settle().await?;
+                return Err(Error::read("a pipe", error));
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn log_complaints(script: String, complaints: ChildStderr) {
+    let mut reader = BufReader::new(complaints);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(line.trim_ascii_end());
+        let shown: String = text.chars().take(COMPLAINT).collect();
+        let cut = text.len() - shown.len();
+        tracing::warn!(%script, cut_bytes = cut, "script: {shown}");
+    }
+}
+
+/// Asks the program and everything it started to end, and makes them.
+async fn end_group(child: &mut Child, group: Option<u32>) {
+    let Some(group) = group else { return };
+    signal(group, "TERM").await;
+    if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
+        signal(group, "KILL").await;
+        if let Err(error) = child.wait().await {
+            tracing::warn!(%error, "a script cannot be ended");
+        }
+    }
+}
+
+/// By the program `kill`, which every system has: the call itself is not in the standard library.
+async fn signal(group: u32, name: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), "--", &format!("-{group}")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .await;
+    if let Err(error) = sent {
+        tracing::warn!(%error, group, "cannot signal a script");
+    }
+}

@@ -1,0 +1,311 @@
+//! What a file is that was not there before: new, known under another name, a copy, or packed.
+//!
+//! A file is known by its identity, else by its start and by the bytes before the place up to which
+//! it was read. While the file that is known is still there, one with the same content is its copy
+//! and waits: when the original is truncated (copytruncate) or gone (compressed rotation), the copy
+//! is read from where the original ended.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use super::checkpoints::{Checkpoints, Record, SEEK};
+use super::fingerprint::Fingerprint;
+use super::place::Seen;
+use super::tail::read_at;
+use super::target::MonitorTarget;
+use crate::unpack::{Packing, unpack};
+
+/// Bytes from which the format of a file is recognised.
+const SAMPLE: usize = 16 << 10;
+
+/// What is to be done with a file.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// Nothing is in it yet.
+    Empty,
+    /// Follow it from a place.
+    Follow(Start),
+    /// The content of a file that is still followed: wait for what becomes of that.
+    CopyOf(u64),
+    /// Packed: to be unpacked once it is complete.
+    Packed(Fingerprint),
+    /// Packed, and taken in before.
+    Done(u64),
+    /// Not to be read, and why.
+    Ignore(String),
+}
+
+/// The beginning of a file, and where to go on.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The record it continues, if any.
+    pub(crate) key: Option<u64>,
+    pub(crate) start: Fingerprint,
+    pub(crate) start_len: usize,
+    pub(crate) offset: u64,
+    pub(crate) seek: Fingerprint,
+    pub(crate) sample: Vec<u8>,
+}
+
+/// A file to be judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) seen: Seen,
+    pub(crate) target: &'a MonitorTarget,
+    /// Whether a new file is to be read from its end.
+    pub(crate) from_end: bool,
+}
+
+/// Judges a plain or packed file; blocks.
+pub(crate) fn examine(
+    book: &Mutex<Checkpoints>,
+    candidate: Candidate<'_>,
+) -> io::Result<Decision> {
+    let Candidate { path, seen, target, .. } = candidate;
+    let file = File::open(path)?;
+    let head = read_at(&file, 0, SAMPLE.max(target.init_crc_length))?;
+    if head.is_empty() {
+        return Ok(Decision::Empty);
+    }
+    match Packing::of(&head) {
+        Some(Packing::Other(name)) => return Ok(Decision::Ignore(format!("packed with {name}"))),
+        Some(_) => {
+            let signature = signature(&file, seen.size)?;
+            let known = lock(book).of_packed(signature).map(|record| record.key);
+            return Ok(known.map_or(Decision::Packed(signature), Decision::Done));
+        }
+        None => {}
+    }
+    if is_binary(&head) {
+        return Ok(Decision::Ignore("binary".to_owned()));
+    }
+    let salt = target.salted(path);
+    let start_len = head.len().min(target.init_crc_length);
+    let start = salt.extend(&head[..start_len]);
+    let follow = |key, offset, seek| {
+        let sample = head[..head.len().min(SAMPLE)].to_vec();
+        Decision::Follow(Start { key, start, start_len, offset, seek, sample })
+    };
+    if let Some(same) = same_file(book, candidate, &head, &file)? {
+        return Ok(follow(Some(same.key), same.offset, same.seek));
+    }
+    if target.knows_content() {
+        for record in alike(book, salt, &head, candidate) {
+            let live = lock(book).is_live(record.key);
+            if seen.size >= record.offset {
+                if seek_at(&file, record.offset)? == record.seek {
+                    return Ok(match live {
+                        true => Decision::CopyOf(record.key),
+                        false => follow(Some(record.key), record.offset, record.seek),
+                    });
+                }
+            } else if live && begins_like(&record, &file, seen.size) {
+                return Ok(Decision::CopyOf(record.key));
+            }
+        }
+    }
+    if candidate.from_end {
+        let end = last_line_end(&file, seen.size)?;
+        return Ok(follow(None, end, seek_at(&file, end)?));
+    }
+    Ok(follow(None, 0, Fingerprint::EMPTY))
+}
+
+/// The record of this very file, if it has not been written anew since.
+fn same_file(
+    book: &Mutex<Checkpoints>,
+    candidate: Candidate<'_>,
+    head: &[u8],
+    file: &File,
+) -> io::Result<Option<Record>> {
+    let Candidate { seen, target, .. } = candidate;
+    let Some(record) = lock(book).of_file(seen.id).cloned() else { return Ok(None) };
+    let length = record.start_len as usize;
+    let salt = target.salted(&record.path);
+    let same = head.get(..length).is_some_and(|start| salt.extend(start) == record.start)
+        && record.offset <= seen.size
+        && seek_at(file, record.offset)? == record.seek;
+    if same {
+        return Ok(Some(record));
+    }
+    // The identity is another file's now; the record may still be found by content.
+    lock(book).put(Record { id: None, ..record });
+    Ok(None)
+}
+
+/// Records of files that began the same way, the longest first.
+fn alike(
+    book: &Mutex<Checkpoints>,
+    salt: Fingerprint,
+    head: &[u8],
+    candidate: Candidate<'_>,
+) -> Vec<Record> {
+    let Candidate { path, target, .. } = candidate;
+    // A short start says little: then the name has to speak for it.
+    let fits = |record: &&Record| {
+        record.start_len as usize >= target.init_crc_length
+            || family(&record.path) == family(path)
+    };
+    let book = lock(book);
+    let mut found: Vec<_> =
+        book.begun_as(salt, head).into_iter().filter(fits).cloned().collect();
+    found.sort_by(|a, b| b.offset.cmp(&a.offset));
+    found
+}
+
+/// What a packed file continues.
+#[derive(Debug)]
+pub(crate) enum Unpacked {
+    /// Nothing that is known, or a file that was read up to a place.
+    From(Start),
+    /// A file that is still there.
+    CopyOf(u64),
+    /// Not text.
+    Binary,
+}
+
+/// Looks into a packed file: what is known of its content; blocks.
+pub(crate) fn examine_packed(
+    book: &Mutex<Checkpoints>,
+    candidate: Candidate<'_>,
+) -> io::Result<Unpacked> {
+    let Candidate { path, target, .. } = candidate;
+    let mut reader = unpack(File::open(path)?)?;
+    let mut head = Vec::new();
+    let most = SAMPLE.max(target.init_crc_length) as u64;
+    reader.by_ref().take(most).read_to_end(&mut head)?;
+    if is_binary(&head) {
+        return Ok(Unpacked::Binary);
+    }
+    let salt = target.salted(path);
+    let start_len = head.len().min(target.init_crc_length);
+    let start = salt.extend(&head[..start_len]);
+    let mut from = Start {
+        key: None,
+        start,
+        start_len,
+        offset: 0,
+        seek: Fingerprint::EMPTY,
+        sample: head[..head.len().min(SAMPLE)].to_vec(),
+    };
+    let known = match target.knows_content() {
+        true => alike(book, salt, &head, candidate),
+        false => Vec::new(),
+    };
+    let mut places: Vec<u64> = known.iter().map(|record| record.offset).collect();
+    places.sort_unstable();
+    let seeks = seeks_in(io::Cursor::new(head).chain(reader), &places)?;
+    for record in known {
+        let found = seeks.iter().find(|(place, _)| *place == record.offset);
+        if found.is_some_and(|(_, seek)| *seek == record.seek) {
+            if lock(book).is_live(record.key) {
+                return Ok(Unpacked::CopyOf(record.key));
+            }
+            (from.key, from.offset, from.seek) = (Some(record.key), record.offset, record.seek);
+            break;
+        }
+    }
+    Ok(Unpacked::From(from))
+}
+
+/// The names of the bytes before places of a stream; places behind its end are left out.
+fn seeks_in(mut reader: impl Read, places: &[u64]) -> io::Result<Vec<(u64, Fingerprint)>> {
+    let mut found = Vec::new();
+    let (mut before, mut at) = (Vec::new(), 0_u64);
+    for place in places {
+        while at < *place {
+            let step = (*place - at).min(256 << 10);
+            let read = reader.by_ref().take(step).read_to_end(&mut before)?;
+            if read == 0 {
+                return Ok(found);
+            }
+            at += read as u64;
+            let excess = before.len().saturating_sub(SEEK);
+            before.drain(..excess);
+        }
+        found.push((*place, Fingerprint::of(&before)));
+    }
+    Ok(found)
+}
+
+/// A packed file as it lies on the disk, told by its size and both ends.
+fn signature(file: &File, size: u64) -> io::Result<Fingerprint> {
+    let first = read_at(file, 0, SEEK)?;
+    let last = read_at(file, size.saturating_sub(SEEK as u64), SEEK)?;
+    Ok(Fingerprint::of(&size.to_le_bytes()).extend(&first).extend(&last))
+}
+
+fn seek_at(file: &File, offset: u64) -> io::Result<Fingerprint> {
+    let from = offset.saturating_sub(SEEK as u64);
+    let length = usize::try_from(offset - from).unwrap_or(SEEK);
+    Ok(Fingerprint::of(&read_at(file, from, length)?))
+}
+
+/// Whether a shorter file is a copy of the first part of the record's file.
+fn begins_like(record: &Record, file: &File, size: u64) -> bool {
+    let original = File::open(&record.path).and_then(|original| seek_at(&original, size));
+    let copy = seek_at(file, size);
+    matches!((original, copy), (Ok(original), Ok(copy)) if original == copy)
+}
+
+/// Where the last whole line ends.
+fn last_line_end(file: &File, size: u64) -> io::Result<u64> {
+    let from = size.saturating_sub(SAMPLE as u64);
+    let tail = read_at(file, from, SAMPLE)?;
+    Ok(memchr::memrchr(b'\n', &tail).map_or(size, |at| from + at as u64 + 1))
+}
+
+fn is_binary(head: &[u8]) -> bool {
+    let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    !marked && memchr::memchr(0, head).is_some()
+}
+
+/// The name of a file without what rotation adds to it: `app.log.2.gz` is `app.log`.
+fn family(path: &Path) -> (Option<&Path>, String) {
+    let mut name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    loop {
+        let kept = without_rotation(&name).map(str::to_owned);
+        match kept {
+            Some(kept) if !kept.is_empty() => name = kept.into(),
+            _ => return (path.parent(), name.into_owned()),
+        }
+    }
+}
+
+fn without_rotation(name: &str) -> Option<&str> {
+    let (stem, ending) = name.rsplit_once(['.', '-', '_'])?;
+    let packed = ["gz", "zst", "old", "bak"].contains(&ending);
+    let number = !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_digit());
+    (packed || number).then_some(stem)
+}
+
+pub(crate) fn lock(book: &Mutex<Checkpoints>) -> std::sync::MutexGuard<'_, Checkpoints> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rotated_names_are_of_one_family() {
+        let family = |name: &str| family(Path::new(name)).1;
+        for name in ["app.log", "app.log.1", "app.log.12.gz", "app.log-20261120", "app.log.old"] {
+            assert_eq!(family(name), "app.log", "{name}");
+        }
+        assert_ne!(family("a.log"), family("b.log"));
+    }
+
+    #[test]
+    fn bytes_before_places_of_a_stream_are_found() {
+        let text: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+        let found = seeks_in(&text[..], &[0, 100, 3000, 4000, 5000]).unwrap_or_default();
+        let places: Vec<_> = found.iter().map(|(place, _)| *place).collect();
+        assert_eq!(places, [0, 100, 3000, 4000]);
+        assert_eq!(found[1].1, Fingerprint::of(&text[..100]));
+        assert_eq!(found[2].1, Fingerprint::of(&text[3000 - SEEK..3000]));
+    }
+}

@@ -1,0 +1,328 @@
+//! Looking at files: which are there, which have changed, which are new, which are gone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use foldhash::{HashMap, HashSet};
+
+use super::checkpoints::Record;
+use super::examine::{Candidate, Decision, Start, examine, lock};
+use super::packed::{self, PackedFile};
+use super::paths::Walk;
+use super::place::{FileId, Seen};
+use super::status::FileState;
+use super::tail::{Beginning, Goal, Tail};
+use super::target::MonitorTarget;
+use super::work::Done;
+use super::{Monitor, Parked, Slot, Why};
+use crate::StreamKey;
+
+/// New files that are judged together.
+const TOGETHER: usize = 256;
+/// A look at all files takes this part of the time at most.
+const SHARE: u32 = 50;
+/// All files are looked at at least that often.
+const SELDOM: Duration = Duration::from_secs(30);
+/// How long a file that could not be read is left alone.
+const RETRY: Duration = Duration::from_secs(10);
+
+type Found = (PathBuf, Seen, usize);
+
+impl Monitor {
+    pub(super) fn is_scan_due(&self) -> bool {
+        let Some((end, cost)) = self.scanned else { return true };
+        let pause = if self.stale { cost * 5 } else { (cost * SHARE).min(SELDOM) };
+        end.elapsed() >= pause.max(self.settings.poll.min(Duration::from_millis(100)))
+            && (self.stale || end.elapsed() >= self.settings.poll)
+    }
+
+    /// Walks all targets.
+    pub(super) async fn look_at_all(&mut self) {
+        let begin = Instant::now();
+        self.stale = false;
+        self.generation += 1;
+        let targets = self.targets.clone();
+        let walk = tokio::task::spawn_blocking(move || {
+            let mut walk = Walk::default();
+            for (number, target) in targets.iter().enumerate() {
+                walk.target(number, target);
+            }
+            walk.directories.sort_unstable();
+            walk.directories.dedup();
+            walk
+        });
+        let Ok(walk) = walk.await else { return };
+        self.directories = walk.directories;
+        let mut new = Vec::new();
+        for found in walk.files {
+            self.look(found, &mut new);
+        }
+        self.judge(new).await;
+        self.look_for_gone().await;
+        let generation = self.generation;
+        let status = &self.status;
+        self.parked.retain(|path, parked| {
+            let there = parked.generation == generation || parked.why == Why::Unpacking;
+            if !there {
+                status.remove(path);
+            }
+            there
+        });
+        self.scanned = Some((Instant::now(), begin.elapsed()));
+    }
+
+    /// Looks at files that are said to have changed.
+    pub(super) async fn look_at_some(&mut self, paths: Vec<PathBuf>) {
+        let mut new = Vec::new();
+        for path in paths {
+            let number = self.targets.iter().position(|target| target.takes(&path));
+            let (Some(number), Ok(metadata)) = (number, fs::metadata(&path)) else { continue };
+            if metadata.is_file() {
+                self.look((path, Seen::of(&metadata), number), &mut new);
+            }
+        }
+        self.judge(new).await;
+    }
+
+    fn look(&mut self, found: Found, new: &mut Vec<Found>) {
+        let (path, seen, number) = found;
+        let generation = self.generation;
+        match self.tails.get_mut(&seen.id) {
+            Some(Slot::Busy { generation: met }) => {
+                *met = generation;
+                self.again.insert(seen.id);
+            }
+            Some(Slot::Here(tail)) => {
+                tail.generation = generation;
+                tail.gone = false;
+                if tail.path != path && Seen::at(&tail.path).map(|old| old.id).ok() != Some(seen.id) {
+                    self.status.remove(&tail.path);
+                    tail.path.clone_from(&path);
+                    lock(&self.book).put(tail.record());
+                }
+                if tail.seen != seen {
+                    self.request(seen.id, Goal::Read);
+                }
+            }
+            None => self.look_at_unknown((path, seen, number), new),
+        }
+    }
+
+    fn look_at_unknown(&mut self, (path, seen, number): Found, new: &mut Vec<Found>) {
+        let target = Arc::clone(&self.targets[number]);
+        let patience = self.patience(&target);
+        let generation = self.generation;
+        let Some(parked) = self.parked.get_mut(&path) else {
+            if seen.size > 0 && !is_too_old(&target, seen) {
+                new.push((path, seen, number));
+            }
+            return;
+        };
+        parked.generation = generation;
+        let changed = parked.seen != seen;
+        match parked.why {
+            Why::Unpacking => {}
+            Why::Settling(_) if changed => new.push((path, seen, number)),
+            Why::Settling(signature) if parked.since.elapsed() >= patience => {
+                parked.why = Why::Unpacking;
+                self.unpack(PackedFile {
+                    path,
+                    seen,
+                    signature,
+                    target,
+                    instance: self.instance,
+                });
+            }
+            Why::Settling(_) => {}
+            Why::CopyOf(key) if !changed && lock(&self.book).is_live(key) => {}
+            Why::Ignored if !changed => {}
+            Why::Failed if !changed && parked.since.elapsed() < RETRY => {}
+            _ if seen.size > 0 => new.push((path, seen, number)),
+            _ => {}
+        }
+    }
+
+    fn unpack(&mut self, file: PackedFile) {
+        let Some(shared) = self.shared.clone() else { return };
+        let book = Arc::clone(&self.book);
+        self.active.spawn(async move {
+            let taken = packed::take(&shared, &book, &file).await;
+            Done::Packed(Box::new(file), taken)
+        });
+    }
+
+    pub(super) fn patience(&self, target: &MonitorTarget) -> Duration {
+        let usual = || self.shared.as_ref().map(|shared| shared.sink.limits().stream_idle);
+        target.time_before_close.or_else(usual).unwrap_or(Duration::from_secs(3))
+    }
+
+    /// Judges files that are not followed.
+    async fn judge(&mut self, mut new: Vec<Found>) {
+        let first_look = self.scanned.is_none();
+        while !new.is_empty() {
+            let some: Vec<Found> = new.drain(..new.len().min(TOGETHER)).collect();
+            let (book, targets) = (Arc::clone(&self.book), self.targets.clone());
+            let work = tokio::task::spawn_blocking(move || {
+                let judge = |(path, seen, number): Found| {
+                    let target = &*targets[number];
+                    let from_end = target.follow_tail && first_look;
+                    let candidate = Candidate { path: &path, seen, target, from_end };
+                    let decision = examine(&book, candidate);
+                    (path, seen, number, decision)
+                };
+                some.into_iter().map(judge).collect::<Vec<_>>()
+            });
+            let Ok(judged) = work.await else { return };
+            for (path, seen, number, decision) in judged {
+                self.decide(path, seen, number, decision);
+            }
+        }
+    }
+
+    fn decide(
+        &mut self,
+        path: PathBuf,
+        seen: Seen,
+        number: usize,
+        decision: io::Result<Decision>,
+    ) {
+        match decision {
+            Ok(Decision::Empty) => {}
+            Ok(Decision::Follow(start)) => self.follow(path, seen, number, start),
+            Ok(Decision::CopyOf(key)) => self.park(path, seen, Why::CopyOf(key)),
+            Ok(Decision::Packed(signature)) => self.park(path, seen, Why::Settling(signature)),
+            Ok(Decision::Done(key)) => {
+                self.park(path.clone(), seen, Why::Ignored);
+                if self.targets[number].delete_when_read && !lock(&self.book).is_dirty(key) {
+                    self.delete(&path, seen, key);
+                }
+            }
+            Ok(Decision::Ignore(reason)) => {
+                tracing::info!(path = %path.display(), reason, "a file is not monitored");
+                self.park(path, seen, Why::Ignored);
+            }
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "cannot read a monitored file");
+                self.park(path, seen, Why::Failed);
+            }
+        }
+    }
+
+    pub(super) fn park(&mut self, path: PathBuf, seen: Seen, why: Why) {
+        let (state, position) = match why {
+            Why::Ignored | Why::Failed => (FileState::Ignored, 0),
+            Why::CopyOf(_) | Why::Settling(_) | Why::Unpacking => (FileState::Waiting, 0),
+        };
+        self.status.set(&path, position, seen.size, state);
+        let parked = Parked { seen, since: Instant::now(), generation: self.generation, why };
+        self.parked.insert(path, parked);
+    }
+
+    fn follow(&mut self, path: PathBuf, seen: Seen, number: usize, start: Start) {
+        let Some(shared) = self.shared.clone() else { return };
+        self.parked.remove(&path);
+        let target = Arc::clone(&self.targets[number]);
+        let key = start.key.unwrap_or_else(|| lock(&self.book).new_key());
+        let stream = format!("monitor:{}:{key}", self.instance);
+        let mut tail = Tail::new(Beginning {
+            key,
+            target: number,
+            seen,
+            patience: self.patience(&target),
+            origin: target.meta(&path, &start.sample, &shared),
+            stream: StreamKey(stream.into()),
+            salt: target.salted(&path),
+            start: start.start,
+            start_len: start.start_len,
+            start_limit: target.init_crc_length,
+            offset: start.offset,
+            seek: start.seek,
+            path,
+        });
+        tail.generation = self.generation;
+        {
+            let mut book = lock(&self.book);
+            book.put(tail.record());
+            book.set_live(key, true);
+        }
+        self.tails.insert(seen.id, Slot::Here(Box::new(tail)));
+        self.request(seen.id, Goal::Read);
+    }
+
+    /// Files that no name led to: closed ones may have been renamed to where nobody looks.
+    async fn look_for_gone(&mut self) {
+        let mut lost: BTreeMap<PathBuf, HashSet<FileId>> = BTreeMap::new();
+        let mut read_on = Vec::new();
+        for (id, slot) in &mut self.tails {
+            let Slot::Here(tail) = slot else { continue };
+            if tail.generation >= self.generation || tail.gone {
+                continue;
+            }
+            tail.gone = true;
+            self.status.remove(&tail.path);
+            match tail.path.parent() {
+                Some(parent) if !tail.is_open() => {
+                    lost.entry(parent.to_owned()).or_default().insert(*id);
+                }
+                _ => read_on.push(*id),
+            }
+        }
+        for id in read_on {
+            self.request(id, Goal::Read);
+        }
+        if lost.is_empty() {
+            return;
+        }
+        let all: Vec<FileId> = lost.values().flatten().copied().collect();
+        let search = move || {
+            let mut found = HashMap::default();
+            for (directory, wanted) in lost {
+                find(&directory, &wanted, &mut found);
+            }
+            found
+        };
+        let found = tokio::task::spawn_blocking(search).await.unwrap_or_default();
+        for id in all {
+            let Some(Slot::Here(tail)) = self.tails.get_mut(&id) else { continue };
+            match found.get(&id) {
+                Some(path) => {
+                    tail.path.clone_from(path);
+                    self.request(id, Goal::Read);
+                }
+                None => self.request(id, Goal::Close { with_held: true }),
+            }
+        }
+    }
+
+    /// Forgets a followed file; its record stays, and is found by content from now on.
+    pub(super) fn leave(&mut self, tail: &Tail, written_anew: bool) {
+        self.status.remove(&tail.path);
+        let mut book = lock(&self.book);
+        let id = if written_anew { None } else { Some(tail.seen.id) };
+        book.put(Record { id, ..tail.record() });
+        book.set_live(tail.key, false);
+    }
+}
+
+fn is_too_old(target: &MonitorTarget, seen: Seen) -> bool {
+    let Some(limit) = target.ignore_older_than else { return false };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let written = Duration::from_micros(u64::try_from(seen.modified).unwrap_or(0));
+    now.saturating_sub(written) > limit
+}
+
+/// Looks for files by their identity among the files of a directory.
+fn find(directory: &Path, wanted: &HashSet<FileId>, found: &mut HashMap<FileId, PathBuf>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let Ok(metadata) = entry.metadata() else { continue };
+        let id = Seen::of(&metadata).id;
+        if metadata.is_file() && wanted.contains(&id) {
+            found.insert(id, entry.path());
+        }
+    }
+}

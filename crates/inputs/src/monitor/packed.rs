@@ -1,0 +1,208 @@
+//! Packed files: unpacked once, from where the file they were made from had been read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::checkpoints::{Checkpoints, Record, SEEK};
+use super::examine::{Candidate, Start, Unpacked, examine_packed, lock};
+use super::fingerprint::Fingerprint;
+use super::flight::Flight;
+use super::place::Seen;
+use super::target::MonitorTarget;
+use super::turn::Shared;
+use crate::unpack::unpack;
+use crate::{Error, Input, InputMeta, StreamKey};
+
+const CHUNK: usize = 1 << 20;
+
+/// A packed file to be taken in.
+#[derive(Debug, Clone)]
+pub(crate) struct PackedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) seen: Seen,
+    pub(crate) signature: Fingerprint,
+    pub(crate) target: Arc<MonitorTarget>,
+    /// Keeps the stream apart from those of earlier processes.
+    pub(crate) instance: uuid::Uuid,
+}
+
+/// What became of a packed file.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// Everything in it is safe, under this key.
+    Whole(u64),
+    /// Its content is that of a file that is still followed.
+    CopyOf(u64),
+    /// Not text.
+    Binary,
+    /// It cannot be read to its end; what was read is safe.
+    Broken(Error),
+    /// The sink failed or the process stops; to be tried again.
+    Again(Error),
+}
+
+/// Takes a packed file in.
+pub(crate) async fn take(
+    shared: &Shared,
+    book: &Arc<Mutex<Checkpoints>>,
+    packed: &PackedFile,
+) -> Taken {
+    let _permit = shared.unpackers.acquire().await;
+    let (shelf, file) = (Arc::clone(book), packed.clone());
+    let look = tokio::task::spawn_blocking(move || {
+        let target = &file.target;
+        let candidate =
+            Candidate { path: &file.path, seen: file.seen, target, from_end: false };
+        examine_packed(&shelf, candidate)
+    });
+    let fail = |error| Taken::Broken(Error::read(packed.path.display(), error));
+    let start = match look.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Ok(Unpacked::From(start)) => start,
+        Ok(Unpacked::CopyOf(key)) => return Taken::CopyOf(key),
+        Ok(Unpacked::Binary) => return Taken::Binary,
+        Err(error) => return fail(error),
+    };
+    let mut reading = Reading::new(start);
+    match reading.run(shared, packed).await {
+        Ok(None) => {
+            let key = reading.note(book, packed, true);
+            Taken::Whole(key)
+        }
+        Ok(Some(error)) => {
+            reading.note(book, packed, false);
+            fail(error)
+        }
+        Err(error) => Taken::Again(error),
+    }
+}
+
+struct Reading {
+    start: Start,
+    origin: Option<Arc<InputMeta>>,
+    flight: Flight,
+    at: u64,
+    last: Vec<u8>,
+}
+
+impl Reading {
+    fn new(start: Start) -> Self {
+        let at = start.offset;
+        Self { start, origin: None, flight: Flight::default(), at, last: Vec::new() }
+    }
+
+    /// Reads to the end; what is wrong with the file, if anything.
+    async fn run(
+        &mut self,
+        shared: &Shared,
+        packed: &PackedFile,
+    ) -> Result<Option<io::Error>, Error> {
+        let (sender, mut chunks) = mpsc::channel(2);
+        let (path, skip) = (packed.path.clone(), self.start.offset);
+        let reader = tokio::task::spawn_blocking(move || read(&path, skip, &sender));
+        let key = format!("packed:{}:{}", packed.instance, packed.path.display());
+        let stream = StreamKey(key.into());
+        let mut broken = None;
+        while let Some(chunk) = chunks.recv().await {
+            if shared.is_stopping() {
+                return Err(Error::Closed);
+            }
+            match chunk {
+                Ok(bytes) => self.push(shared, packed, &stream, bytes, false).await?,
+                Err(error) => broken = Some(error),
+            }
+        }
+        if self.origin.is_some() {
+            self.push(shared, packed, &stream, Bytes::new(), true).await?;
+        }
+        self.flight.settle().await?;
+        if reader.await.is_err() {
+            return Err(Error::Abandoned);
+        }
+        Ok(broken)
+    }
+
+    async fn push(
+        &mut self,
+        shared: &Shared,
+        packed: &PackedFile,
+        stream: &StreamKey,
+        bytes: Bytes,
+        end: bool,
+    ) -> Result<(), Error> {
+        let origin = match &self.origin {
+            Some(origin) => Arc::clone(origin),
+            None => {
+                let meta = packed.target.meta(&packed.path, &self.start.sample, shared);
+                Arc::clone(self.origin.insert(Arc::new(meta)))
+            }
+        };
+        self.at += bytes.len() as u64;
+        let kept = bytes.len().saturating_sub(SEEK);
+        self.last.extend_from_slice(&bytes[kept..]);
+        let excess = self.last.len().saturating_sub(SEEK);
+        self.last.drain(..excess);
+        let modified = Some(packed.seen.time());
+        let input = Input::Raw { origin, stream: stream.clone(), bytes, modified, end };
+        self.flight.push(&shared.sink, (input, None), self.at).await.map(drop)
+    }
+
+    /// Notes how far the content is safe, and that this file is done with if it is.
+    fn note(&self, book: &Mutex<Checkpoints>, packed: &PackedFile, whole: bool) -> u64 {
+        let mut book = lock(book);
+        let key = self.start.key.unwrap_or_else(|| book.new_key());
+        let short = self.last.len() < SEEK && (self.last.len() as u64) < self.at;
+        let seek = match self.at == self.start.offset || short {
+            // Less than a seek's worth was new: the old place stays provable, the file is done.
+            true => (self.start.offset, self.start.seek),
+            false => (self.at, Fingerprint::of(&self.last)),
+        };
+        book.put(Record {
+            key,
+            id: None,
+            path: packed.path.clone(),
+            start: self.start.start,
+            start_len: u32::try_from(self.start.start_len).unwrap_or(u32::MAX),
+            offset: seek.0,
+            seek: seek.1,
+            packed: whole.then_some(packed.signature),
+        });
+        key
+    }
+}
+
+fn read(path: &std::path::Path, skip: u64, chunks: &mpsc::Sender<io::Result<Bytes>>) {
+    let send = |chunk| chunks.blocking_send(chunk).is_ok();
+    let opened = File::open(path).and_then(|file| {
+        let mut reader = unpack(file)?;
+        io::copy(&mut reader.by_ref().take(skip), &mut io::sink())?;
+        Ok(reader)
+    });
+    let mut reader = match opened {
+        Ok(reader) => reader,
+        Err(error) => {
+            send(Err(error));
+            return;
+        }
+    };
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let result = reader.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
+        let empty = chunk.is_empty();
+        if !empty && !send(Ok(chunk.into())) {
+            return;
+        }
+        match result {
+            Ok(_) if empty => return,
+            Ok(_) => {}
+            Err(error) => {
+                send(Err(error));
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Which files a path of `[monitor://...]` and `[batch://...]` stands for.
+//!
+//! `*` stands for any part of one name, `...` for any part of the path; a path that ends in a plain
+//! name stands for that file, or for everything below that directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use knowledge::Pattern;
+
+use super::place::Seen;
+use super::target::MonitorTarget;
+
+/// Deeper than that is a loop of links.
+const DEEPEST: usize = 64;
+
+/// A path with wildcards, compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct PathPattern {
+    /// The directory, or the file, before the first wildcard.
+    pub(crate) base: PathBuf,
+    /// What the names below the base have to look like, up to the first `...`.
+    levels: Vec<Pattern>,
+    /// What the whole path has to look like; `None` if it has no wildcard.
+    whole: Option<Pattern>,
+    /// How many names below the base a file can have at most.
+    deepest: usize,
+    /// Whether a directory that fits stands for everything below it.
+    descends: bool,
+}
+
+impl PathPattern {
+    /// # Errors
+    /// What the compiler of regular expressions says.
+    pub(crate) fn compile(text: &str) -> Result<Self, String> {
+        let wild = |name: &&str| name.contains('*') || name.contains("...");
+        let names: Vec<&str> = text.split('/').collect();
+        let first = names.iter().position(|name| wild(&name)).unwrap_or(names.len());
+        let plain = names[..first].join("/");
+        let base = if plain.is_empty() && first > 0 { "/".to_owned() } else { plain };
+        let mut pattern = Self {
+            base: PathBuf::from(if base.is_empty() { ".".to_owned() } else { base }),
+            levels: Vec::new(),
+            whole: None,
+            deepest: DEEPEST,
+            descends: true,
+        };
+        if first == names.len() {
+            return Ok(pattern);
+        }
+        let wild_part = &names[first..];
+        pattern.descends = !wild_part.last().is_some_and(wild);
+        let below = if pattern.descends { "(?:/.*)?" } else { "" };
+        pattern.whole = Some(Pattern::compile(&format!("^{}{below}$", translate(text)))?);
+        for name in wild_part.iter().take_while(|name| !name.contains("...")) {
+            pattern.levels.push(Pattern::compile(&format!("^{}$", translate(name)))?);
+        }
+        if pattern.levels.len() == wild_part.len() && !pattern.descends {
+            pattern.deepest = wild_part.len();
+        }
+        Ok(pattern)
+    }
+
+    fn takes(&self, path: &Path) -> bool {
+        match &self.whole {
+            Some(whole) => whole.is_match(&path.to_string_lossy()),
+            None => path.starts_with(&self.base),
+        }
+    }
+}
+
+fn translate(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("...") {
+            out.push_str(".*");
+            rest = after;
+            continue;
+        }
+        match c {
+            '*' => out.push_str("[^/]*"),
+            c if c.is_ascii_punctuation() && c != '/' && c != '_' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// What a walk meets.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    /// Files, with the number of the target they belong to.
+    pub(crate) files: Vec<(PathBuf, Seen, usize)>,
+    /// Directories in which files may appear.
+    pub(crate) directories: Vec<PathBuf>,
+}
+
+impl Walk {
+    /// All files of a target, in the order of their names.
+    pub(crate) fn target(&mut self, number: usize, target: &MonitorTarget) {
+        let base = &target.pattern.base;
+        let Ok(metadata) = fs::metadata(base) else {
+            // It may come: its directory tells.
+            self.directories.extend(base.parent().map(Path::to_owned));
+            return;
+        };
+        if metadata.is_dir() {
+            self.directory(base, 0, number, target);
+        } else if metadata.is_file() {
+            self.directories.extend(base.parent().map(Path::to_owned));
+            if target.takes(base) {
+                self.files.push((base.clone(), Seen::of(&metadata), number));
+            }
+        }
+    }
+
+    fn directory(&mut self, path: &Path, depth: usize, number: usize, target: &MonitorTarget) {
+        self.directories.push(path.to_owned());
+        let Ok(entries) = fs::read_dir(path) else { return };
+        let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name();
+            let level = target.pattern.levels.get(depth);
+            if level.is_some_and(|level| !level.is_match(&name.to_string_lossy())) {
+                continue;
+            }
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() && !target.follow_symlink {
+                continue;
+            }
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            if metadata.is_dir() {
+                if target.enters(depth + 1) {
+                    self.directory(&path, depth + 1, number, target);
+                }
+            } else if metadata.is_file() && target.takes(&path) {
+                self.files.push((path, Seen::of(&metadata), number));
+            }
+        }
+    }
+}
+
+impl MonitorTarget {
+    /// Whether directories that many names below the base are entered.
+    fn enters(&self, depth: usize) -> bool {
+        let named = self.pattern.levels.len();
+        let implied = self.pattern.whole.is_none() || self.pattern.descends;
+        if !self.recursive && implied && depth > named {
+            return false;
+        }
+        depth < self.pattern.deepest && depth < DEEPEST
+    }
+
+    /// Whether a file of that name belongs to the target.
+    pub(crate) fn takes(&self, path: &Path) -> bool {
+        if !self.pattern.takes(path) {
+            return false;
+        }
+        if self.whitelist.is_none() && self.blacklist.is_none() {
+            return true;
+        }
+        let name = path.to_string_lossy();
+        self.whitelist.as_ref().is_none_or(|list| list.is_match(&name))
+            && !self.blacklist.as_ref().is_some_and(|list| list.is_match(&name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn check(pattern: &str, recursive: bool, expected: &[&str]) {
+        let root = tempfile::tempdir().unwrap();
+        for file in ["a.log", "b.txt", "x/a.log", "x/y/a.log", "x/y/z/b.log", "w/a.log"] {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        let text = format!("{}/{pattern}", root.path().display());
+        let text = text.strip_suffix('/').unwrap_or(&text);
+        let index = model::IndexName::new("main").unwrap();
+        let mut target = MonitorTarget::new(text, index, "h".into()).unwrap();
+        target.recursive = recursive;
+        let mut walk = Walk::default();
+        walk.target(0, &target);
+        let name = |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
+        let found: Vec<_> = walk.files.iter().map(|(path, _, _)| name(path)).collect();
+        assert_eq!(found, expected, "{pattern}");
+        assert!(walk.files.iter().all(|(path, _, _)| target.takes(path)));
+    }
+
+    #[test]
+    fn a_directory_stands_for_what_is_below_it() {
+        check("x", true, &["x/a.log", "x/y/a.log", "x/y/z/b.log"]);
+        check("x", false, &["x/a.log"]);
+        check("a.log", true, &["a.log"]);
+        check("none", true, &[]);
+    }
+
+    #[test]
+    fn a_star_stands_for_a_part_of_one_name() {
+        check("*.log", true, &["a.log"]);
+        check("*/a.log", true, &["w/a.log", "x/a.log"]);
+        check("x*/y", true, &["x/y/a.log", "x/y/z/b.log"]);
+        check("*/*", true, &["w/a.log", "x/a.log"]);
+    }
+
+    #[test]
+    fn dots_stand_for_any_part_of_the_path() {
+        check(".../a.log", true, &["w/a.log", "x/a.log", "x/y/a.log"]);
+        check("x/...", true, &["x/a.log", "x/y/a.log", "x/y/z/b.log"]);
+        check("x...b.log", true, &["x/y/z/b.log"]);
+    }
+
+    #[test]
+    fn lists_choose_by_the_full_path() {
+        let index = model::IndexName::new("main").unwrap();
+        let mut target = MonitorTarget::new("/var/log", index, "h".into()).unwrap();
+        target.whitelist = Some(Pattern::compile(r"\.log$").unwrap());
+        target.blacklist = Some(Pattern::compile("debug").unwrap());
+        let takes = |path: &str| target.takes(Path::new(path));
+        assert!(takes("/var/log/a.log") && takes("/var/log/x/b.log"));
+        assert!(!takes("/var/log/a.txt") && !takes("/var/log/debug/a.log") && !takes("/etc/a.log"));
+    }
+}

@@ -1,0 +1,51 @@
+//! What a file is to the system: which one, how large, when written.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use model::EventTime;
+
+/// A file whatever its name: device, inode and, where the file system knows it, the time of birth,
+/// which tells a file from a later one with the same inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) born: u64,
+}
+
+/// A file as it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) id: FileId,
+    pub(crate) size: u64,
+    /// Microseconds since 1970.
+    pub(crate) modified: i64,
+}
+
+impl Seen {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        let born = metadata.created().map_or(0, |time| micros(time).unsigned_abs());
+        Self {
+            id: FileId { device: metadata.dev(), inode: metadata.ino(), born },
+            size: metadata.len(),
+            modified: metadata.modified().map_or(0, micros),
+        }
+    }
+
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&std::fs::metadata(path)?))
+    }
+
+    pub(crate) fn time(&self) -> EventTime {
+        EventTime(self.modified)
+    }
+}
+
+fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).map(|since| since.as_micros());
+    since.ok().and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0)
+}

@@ -1,0 +1,449 @@
+//! One file that is followed: what of it was handed over, what is safe, and how to go on.
+//!
+//! Only whole lines are handed over; the beginning of a line waits in the file until the line is
+//! complete or the file has been still for long enough. Before anything is read, the bytes before
+//! the place are compared with what was there: a file that was written anew is noticed.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::checkpoints::{self, Record, SEEK};
+use super::fingerprint::Fingerprint;
+use super::flight::Flight;
+use super::place::{FileId, Seen};
+use super::turn::Shared;
+use crate::{Error, Input, InputMeta, Note, StreamKey};
+
+/// Bytes read at once.
+const CHUNK: usize = 1 << 20;
+/// Bytes of one file that are read before it is the others' turn.
+const QUOTA: usize = 4 << 20;
+/// Bytes before the place that are remembered while a file is read.
+const WINDOW: usize = 16 << 10;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    pub(crate) key: u64,
+    pub(crate) path: PathBuf,
+    /// Which target it belongs to.
+    pub(crate) target: usize,
+    /// The file when it was looked at last.
+    pub(crate) seen: Seen,
+    /// Number of the last look at all files that met it.
+    pub(crate) generation: u64,
+    /// No monitored name leads to it any more.
+    pub(crate) gone: bool,
+    /// Something else is in it than was read.
+    pub(crate) replaced: bool,
+    /// Whether it waits for its turn.
+    pub(crate) queued: bool,
+    /// How long the file may be still before its unfinished event is complete.
+    pub(crate) patience: Duration,
+    pub(crate) last_growth: Instant,
+    file: Option<Arc<File>>,
+    origin: Arc<InputMeta>,
+    stream: StreamKey,
+    flight: Flight,
+    salt: Fingerprint,
+    start: Fingerprint,
+    start_len: usize,
+    start_limit: usize,
+    /// Everything before was handed over.
+    read: u64,
+    /// Everything before is safe.
+    safe: u64,
+    /// The bytes before `safe`.
+    seek: Fingerprint,
+    /// The bytes before `read`.
+    back: Fingerprint,
+    /// The last bytes before `read`, as far as they are remembered.
+    window: Vec<u8>,
+    /// The unfinished line behind `read`.
+    held: Vec<u8>,
+}
+
+/// Where and how following a file begins.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) key: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) target: usize,
+    pub(crate) seen: Seen,
+    pub(crate) patience: Duration,
+    pub(crate) origin: InputMeta,
+    pub(crate) stream: StreamKey,
+    pub(crate) salt: Fingerprint,
+    pub(crate) start: Fingerprint,
+    pub(crate) start_len: usize,
+    pub(crate) start_limit: usize,
+    pub(crate) offset: u64,
+    pub(crate) seek: Fingerprint,
+}
+
+/// What a turn is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// Hand over what is new.
+    Read,
+    /// Take the unfinished event as complete.
+    Finish,
+    /// The same, for good; without the unfinished line if somebody else has it.
+    Close { with_held: bool },
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Everything is handed over and acknowledged.
+    UpToDate,
+    /// There is more to read.
+    More,
+    /// The file's content is not what it was.
+    Replaced,
+    /// The file is not where it was.
+    Missing,
+    /// The file is done with.
+    Closed,
+    /// The sink or the disk failed; what is not safe is read again.
+    Failed(Error),
+}
+
+enum Piece {
+    /// The remembered bytes before the place, then what follows.
+    Bytes { bytes: Bytes, back: usize, seen: Seen, file: Arc<File> },
+    Replaced,
+    Missing,
+}
+
+impl Tail {
+    pub(crate) fn new(beginning: Beginning) -> Self {
+        let Beginning { key, path, target, seen, patience, origin, stream, .. } = beginning;
+        Self {
+            key,
+            path,
+            target,
+            seen,
+            generation: 0,
+            gone: false,
+            replaced: false,
+            queued: false,
+            patience,
+            last_growth: Instant::now(),
+            file: None,
+            origin: Arc::new(origin),
+            stream,
+            flight: Flight::default(),
+            salt: beginning.salt,
+            start: beginning.start,
+            start_len: beginning.start_len,
+            start_limit: beginning.start_limit,
+            read: beginning.offset,
+            safe: beginning.offset,
+            seek: beginning.seek,
+            back: beginning.seek,
+            window: Vec::new(),
+            held: Vec::new(),
+        }
+    }
+
+    pub(crate) fn record(&self) -> Record {
+        Record {
+            key: self.key,
+            id: Some(self.seen.id),
+            path: self.path.clone(),
+            start: self.start,
+            start_len: u32::try_from(self.start_len).unwrap_or(u32::MAX),
+            offset: self.safe,
+            seek: self.seek,
+            packed: None,
+        }
+    }
+
+    /// Everything before is safe.
+    pub(crate) fn safe(&self) -> u64 {
+        self.safe
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Whether an event or a line waits for its rest.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        !self.held.is_empty() || self.safe < self.read
+    }
+
+    /// Whether the file, as it was seen last, has been handed over to its end.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.read + self.held.len() as u64 >= self.seen.size && self.flight.is_empty()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.last_growth.elapsed() >= self.patience
+    }
+
+    /// Lets go of the descriptor and of what can be read again.
+    pub(crate) fn rest(&mut self) {
+        self.file = None;
+        self.window = Vec::new();
+        self.held.shrink_to_fit();
+    }
+
+    pub(crate) async fn turn(&mut self, shared: &Shared, goal: Goal) -> Outcome {
+        let result = match goal {
+            Goal::Read => self.read_on(shared).await,
+            Goal::Finish => self.finish(shared).await.map(|()| Outcome::UpToDate),
+            Goal::Close { with_held } => {
+                if !with_held {
+                    self.held.clear();
+                }
+                self.finish(shared).await.map(|()| Outcome::Closed)
+            }
+        };
+        result.unwrap_or_else(|error| {
+            self.read_again();
+            Outcome::Failed(error)
+        })
+    }
+
+    async fn read_on(&mut self, shared: &Shared) -> Result<Outcome, Error> {
+        let permit = shared.readers.acquire().await;
+        let mut budget = QUOTA;
+        loop {
+            let piece = self.fetch().await.map_err(|e| Error::read(self.path.display(), e))?;
+            let (bytes, back, seen, file) = match piece {
+                Piece::Bytes { bytes, back, seen, file } => (bytes, back, seen, file),
+                Piece::Replaced => return Ok(Outcome::Replaced),
+                Piece::Missing => return Ok(Outcome::Missing),
+            };
+            self.file = Some(file);
+            self.seen = seen;
+            let length = bytes.len() - back;
+            if length > self.held.len() {
+                self.last_growth = Instant::now();
+            }
+            let at_end = self.read + length as u64 >= seen.size;
+            let cut = match memchr::memrchr(b'\n', &bytes[back..]) {
+                Some(end) => end + 1,
+                // A line longer than that cannot wait.
+                None if length >= CHUNK => length,
+                None => 0,
+            };
+            self.held.clear();
+            if at_end {
+                self.held.extend_from_slice(&bytes[back + cut..]);
+            }
+            if cut > 0 {
+                self.hand_over(shared, &bytes, back, cut).await?;
+            }
+            // A file that promises more than it gives is not asked again at once.
+            if at_end || cut == 0 {
+                drop(permit);
+                self.settle().await?;
+                self.name_start().await;
+                return Ok(Outcome::UpToDate);
+            }
+            budget = budget.saturating_sub(cut);
+            if budget == 0 || shared.is_stopping() {
+                return Ok(Outcome::More);
+            }
+        }
+    }
+
+    /// The next bytes, read where reading may block.
+    async fn fetch(&self) -> io::Result<Piece> {
+        let (file, path, id) = (self.file.clone(), self.path.clone(), self.seen.id);
+        let (from, back) = (self.read, self.back);
+        let work = move || fetch(file, &path, id, from, back);
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    async fn hand_over(
+        &mut self,
+        shared: &Shared,
+        bytes: &Bytes,
+        back: usize,
+        cut: usize,
+    ) -> Result<(), Error> {
+        let piece = bytes.slice(back..back + cut);
+        if self.window.is_empty() {
+            self.window.extend_from_slice(&bytes[..back]);
+        }
+        self.push(shared, piece.clone(), false).await?;
+        self.remember(&piece);
+        Ok(())
+    }
+
+    fn remember(&mut self, piece: &[u8]) {
+        let kept = piece.len().min(WINDOW);
+        let room = WINDOW - kept;
+        self.window.drain(..self.window.len().saturating_sub(room));
+        self.window.extend_from_slice(&piece[piece.len() - kept..]);
+        self.back = Fingerprint::of(&self.window[self.window.len().saturating_sub(SEEK)..]);
+    }
+
+    async fn push(&mut self, shared: &Shared, bytes: Bytes, end: bool) -> Result<(), Error> {
+        let place = self.read + bytes.len() as u64;
+        let note = self.note(bytes.clone(), place);
+        let input = Input::Raw {
+            origin: Arc::clone(&self.origin),
+            stream: self.stream.clone(),
+            bytes,
+            modified: Some(self.seen.time()),
+            end,
+        };
+        let safe = self.flight.push(&shared.sink, (input, Some(note)), place).await?;
+        self.note_safe(safe);
+        self.read = place;
+        Ok(())
+    }
+
+    /// What a sink may keep with bytes that end at a place: the checkpoint once they are safe.
+    fn note(&self, bytes: Bytes, place: u64) -> Note {
+        let (record, key) = (self.record(), self.key);
+        let back = &self.window[self.window.len().saturating_sub(2 * SEEK)..];
+        let before = Bytes::copy_from_slice(back);
+        let at = move |behind: u64| {
+            let offset = place.checked_sub(behind)?;
+            let wanted = usize::try_from(offset).unwrap_or(usize::MAX).min(SEEK);
+            // The last bytes before the place: of this input, and of those before it.
+            let all = before.len() + bytes.len();
+            let end = all.checked_sub(usize::try_from(behind).ok()?)?;
+            let begin = end.checked_sub(wanted)?;
+            let mine = |at: usize| at.clamp(before.len(), all) - before.len();
+            let earlier = &before[begin.min(before.len())..end.min(before.len())];
+            let seek = Fingerprint::of(&[earlier, &bytes[mine(begin)..mine(end)]].concat());
+            Some(checkpoints::noted(&Record { offset, seek, ..record.clone() }))
+        };
+        Note { source: key, at: Box::new(at) }
+    }
+
+    async fn settle(&mut self) -> Result<(), Error> {
+        let safe = self.flight.settle().await?;
+        self.note_safe(safe);
+        Ok(())
+    }
+
+    /// The checkpoint moves to places whose bytes before are remembered.
+    fn note_safe(&mut self, safe: Option<u64>) {
+        let Some(safe) = safe.filter(|safe| *safe > self.safe) else { return };
+        if safe == self.read {
+            (self.safe, self.seek) = (safe, self.back);
+            return;
+        }
+        let behind = self.read.saturating_sub(safe);
+        let Some(end) = usize::try_from(behind).ok().and_then(|b| self.window.len().checked_sub(b))
+        else {
+            return;
+        };
+        let wanted = usize::try_from(safe).unwrap_or(usize::MAX).min(SEEK);
+        if let Some(start) = end.checked_sub(wanted) {
+            (self.safe, self.seek) = (safe, Fingerprint::of(&self.window[start..end]));
+        }
+    }
+
+    /// Takes what is unfinished as complete.
+    async fn finish(&mut self, shared: &Shared) -> Result<(), Error> {
+        if self.is_unfinished() {
+            let held = Bytes::from(std::mem::take(&mut self.held));
+            let short = self.window.len() < SEEK && (self.window.len() as u64) < self.read;
+            self.push(shared, held.clone(), true).await?;
+            if !held.is_empty() {
+                self.remember(&held);
+                // Without the bytes before, the name of the last bytes has to come from the file.
+                if short {
+                    self.back = self.name_back().await.unwrap_or(self.back);
+                }
+            }
+        }
+        self.settle().await
+    }
+
+    async fn name_back(&self) -> Option<Fingerprint> {
+        let (file, path, id, read) =
+            (self.file.clone(), self.path.clone(), self.seen.id, self.read);
+        let work = move || {
+            let file = file.or_else(|| reopen(&path, id).ok().flatten())?;
+            let from = read.saturating_sub(SEEK as u64);
+            let bytes = read_at(&file, from, usize::try_from(read - from).ok()?).ok()?;
+            Some(Fingerprint::of(&bytes))
+        };
+        tokio::task::spawn_blocking(work).await.ok().flatten()
+    }
+
+    /// A file that was short when it was first seen is told apart by more bytes as it grows.
+    async fn name_start(&mut self) {
+        let wanted = self.start_limit.min(usize::try_from(self.seen.size).unwrap_or(usize::MAX));
+        let Some(file) = self.file.clone().filter(|_| wanted > self.start_len) else { return };
+        let read = tokio::task::spawn_blocking(move || read_at(&file, 0, wanted)).await;
+        if let Ok(Ok(head)) = read
+            && head.len() > self.start_len
+        {
+            self.start = self.salt.extend(&head);
+            self.start_len = head.len();
+        }
+    }
+
+    /// What was not acknowledged is read again, as a stream of its own.
+    fn read_again(&mut self) {
+        self.flight.forget();
+        (self.read, self.back) = (self.safe, self.seek);
+        self.window = Vec::new();
+        self.held = Vec::new();
+        self.stream = StreamKey(format!("{}+", self.stream.0).into());
+    }
+}
+
+fn fetch(
+    file: Option<Arc<File>>,
+    path: &Path,
+    id: FileId,
+    from: u64,
+    back: Fingerprint,
+) -> io::Result<Piece> {
+    let file = match file {
+        Some(file) => file,
+        None => match reopen(path, id)? {
+            Some(file) => file,
+            None => return Ok(Piece::Missing),
+        },
+    };
+    let seen = Seen::of(&file.metadata()?);
+    if seen.size < from {
+        return Ok(Piece::Replaced);
+    }
+    let before = from.min(SEEK as u64);
+    let more = (seen.size - from).min(CHUNK as u64);
+    let wanted = usize::try_from(before + more).unwrap_or(CHUNK);
+    let bytes = read_at(&file, from - before, wanted)?;
+    let before = usize::try_from(before).unwrap_or(SEEK);
+    if bytes.len() < before || Fingerprint::of(&bytes[..before]) != back && before > 0 {
+        return Ok(Piece::Replaced);
+    }
+    Ok(Piece::Bytes { bytes: bytes.into(), back: before, seen, file })
+}
+
+/// The file of that name, if it is still the one that is meant.
+fn reopen(path: &Path, id: FileId) -> io::Result<Option<Arc<File>>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let same = Seen::of(&file.metadata()?).id == id;
+    Ok(same.then(|| Arc::new(file)))
+}
+
+/// Up to that many bytes from a place; fewer at the end of the file.
+pub(crate) fn read_at(mut file: &File, from: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    file.seek(SeekFrom::Start(from))?;
+    file.take(length as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,160 @@
+//! Being told of changes instead of asking for them: inotify, where there is one.
+//!
+//! Only a shortcut: every file is also looked at from time to time, because a watch can be refused
+//! (`fs.inotify.max_user_watches`), can overflow, and sees nothing that other machines do.
+
+use std::path::PathBuf;
+
+
+/// What may have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A file was made or written.
+    File(PathBuf),
+    /// Names came, went or moved, or changes were missed: everything is to be looked at.
+    Names,
+}
+
+pub(crate) use system::Watch;
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::path::{Path, PathBuf};
+
+    use foldhash::HashMap;
+    use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    use super::Change;
+
+    /// Watches directories.
+    #[derive(Debug)]
+    pub(crate) struct Watch {
+        inotify: Option<AsyncFd<Inotify>>,
+        places: HashMap<WatchDescriptor, PathBuf>,
+        watched: HashMap<PathBuf, WatchDescriptor>,
+        refused: bool,
+    }
+
+    impl Watch {
+        /// Must be called inside tokio.
+        pub(crate) fn new() -> Self {
+            // Unsound for types whose descriptor may change; that of an `Inotify` stays the same.
+            #[allow(deprecated)]
+            let register = |inotify| AsyncFd::with_interest(inotify, Interest::READABLE);
+            let inotify = Inotify::init().and_then(register);
+            if let Err(error) = &inotify {
+                tracing::warn!(%error, "the system does not tell of changes; files are asked");
+            }
+            let (places, watched) = (HashMap::default(), HashMap::default());
+            Self { inotify: inotify.ok(), places, watched, refused: false }
+        }
+
+        /// Watches exactly these directories from now on.
+        pub(crate) fn set(&mut self, directories: &[PathBuf]) {
+            let Some(inotify) = &self.inotify else { return };
+            let mut watches = inotify.get_ref().watches();
+            let mask = WatchMask::MODIFY
+                | WatchMask::CREATE
+                | WatchMask::DELETE
+                | WatchMask::MOVE
+                | WatchMask::CLOSE_WRITE
+                | WatchMask::DELETE_SELF
+                | WatchMask::ONLYDIR;
+            let mut old = std::mem::take(&mut self.watched);
+            for directory in directories {
+                if let Some(known) = old.remove(directory) {
+                    self.watched.insert(directory.clone(), known);
+                    continue;
+                }
+                if self.watched.contains_key(directory) {
+                    continue;
+                }
+                match watches.add(directory, mask) {
+                    Ok(descriptor) => {
+                        self.places.insert(descriptor.clone(), directory.clone());
+                        self.watched.insert(directory.clone(), descriptor);
+                    }
+                    Err(error) if !self.refused => {
+                        self.refused = true;
+                        tracing::warn!(directory = %directory.display(), %error,
+                            "a directory cannot be watched; its files are asked instead");
+                    }
+                    Err(_) => {}
+                }
+            }
+            for (_, descriptor) in old {
+                self.places.remove(&descriptor);
+                // The directory may be gone, and its watch with it.
+                let _ = watches.remove(descriptor);
+            }
+        }
+
+        /// Waits for changes; for ever where there is no inotify.
+        pub(crate) async fn changes(&mut self) -> Vec<Change> {
+            let Some(inotify) = &mut self.inotify else { return std::future::pending().await };
+            loop {
+                let Ok(mut ready) = inotify.readable_mut().await else {
+                    return std::future::pending().await;
+                };
+                let mut buffer = [0; 16 << 10];
+                let mut changes = Vec::new();
+                let read = ready.try_io(|inner| {
+                    let events = inner.get_mut().read_events(&mut buffer)?;
+                    for event in events {
+                        let place = self.places.get(&event.wd).map(PathBuf::as_path);
+                        changes.extend(change(event.mask, place, event.name));
+                    }
+                    Ok(())
+                });
+                match read {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => changes.push(Change::Names),
+                    Err(_) => continue,
+                }
+                changes.dedup();
+                return changes;
+            }
+        }
+    }
+
+    fn change(
+        mask: EventMask,
+        place: Option<&Path>,
+        name: Option<&std::ffi::OsStr>,
+    ) -> Option<Change> {
+        let written = EventMask::MODIFY | EventMask::CLOSE_WRITE | EventMask::CREATE;
+        let plain = mask.intersects(written) && !mask.contains(EventMask::ISDIR);
+        match (place, name) {
+            (Some(place), Some(name)) if plain => Some(Change::File(place.join(name))),
+            // What a removed watch still had to say.
+            (None, _) if !mask.contains(EventMask::Q_OVERFLOW) => None,
+            _ if mask.contains(EventMask::IGNORED) => None,
+            _ => Some(Change::Names),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::path::PathBuf;
+
+    use super::Change;
+
+    /// Nothing tells of changes here.
+    #[derive(Debug)]
+    pub(crate) struct Watch;
+
+    impl Watch {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+
+        pub(crate) fn set(&mut self, _directories: &[PathBuf]) {}
+
+        pub(crate) async fn changes(&mut self) -> Vec<Change> {
+            std::future::pending().await
+        }
+    }
+}

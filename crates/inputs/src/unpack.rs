@@ -1,0 +1,57 @@
+//! Packed bytes into what they were, known by their first bytes: gzip (several members) and zstd.
+
+use std::io::{self, BufReader, Read};
+
+/// How something is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Gzip,
+    Zstd,
+    /// Packed in a way that cannot be read here.
+    Other(&'static str),
+}
+
+impl Packing {
+    /// What the first bytes say; `None`: not packed.
+    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+        const OTHERS: [(&[u8], &str); 5] = [
+            (b"BZh", "bzip2"),
+            (b"\xfd7zXZ\0", "xz"),
+            (b"PK\x03\x04", "zip"),
+            (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+            (b"\x04\x22\x4d\x18", "lz4"),
+        ];
+        match head {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            _ => OTHERS
+                .iter()
+                .find(|(magic, _)| head.starts_with(magic))
+                .map(|(_, name)| Self::Other(name)),
+        }
+    }
+}
+
+/// A reader of the text of something that may be packed.
+pub(crate) fn unpack<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let mut magic = [0; 8];
+    let mut length = 0;
+    while length < magic.len() {
+        match reader.read(&mut magic[length..])? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    let packing = Packing::of(&magic[..length]);
+    let start = io::Cursor::new(magic).take(length as u64);
+    let whole = BufReader::with_capacity(256 << 10, start.chain(reader));
+    Ok(match packing {
+        None => Box::new(whole),
+        Some(Packing::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        Some(Packing::Zstd) => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
+        Some(Packing::Other(name)) => {
+            let reason = format!("packed with {name}, which cannot be read; unpack it first");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+    })
+}

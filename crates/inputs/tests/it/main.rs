@@ -1,0 +1,10 @@
+//! Inputs over real files, processes and sockets, into a sink that remembers everything.
+#![allow(clippy::unwrap_used)]
+
+// The other crates' name for it.
+extern crate karst_inputs as inputs;
+
+mod many;
+mod monitor;
+mod rotation;
+mod sink;

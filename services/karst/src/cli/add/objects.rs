@@ -1,0 +1,96 @@
+//! `karst add s3://bucket/prefix`: the objects below a prefix. Those that were taken in before, with
+//! the same content into the same index, are left out: a broken run goes on where it stopped.
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use indicatif::ProgressBar;
+use inputs::s3::{Taken, chunks};
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+use runtime::store::{OpenStore, Options};
+
+use super::{PIECE, Sent, Stream};
+use crate::cli::client::Client;
+use crate::config::{OneshotOptions, aws_variables};
+
+/// Objects that are remembered.
+const REMEMBERED: usize = 1_000_000;
+
+/// An object to be added.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) url: String,
+    pub(super) size: u64,
+    e_tag: String,
+    path: Path,
+    modified: i64,
+    store: OpenStore,
+}
+
+impl Object {
+    /// Its name in the list of what was added.
+    pub(super) fn name(&self, options: &OneshotOptions) -> String {
+        format!("{} {} {}", options.index, self.e_tag, self.url)
+    }
+}
+
+/// The list of what was added from here.
+pub(super) fn taken(options: &OneshotOptions) -> Result<Taken> {
+    let path = options.client.data.data_dir.join("added-objects");
+    Taken::open(&path, REMEMBERED).with_context(|| format!("cannot use {}", path.display()))
+}
+
+/// The objects below a URL in the order of their names, or the one object that it names.
+pub(super) async fn list(url: &str) -> Result<Vec<Object>> {
+    let place = url.trim_start_matches("s3://");
+    let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+    let options = Options { variables: aws_variables(), ..Options::default() };
+    let opened = runtime::store::open(&format!("s3://{bucket}"), &options)?;
+    let prefix = Path::parse(prefix.trim_matches('/')).context("the prefix is not a path")?;
+    let mut found: Vec<_> = opened.store.list(Some(&prefix)).try_collect().await?;
+    if found.is_empty() && !prefix.as_ref().is_empty() {
+        // A listing shows what is below a name, not the name itself.
+        found.extend(opened.store.head(&prefix).await.ok());
+    }
+    found.retain(|object| object.size > 0);
+    found.sort_by(|a, b| a.location.cmp(&b.location));
+    let object = |meta: object_store::ObjectMeta| Object {
+        url: format!("s3://{bucket}/{}", meta.location),
+        size: meta.size,
+        e_tag: meta.e_tag.unwrap_or_default(),
+        path: meta.location,
+        modified: meta.last_modified.timestamp(),
+        store: opened.clone(),
+    };
+    Ok(found.into_iter().map(object).collect())
+}
+
+/// Sends an object's text.
+pub(super) async fn send(
+    client: &Client,
+    object: &Object,
+    options: &OneshotOptions,
+    bar: &ProgressBar,
+) -> Result<Sent> {
+    let got = object.store.store.get(&object.path).await?;
+    let progress = bar.clone();
+    let counted = got.into_stream().inspect_ok(move |chunk| progress.inc(chunk.len() as u64));
+    let mut text = chunks(counted.boxed(), PIECE);
+    let modified = u64::try_from(object.modified).ok();
+    let stream = Stream::new(object.url.clone(), modified, options);
+    let mut sent = Sent::default();
+    let mut waiting: Option<Bytes> = None;
+    loop {
+        let next = text.recv().await.transpose()?;
+        let end = next.is_none();
+        if let Some(piece) = waiting.take() {
+            sent.bytes += piece.len() as u64;
+            sent.events += stream.send(client, piece, end).await?;
+        }
+        if end {
+            return Ok(sent);
+        }
+        waiting = next;
+    }
+}
