@@ -29,10 +29,11 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 	cd $(CONSOLE) && npm run --silent build
 	@touch $@
 
-tools: ## an S3 server, Python clients and a browser for the tests
+tools: ## an S3 server, an OpenTelemetry collector, Python clients and a browser for the tests
 	@ci/tools/minio.sh
 	@ci/tools/python.sh
 	@ci/tools/chromium.sh
+	@ci/tools/otel.sh
 
 test: tools test-console test-rust test-clients ## everything the tests need, then every test
 

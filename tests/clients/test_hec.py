@@ -2,6 +2,7 @@
 
 import base64
 import json
+import threading
 import time
 
 import pytest
@@ -167,6 +168,98 @@ def test_a_disabled_token_is_refused(server):
 
 def test_acknowledgements_are_said_to_be_off(server):
     check(server.hec(b'{"acks":[0]}', "/services/collector/ack"), 400, "ACK is disabled", 14)
+
+
+def test_a_token_in_the_query_is_taken_only_where_the_token_allows_it(server, index):
+    path = "/services/collector/event?token="
+    event = {"event": "in the query", "index": index}
+    text = "Query string authorization is not enabled"
+    check(server.hec(event, path + TOKEN, token=None), 400, text, 16)
+    check(server.hec(event, path + "nope", token=None), 403, "Invalid token", 4)
+    form = {"name": "query", "token": "query-secret", "allowQueryStringAuth": "1"}
+    assert server.rest("POST", "/services/data/inputs/http", form).status == 201
+    check(server.hec(event, path + "query-secret", token=None), 200, "Success", 0)
+    assert server.count(f"index={index}") == 1
+
+
+def test_validation_answers_like_the_event_endpoint_and_takes_nothing(server, index):
+    path = "/services/collector/validate"
+    check(server.hec({"event": "x", "index": index}, path), 200, "Success", 0)
+    check(server.hec({"event": ""}, path), 400, "Event field cannot be blank", 13, 0)
+    check(server.hec({"event": "x"}, path, token="nope"), 403, "Invalid token", 4)
+    check(server.hec_get(path, {"Authorization": f"Splunk {TOKEN}"}), 200, "Success", 0)
+    assert server.count(f"index={index}") == 0
+
+
+def test_a_token_is_edited_switched_off_and_removed(server, index):
+    collection = "/services/data/inputs/http"
+
+    def entry(method, path, **form):
+        query = {"output_mode": "json", **form}
+        answer = server.rest(method, path + ("?output_mode=json" if method == "GET" else ""), query)
+        assert answer.status in (200, 201), answer
+        return answer.json()["entry"][0]["content"]
+
+    made = entry("POST", collection, name="edited", index="main", indexes=f"main,{index}")
+    assert (made["useACK"], made["indexes"]) == (False, ["main", index])
+    secret, one = made["token"], f"{collection}/edited"
+    changed = entry("POST", one, index=index, sourcetype="st", host="h", useACK="0")
+    assert (changed["index"], changed["sourcetype"], changed["token"]) == (index, "st", secret)
+    check(server.hec({"event": "a"}, token=secret), 200, "Success", 0)
+    (row,) = server.rows(f"search index={index} | table host source sourcetype")
+    assert row == {"host": "h", "source": "http:edited", "sourcetype": "st"}
+    unlisted = {"event": "a", "index": "_internal"}
+    check(server.hec(unlisted, token=secret), 400, "Incorrect index", 7, 1)
+    assert entry("POST", f"{one}/disable")["disabled"] is True
+    check(server.hec({"event": "a"}, token=secret), 403, "Token disabled", 1)
+    assert entry("POST", f"{one}/enable")["disabled"] is False
+    fresh = entry("POST", f"{one}/rotate")["token"]
+    check(server.hec({"event": "a"}, token=secret), 403, "Invalid token", 4)
+    check(server.hec({"event": "b"}, token=fresh), 200, "Success", 0)
+    assert server.rest("DELETE", one).status == 200
+    check(server.hec({"event": "a"}, token=fresh), 403, "Invalid token", 4)
+
+
+def test_two_tokens_cannot_have_one_secret(server):
+    form = {"name": "twin", "token": TOKEN, "output_mode": "json"}
+    answer = server.rest("POST", "/services/data/inputs/http", form)
+    assert answer.status == 409 and "secret" in answer.text
+
+
+def test_settings_of_all_tokens_are_shown(server):
+    answer = server.rest("GET", "/services/data/inputs/http/http?output_mode=json")
+    assert answer.json()["entry"][0]["content"]["maxIdleTime"] == 600
+
+
+def test_full_queues_are_told_with_the_time_to_wait(own_server, tmp_path):
+    local = tmp_path / "conf" / "system" / "local"
+    local.mkdir(parents=True)
+    # The queues hold less than one of the requests; a request that is let in blocks the next.
+    (local / "server.conf").write_text(
+        "[queue]\nmaxSize = 64KB\n[ingest]\nqueueWaitSecs = 0\n[general]\nparallelIngestionPipelines = 1\n"
+    )
+    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
+    body = json.dumps({"event": "x" * 500}) * 4000
+    answers, events = [], []
+
+    def send():
+        for _ in range(10):
+            answer = server.hec(body)
+            answers.append(answer)
+            if answer.status == 200:
+                events.append(4000)
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    busy = [answer for answer in answers if answer.status != 200]
+    assert busy, "eight senders of 2 MB requests never filled a queue of 64 KB"
+    for answer in busy:
+        check(answer, 503, "Server is busy", 9)
+        assert int(answer.headers["Retry-After"]) > 0
+    assert server.count("index=main") == sum(events)
 
 
 def test_another_method_is_405_and_another_path_404(server):

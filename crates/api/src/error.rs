@@ -27,6 +27,30 @@ pub enum Error {
     /// An index name that is none.
     #[error(transparent)]
     Name(#[from] model::InvalidName),
+    /// A setting that does not fit.
+    #[error("[{stanza}] {name} = {value}: expected {expected}")]
+    Setting {
+        /// The stanza of inputs.conf or limits.conf.
+        stanza: String,
+        /// The key.
+        name: &'static str,
+        /// What it says.
+        value: String,
+        /// What it could say.
+        expected: &'static str,
+    },
+    /// Another token has the same secret.
+    #[error("the token \"{name}\" has the same secret; choose another")]
+    SecretTaken {
+        /// The other token's name.
+        name: String,
+    },
+    /// There are too many.
+    #[error("there are {limit} tokens already (max_number_of_tokens)")]
+    TooManyTokens {
+        /// The limit.
+        limit: usize,
+    },
     /// A defect in Karst.
     #[error("internal error: {0}")]
     Internal(String),
@@ -39,7 +63,9 @@ impl Error {
         match self {
             Self::Catalog(error) => error.kind(),
             Self::Document { .. } => ErrorKind::Corrupt,
-            Self::Name(_) => ErrorKind::Invalid,
+            Self::Name(_) | Self::Setting { .. } => ErrorKind::Invalid,
+            Self::SecretTaken { .. } => ErrorKind::Conflict,
+            Self::TooManyTokens { .. } => ErrorKind::Exhausted,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

@@ -1,10 +1,12 @@
-//! HTTP in front of Karst: HEC, Splunk-compatible REST, SQL, metrics, the console's files.
+//! HTTP in front of Karst: HEC, OTLP, Elasticsearch's bulk interface, Splunk-compatible REST, SQL,
+//! metrics, the console's files.
 //!
 //! Not here: decisions. A route reads a request, calls `ingest`, `search` or `catalog`, and writes
 //! the answer in the format that was asked for; statuses come from error kinds in `error.rs`.
 //!
 //! ```text
 //! 8088 hec::router         events in, tokens
+//! 4317 otlp, 9200 elastic  the same from OpenTelemetry and from Elasticsearch's shippers
 //! 8089 rest::router        Splunk REST, sessions
 //! 8000 rest::router + console files
 //! ```
@@ -13,11 +15,16 @@
 
 mod accounts;
 mod atom;
+mod credentials;
+mod elastic;
 mod error;
 mod hec;
+mod http_input;
 mod indexes;
+mod otlp;
 mod output;
 mod params;
+mod receiver;
 mod rest;
 mod routes;
 mod tokens;
@@ -32,8 +39,9 @@ use search::SearchService;
 
 pub use accounts::{Accounts, NewUser};
 pub use error::Error;
-pub use hec::router as hec_router;
+pub use http_input::{ConnectionHost, HttpInput};
 pub use indexes::IndexCatalog;
+pub use receiver::Receivers;
 pub use rest::router as rest_router;
 pub use tokens::{HecToken, HecTokens};
 
@@ -58,6 +66,8 @@ pub struct ApiState {
     pub cache: Arc<dyn CacheView>,
     /// The text of `/metrics`.
     pub metrics: Arc<dyn MetricsView>,
+    /// Where the monitored files are.
+    pub files: inputs::monitor::MonitorStatus,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Tells when the process is going down.
@@ -86,8 +96,6 @@ pub struct ServerInfo {
 /// Limits of requests.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// `[http_input] max_content_length`: bytes of a HEC body, packed and unpacked.
-    pub max_content_length: usize,
     /// `sessionTimeout`: how long a session lives without requests.
     pub session_timeout: std::time::Duration,
     /// Rows a page of results may have; `count=0` asks for that many.
@@ -97,7 +105,6 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            max_content_length: 838_860_800,
             session_timeout: std::time::Duration::from_secs(3_600),
             max_page_rows: 500_000,
         }

@@ -18,7 +18,7 @@ use crate::error::RestError;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::routes::{
-    apps, auth, complete, console, data_indexes, health, hec_tokens, jobs, messages, metrics,
+    apps, auth, buckets, complete, console, data_indexes, health, hec_tokens, inputstatus, jobs, messages, metrics,
     parser, receivers, server, sql, users,
 };
 
@@ -67,6 +67,11 @@ fn object_routes() -> Router<ApiState> {
         .route("/services/server/info/server-info", get(server::info))
         .route("/services/server/status/cache", get(server::cache))
         .route("/services/server/status/queues", get(server::queues))
+        .route("/services/admin/inputstatus", get(inputstatus::files))
+        .route(
+            "/services/admin/inputstatus/TailingProcessor:FileStatus",
+            get(inputstatus::files),
+        )
         .route("/services/messages", get(messages::list))
         .route("/services/apps/local", get(apps::list))
         .route("/services/authentication/users", get(users::list).post(users::create))
@@ -75,11 +80,15 @@ fn object_routes() -> Router<ApiState> {
         .route("/services/data/indexes", get(data_indexes::list).post(data_indexes::create))
         .route("/services/data/indexes/{name}", get(data_indexes::show))
         .route("/services/data/indexes/{name}/roll-hot-buckets", post(data_indexes::roll))
+        .route("/services/data/indexes/{name}/thaw", post(buckets::thaw))
+        .route("/services/data/indexes/{name}/freeze", post(buckets::freeze))
+        .route("/services/data/buckets", get(buckets::list))
         .route("/services/data/inputs/http", get(hec_tokens::list).post(hec_tokens::create))
         .route(
             "/services/data/inputs/http/{name}",
-            get(hec_tokens::show).delete(hec_tokens::remove),
+            get(hec_tokens::show).post(hec_tokens::edit).delete(hec_tokens::remove),
         )
+        .route("/services/data/inputs/http/{name}/{action}", post(hec_tokens::act))
         .route("/services/receivers/simple", post(receivers::simple))
         .route("/api/v1/sql", post(sql::query))
         .route("/api/v1/complete", get(complete::complete))

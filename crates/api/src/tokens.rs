@@ -1,7 +1,7 @@
 //! HEC tokens: who may send, to which indexes, with which defaults. Documents of the catalog.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use catalog::Catalog;
 use model::IndexName;
@@ -35,6 +35,12 @@ pub struct HecToken {
     /// Refuses everything while set.
     #[serde(default)]
     pub disabled: bool,
+    /// `useACK`: senders ask at `/services/collector/ack` whether their events are safe.
+    #[serde(default)]
+    pub use_ack: bool,
+    /// `allowQueryStringAuth`: the token may stand in the query.
+    #[serde(default)]
+    pub allow_query_string_auth: bool,
 }
 
 impl HecToken {
@@ -50,6 +56,8 @@ impl HecToken {
             source: None,
             host: None,
             disabled: false,
+            use_ack: false,
+            allow_query_string_auth: false,
         }
     }
 
@@ -62,7 +70,14 @@ impl HecToken {
 #[derive(Debug)]
 pub struct HecTokens {
     catalog: Catalog,
-    by_secret: RwLock<HashMap<String, Arc<HecToken>>>,
+    known: RwLock<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    by_secret: HashMap<String, Arc<HecToken>>,
+    /// `max_number_of_tokens`.
+    limit: usize,
 }
 
 impl HecTokens {
@@ -77,26 +92,45 @@ impl HecTokens {
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
             tokens.insert(token.token.clone(), Arc::new(token));
         }
-        Ok(Self { catalog, by_secret: RwLock::new(tokens) })
+        let known = Known { by_secret: tokens, limit: usize::MAX };
+        Ok(Self { catalog, known: RwLock::new(known) })
+    }
+
+    /// Refuses new tokens from now on when there are so many.
+    pub(crate) fn limit(&self, limit: usize) {
+        self.write().limit = limit;
     }
 
     /// Whether nobody may send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.by_secret.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.read().by_secret.is_empty()
     }
 
     /// Creates a token, or replaces the one of the same name.
     ///
     /// # Errors
-    /// If the catalog cannot be written.
+    /// If the catalog cannot be written; if its secret is another's, or there are too many.
     pub async fn put(&self, token: HecToken) -> Result<(), Error> {
+        self.check(&token)?;
         let document = serde_json::to_value(&token)
             .map_err(|error| Error::document(KIND, &token.name, &error))?;
         self.catalog.put_document(KIND, &token.name, document).await?;
-        let mut tokens = self.by_secret.write().unwrap_or_else(PoisonError::into_inner);
-        tokens.retain(|_, known| known.name != token.name);
-        tokens.insert(token.token.clone(), Arc::new(token));
+        let mut known = self.write();
+        known.by_secret.retain(|_, other| other.name != token.name);
+        known.by_secret.insert(token.token.clone(), Arc::new(token));
+        Ok(())
+    }
+
+    fn check(&self, token: &HecToken) -> Result<(), Error> {
+        let known = self.read();
+        if let Some(other) = known.by_secret.get(&token.token).filter(|o| o.name != token.name) {
+            return Err(Error::SecretTaken { name: other.name.clone() });
+        }
+        let is_new = !known.by_secret.values().any(|other| other.name == token.name);
+        if is_new && known.by_secret.len() >= known.limit {
+            return Err(Error::TooManyTokens { limit: known.limit });
+        }
         Ok(())
     }
 
@@ -109,13 +143,12 @@ impl HecTokens {
             return Ok(false);
         }
         self.catalog.delete_document(KIND, name).await?;
-        let mut tokens = self.by_secret.write().unwrap_or_else(PoisonError::into_inner);
-        tokens.retain(|_, known| known.name != name);
+        self.write().by_secret.retain(|_, known| known.name != name);
         Ok(true)
     }
 
     pub(crate) fn by_secret(&self, secret: &str) -> Option<Arc<HecToken>> {
-        self.by_secret.read().unwrap_or_else(PoisonError::into_inner).get(secret).cloned()
+        self.read().by_secret.get(secret).cloned()
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<Arc<HecToken>> {
@@ -123,9 +156,16 @@ impl HecTokens {
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<HecToken>> {
-        let tokens = self.by_secret.read().unwrap_or_else(PoisonError::into_inner);
-        let mut tokens: Vec<_> = tokens.values().cloned().collect();
+        let mut tokens: Vec<_> = self.read().by_secret.values().cloned().collect();
         tokens.sort_by(|a, b| a.name.cmp(&b.name));
         tokens
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,6 +25,20 @@ pub struct InputMeta {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamKey(pub Arc<str>);
 
+/// The number that a sender gives an input, so that sending it again does no harm.
+///
+/// Invariants kept by the sender: a number stands for the same bytes for ever; nothing below
+/// `settled` is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BatchId {
+    /// The sender's sequence of numbers.
+    pub channel: uuid::Uuid,
+    /// The input's number.
+    pub sequence: u64,
+    /// The sender has an acknowledgement for everything below, from whomever.
+    pub settled: u64,
+}
+
 /// Something to take in.
 #[derive(Debug)]
 pub enum Input {
@@ -154,13 +168,22 @@ impl CutEvents {
     /// is refused with `false`; inputs bound their requests far below.
     #[must_use]
     pub fn push(&mut self, origin: OriginRef<'_>, time: Option<EventTime>, text: &[u8]) -> bool {
-        let Ok(end) = u32::try_from(self.text.len() + text.len()) else { return false };
+        self.text.extend_from_slice(text);
+        self.push_written(origin, time)
+    }
+
+    /// Adds the event that everything appended to `text` since the last one is; see [`Self::push`].
+    #[must_use]
+    pub fn push_written(&mut self, origin: OriginRef<'_>, time: Option<EventTime>) -> bool {
+        let Ok(end) = u32::try_from(self.text.len()) else {
+            self.text.truncate(self.ends.last().map_or(0, |end| *end as usize));
+            return false;
+        };
         let place = self.place(origin);
         match self.runs.last_mut() {
             Some(last) if last.origin == place => last.rows += 1,
             _ => self.runs.push(OriginRun { origin: place, rows: 1 }),
         }
-        self.text.extend_from_slice(text);
         self.ends.push(end);
         self.times.push(time);
         true

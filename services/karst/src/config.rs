@@ -25,10 +25,14 @@ pub(crate) enum Command {
     Search(SearchOptions),
     /// Take data in.
     Add(AddOptions),
-    /// List indexes, jobs, queues, cache counters, HEC tokens.
+    /// List indexes, buckets, jobs, queues, cache counters, HEC tokens.
     List(ListOptions),
     /// Roll hot buckets into object storage now.
     Roll(RollOptions),
+    /// Bring archived buckets back into searches.
+    Thaw(ThawOptions),
+    /// Take thawed buckets out of searches again; their archive keeps them.
+    Freeze(ThawOptions),
     /// Look inside stored data.
     Inspect(InspectOptions),
     /// Show the effective configuration, and which file each value comes from.
@@ -63,9 +67,31 @@ pub(crate) struct ServerOptions {
     /// Address of the HTTP Event Collector.
     #[arg(long, env = "KARST_HEC_ADDRESS", default_value = "127.0.0.1:8088")]
     pub(crate) hec_address: SocketAddr,
-    /// Serve HEC with TLS.
+    /// Serve HEC, and OTLP and Elasticsearch where they are on, with TLS.
     #[arg(long, env = "KARST_HEC_TLS")]
     pub(crate) hec_tls: bool,
+    /// Receive OpenTelemetry logs over gRPC at this address, usually port 4317.
+    #[arg(long, env = "KARST_OTLP_GRPC")]
+    pub(crate) otlp_grpc: Option<SocketAddr>,
+    /// Receive OpenTelemetry logs over HTTP at this address, usually port 4318; they are taken at
+    /// the address of the HTTP Event Collector, too.
+    #[arg(long, env = "KARST_OTLP_HTTP")]
+    pub(crate) otlp_http: Option<SocketAddr>,
+    /// Take Elasticsearch's _bulk requests at this address, usually port 9200.
+    #[arg(long, env = "KARST_ELASTICSEARCH")]
+    pub(crate) elasticsearch: Option<SocketAddr>,
+    /// The version of Elasticsearch that its clients are told.
+    #[arg(long, env = "KARST_ELASTICSEARCH_VERSION", default_value = "8.17.0")]
+    pub(crate) elasticsearch_version: String,
+    /// Receive from karst-forwarder at this address, usually port 9997.
+    #[arg(long, env = "KARST_FORWARDING_ADDRESS")]
+    pub(crate) forwarding_address: Option<SocketAddr>,
+    /// Receive from forwarders with TLS.
+    #[arg(long, env = "KARST_FORWARDING_TLS")]
+    pub(crate) forwarding_tls: bool,
+    /// What forwarders have to show (token in their outputs.conf); nothing if not given.
+    #[arg(long, env = "KARST_FORWARDING_TOKEN", hide_env_values = true)]
+    pub(crate) forwarding_token: Option<String>,
     /// Address of the management REST API.
     #[arg(long, env = "KARST_MANAGEMENT_ADDRESS", default_value = "127.0.0.1:8089")]
     pub(crate) management_address: SocketAddr,
@@ -194,13 +220,15 @@ pub(crate) struct AddOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AddWhat {
-    /// Load files once; .gz and .zst are unpacked, directories are walked.
+    /// Load files or S3 objects once; gzip and zstd are unpacked, directories are walked. `karst add
+    /// s3://bucket/prefix` is short for `karst add oneshot s3://bucket/prefix`.
     Oneshot(OneshotOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OneshotOptions {
-    /// Files or directories; - for standard input.
+    /// Files or directories, s3://bucket/prefix (credentials, region and endpoint from the AWS_*
+    /// variables); - for standard input.
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Where the events go.
@@ -224,14 +252,18 @@ pub(crate) struct OneshotOptions {
 pub(crate) enum Listing {
     /// Indexes with events, sizes and times.
     Indexes,
+    /// Stored buckets with their events, sizes and times.
+    Buckets,
     /// Search jobs.
     Jobs,
-    /// Ingest queues and hot buckets.
+    /// Ingest queues: fill, throughput, time writers waited; and what waits for object storage.
     Queues,
     /// Cache counters per tier.
     Cache,
     /// HEC tokens.
     Tokens,
+    /// Monitored files: how much of each is taken in.
+    Inputstatus,
 }
 
 #[derive(Debug, Args)]
@@ -247,6 +279,23 @@ pub(crate) struct ListOptions {
 pub(crate) struct RollOptions {
     /// The index whose hot buckets roll.
     pub(crate) index: String,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ThawOptions {
+    /// The index.
+    pub(crate) index: String,
+    /// Buckets with events from this time on: -30d, 2026-11-20T09:00:00, epoch seconds.
+    #[arg(long, short = 'e', allow_hyphen_values = true)]
+    pub(crate) earliest: Option<String>,
+    /// Buckets with events before this time.
+    #[arg(long, short = 'l', allow_hyphen_values = true)]
+    pub(crate) latest: Option<String>,
+    /// The archive to thaw from, as coldToFrozenDir would name it. Default: that of the index.
+    #[arg(long)]
+    pub(crate) from: Option<String>,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }
@@ -281,6 +330,16 @@ pub(crate) struct BtoolOptions {
     /// Directory of .conf layers.
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,
+}
+
+/// The words of the command line, with short forms written out.
+pub(crate) fn words() -> Vec<std::ffi::OsString> {
+    let mut words: Vec<_> = std::env::args_os().collect();
+    let is = |at: usize, fits: fn(&str) -> bool| words.get(at).and_then(|w| w.to_str()).is_some_and(fits);
+    if is(1, |word| word == "add") && is(2, |word| word.starts_with("s3://")) {
+        words.insert(2, "oneshot".into());
+    }
+    words
 }
 
 /// The variables that S3 credentials, region and endpoint come from.

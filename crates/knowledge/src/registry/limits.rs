@@ -36,6 +36,15 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("maxp", "[top]: rows of top and rare; default 50000"),
     used("max_content_length", "[http_input]: bytes of a request body; default 838860800"),
     used("max_number_of_tokens", "[http_input]: tokens; default 10000"),
+    used("max_number_of_ack_channel", "[http_input]: channels at a time; default 1000000"),
+    used(
+        "max_number_of_acked_requests_pending_query",
+        "[http_input]: requests whose acknowledgement was not asked for; default 10000000",
+    ),
+    used(
+        "max_number_of_acked_requests_pending_query_per_ack_channel",
+        "[http_input]: the same in one channel; default 1000000",
+    ),
     unused("max_extractor_time"),
     unused("avg_extractor_time"),
     unused("indexed_kv_limit"),

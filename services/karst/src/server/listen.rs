@@ -1,4 +1,5 @@
-//! Ports: HEC, management, web; plain or TLS; HTTP/1 and HTTP/2 on each.
+//! Ports: HEC, management, web, and where they are on OTLP and Elasticsearch; plain or TLS; HTTP/1
+//! and HTTP/2 on each.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -47,27 +48,45 @@ pub(crate) async fn start(
     let needs_tls = options.hec_tls || options.web_tls || !options.management_plain;
     let tls = needs_tls.then(|| tls::acceptor(options)).transpose()?;
     let acceptor = |wanted: bool| tls.clone().filter(|_| wanted);
-    let hec = api::hec_router(karst.state.clone());
+    let receivers = api::Receivers::new(karst.state.clone())?;
+    let hec = receivers.hec();
     let rest = api::rest_router(karst.state.clone());
-    let ports = [
-        ("HEC", options.hec_address, acceptor(options.hec_tls)),
+    let rest_ports = [
         ("management", options.management_address, acceptor(!options.management_plain)),
         ("web", options.web_address, acceptor(options.web_tls)),
     ];
+    let mut event_ports = vec![("HEC", options.hec_address, hec)];
+    let otlp = [("OTLP/gRPC", options.otlp_grpc), ("OTLP/HTTP", options.otlp_http)];
+    for (name, address) in otlp {
+        event_ports.extend(address.map(|address| (name, address, receivers.otlp())));
+    }
+    let elastic = receivers.elasticsearch(&options.elasticsearch_version);
+    event_ports.extend(options.elasticsearch.map(|address| ("elastic", address, elastic)));
     let mut listening = Vec::new();
-    for (name, address, tls) in ports {
-        let listener = TcpListener::bind(address).await.with_context(|| {
-            format!("cannot listen on {address} for {name}; is another server running there?")
-        })?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        listening.push((name, format!("{scheme}://{}", listener.local_addr()?)));
-        if name == "HEC" {
-            shutdown.spawn(accept(listener, tls, hec.clone(), shutdown.clone()));
-        } else {
-            shutdown.spawn(accept(listener, tls, rest.clone(), shutdown.clone()));
-        }
+    for (name, address, service) in event_ports {
+        let tls = acceptor(options.hec_tls);
+        let listener = bind(name, address, tls.is_some(), &mut listening).await?;
+        shutdown.spawn(accept(listener, tls, service, shutdown.clone()));
+    }
+    for (name, address, tls) in rest_ports {
+        let listener = bind(name, address, tls.is_some(), &mut listening).await?;
+        shutdown.spawn(accept(listener, tls, rest.clone(), shutdown.clone()));
     }
     Ok(Listeners(listening))
+}
+
+async fn bind(
+    name: &'static str,
+    address: SocketAddr,
+    tls: bool,
+    listening: &mut Vec<(&'static str, String)>,
+) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address} for {name}; is another server running there?")
+    })?;
+    let scheme = if tls { "https" } else { "http" };
+    listening.push((name, format!("{scheme}://{}", listener.local_addr()?)));
+    Ok(listener)
 }
 
 async fn accept<S>(listener: TcpListener, tls: Option<TlsAcceptor>, service: S, shutdown: Shutdown)

@@ -1,0 +1,103 @@
+//! Elasticsearch's `_bulk`, and what shippers ask for before they send.
+//!
+//! A request is answered when its documents are safe. Full queues are 429, which every shipper
+//! takes as "later". Every answer says that it comes from Elasticsearch: official clients refuse to
+//! talk to anything else.
+
+mod bulk;
+mod handshake;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+
+use crate::credentials::Scheme;
+use crate::receiver::{Denied, Receiver, with_retry_after};
+use crate::tokens::HecToken;
+
+const SCHEMES: &[Scheme] = &[Scheme::Basic, Scheme::ApiKey, Scheme::Bearer, Scheme::Splunk];
+
+/// What the handlers share.
+#[derive(Debug)]
+struct Elastic {
+    receiver: Arc<Receiver>,
+    /// The version of Elasticsearch that clients are told.
+    version: String,
+}
+
+/// The service, for `axum::serve`.
+pub(crate) fn router(receiver: Arc<Receiver>, version: &str) -> Router {
+    let state = Arc::new(Elastic { receiver, version: version.to_owned() });
+    let bulk = || post(bulk::bulk).put(bulk::bulk);
+    Router::new()
+        .route("/_bulk", bulk())
+        .route("/{index}/_bulk", bulk())
+        .route("/{index}/{kind}/_bulk", bulk())
+        .fallback(other)
+        .layer(from_fn(as_elasticsearch))
+        .with_state(state)
+}
+
+async fn as_elasticsearch(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let name = HeaderName::from_static("x-elastic-product");
+    response.headers_mut().insert(name, HeaderValue::from_static("Elasticsearch"));
+    response
+}
+
+impl Elastic {
+    fn sender(&self, request: &Request) -> Result<Arc<HecToken>, Response> {
+        self.receiver.sender(request.headers(), SCHEMES).map_err(denied)
+    }
+}
+
+/// Everything that is not about documents.
+async fn other(State(state): State<Arc<Elastic>>, request: Request) -> Response {
+    if let Err(refusal) = state.sender(&request) {
+        return refusal;
+    }
+    let info = &state.receiver.api.info;
+    match handshake::answer(request.method(), request.uri().path(), &state.version, info) {
+        Some(body) if request.method() == Method::HEAD => {
+            drop(body);
+            StatusCode::OK.into_response()
+        }
+        Some(body) => Json(body).into_response(),
+        None => {
+            let (method, path) = (request.method(), request.uri().path());
+            let reason = format!(
+                "Karst takes documents in at _bulk and knows nothing of {method} {path}; search \
+                 with SPL or SQL instead"
+            );
+            error(StatusCode::BAD_REQUEST, "illegal_argument_exception", &reason)
+        }
+    }
+}
+
+fn denied(denied: Denied) -> Response {
+    let status = match denied {
+        Denied::Disabled => StatusCode::FORBIDDEN,
+        Denied::Missing | Denied::Unreadable | Denied::Unknown => StatusCode::UNAUTHORIZED,
+    };
+    let mut response = error(status, "security_exception", denied.text());
+    let challenge = HeaderValue::from_static("Basic realm=\"security\", charset=\"UTF-8\"");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    response
+}
+
+/// An error as Elasticsearch tells it.
+fn error(status: StatusCode, kind: &str, reason: &str) -> Response {
+    let cause = json!({"type": kind, "reason": reason});
+    let body: Value = json!({
+        "error": {"root_cause": [cause], "type": kind, "reason": reason},
+        "status": status.as_u16(),
+    });
+    with_retry_after((status, Json(body)).into_response())
+}

@@ -1,0 +1,236 @@
+//! The HTTP Event Collector: tokens, channels, bodies, and the answers its clients know.
+//!
+//! Without acknowledgement a request is answered when its events are safe; with it (`useACK`), when
+//! they are in the queue, and their id becomes true when they are safe.
+
+mod ack;
+mod answer;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use inputs::hec::{HecDefaults, HecError, decode_events, decode_raw};
+use inputs::{Input, StreamKey};
+use model::IndexName;
+use serde_json::json;
+
+use self::answer::{answer, denied, refuse, refuse_body};
+use crate::credentials::Scheme;
+use crate::params::Params;
+use crate::receiver::{Denied, Receiver};
+use crate::tokens::HecToken;
+
+const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Basic];
+
+/// The HEC service, for `axum::serve`.
+pub(crate) fn router(receiver: Arc<Receiver>) -> Router {
+    let event = || post(event).options(options).fallback(wrong_method);
+    let raw = || post(raw).options(options).fallback(wrong_method);
+    let validate = || post(validate).get(validate_token).fallback(wrong_method);
+    let ack = || post(ack::ask).fallback(wrong_method);
+    Router::new()
+        .route("/services/collector", event())
+        .route("/services/collector/event", event())
+        .route("/services/collector/event/1.0", event())
+        .route("/services/collector/raw", raw())
+        .route("/services/collector/raw/1.0", raw())
+        .route("/services/collector/validate", validate())
+        .route("/services/collector/validate/1.0", validate())
+        .route("/services/collector/ack", ack())
+        .route("/services/collector/ack/1.0", ack())
+        .route("/services/collector/health", get(health))
+        .route("/services/collector/health/1.0", get(health))
+        .fallback(unknown)
+        .with_state(receiver)
+}
+
+/// Docker's driver asks before it sends.
+async fn options() -> StatusCode {
+    StatusCode::OK
+}
+
+async fn wrong_method() -> Response {
+    let text = "The requested method is not allowed for this URL; use POST.";
+    let body = json!({"text": text, "code": 404});
+    (StatusCode::METHOD_NOT_ALLOWED, Json(body)).into_response()
+}
+
+async fn unknown() -> Response {
+    let body = json!({"text": "The requested URL was not found on this server.", "code": 404});
+    (StatusCode::NOT_FOUND, Json(body)).into_response()
+}
+
+async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
+    let params = Params::parse(request.uri().query().unwrap_or_default(), &[]);
+    let headers = request.headers();
+    // With a token, it is checked too: Vector relies on it.
+    if headers.contains_key(header::AUTHORIZATION)
+        && let Err(denied) = receiver.sender(headers, SCHEMES)
+    {
+        let (code, text) = match denied {
+            Denied::Disabled => (22, "Token disabled"),
+            _ => (21, "Invalid token"),
+        };
+        return answer(StatusCode::BAD_REQUEST, text, code);
+    }
+    if receiver.api.shutdown.is_stopped() {
+        return refuse(&HecError::SHUTTING_DOWN);
+    }
+    let acks_are_full = params.flag("ack") && receiver.acks.is_full();
+    // An entrance that is full now refuses the next request after its wait.
+    let (code, text) = match (receiver.queues_are_full(), acks_are_full) {
+        (false, false) => return answer(StatusCode::OK, "HEC is healthy", 17),
+        (true, false) => (18, "HEC is unhealthy, queues are full"),
+        (false, true) => (19, "HEC is unhealthy, ack service unavailable"),
+        (true, true) => (20, "HEC is unhealthy, queues are full, ack service unavailable"),
+    };
+    answer(StatusCode::SERVICE_UNAVAILABLE, text, code)
+}
+
+async fn event(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
+    take(&receiver, request, decode_event_body).await.unwrap_or_else(|refusal| refusal)
+}
+
+async fn raw(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
+    let decode: Decode = |receiver, body, request| {
+        let defaults = request.defaults(None)?;
+        if !receiver.allows(&request.token, &defaults.index) {
+            return Err(answer::incorrect_index());
+        }
+        decode_raw(body, &defaults, request.stream())
+    };
+    take(&receiver, request, decode).await.unwrap_or_else(|refusal| refusal)
+}
+
+/// Says what `/services/collector/event` would say, and takes nothing.
+async fn validate(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
+    match read(&receiver, request, decode_event_body).await {
+        Ok(_) => answer(StatusCode::OK, "Success", 0),
+        Err(refusal) => refusal,
+    }
+}
+
+async fn validate_token(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match HecRequest::new(&receiver, &parts) {
+        Ok(_) => answer(StatusCode::OK, "Success", 0),
+        Err(refusal) => refusal,
+    }
+}
+
+type Decode = fn(&Receiver, Bytes, &HecRequest) -> Result<Input, HecError>;
+
+fn decode_event_body(
+    receiver: &Receiver,
+    body: Bytes,
+    request: &HecRequest,
+) -> Result<Input, HecError> {
+    let allowed = |index: &IndexName| receiver.allows(&request.token, index);
+    let defaults = request.defaults(Some("httpevent"))?;
+    decode_events(&body, &defaults, &allowed, request.stream())
+}
+
+/// A request, its token checked.
+struct HecRequest {
+    token: Arc<HecToken>,
+    params: Params,
+    headers: HeaderMap,
+    host: String,
+}
+
+impl HecRequest {
+    fn new(receiver: &Receiver, parts: &Parts) -> Result<Self, Response> {
+        let params = Params::parse(parts.uri.query().unwrap_or_default(), &[]);
+        let token = sender(receiver, &parts.headers, &params)?;
+        if receiver.api.shutdown.is_stopped() {
+            return Err(refuse(&HecError::SHUTTING_DOWN));
+        }
+        let host = receiver.host(&token, parts);
+        Ok(Self { token, params, headers: parts.headers.clone(), host })
+    }
+
+    fn defaults(&self, sourcetype: Option<&str>) -> Result<HecDefaults, HecError> {
+        let given = |name: &str, default: &Option<String>| {
+            self.params.text(name).map(str::to_owned).or_else(|| default.clone())
+        };
+        let index = match self.params.text("index") {
+            None => self.token.index.clone(),
+            Some(name) => IndexName::new(name).map_err(|_| answer::incorrect_index())?,
+        };
+        let source = given("source", &self.token.source)
+            .unwrap_or_else(|| format!("http:{}", self.token.name));
+        let sourcetype =
+            given("sourcetype", &self.token.sourcetype).or_else(|| sourcetype.map(str::to_owned));
+        Ok(HecDefaults {
+            index,
+            host: self.params.text("host").unwrap_or(&self.host).into(),
+            source: source.into(),
+            sourcetype: sourcetype.map(Into::into),
+            extract_time: self.params.flag("auto_extract_timestamp"),
+        })
+    }
+
+    /// Every request is a stream of its own: it is complete, and requests have no order.
+    fn stream(&self) -> StreamKey {
+        StreamKey(format!("hec:{}:{}", self.token.name, uuid::Uuid::new_v4()).into())
+    }
+}
+
+/// The sender's token: from the headers, or from `token=` where that token allows it.
+fn sender(
+    receiver: &Receiver,
+    headers: &HeaderMap,
+    params: &Params,
+) -> Result<Arc<HecToken>, Response> {
+    match (receiver.sender(headers, SCHEMES), params.text("token")) {
+        (Err(Denied::Missing), Some(secret)) => {
+            let token = receiver.token(&[secret.to_owned()]).map_err(denied)?;
+            let off = || {
+                let text = "Query string authorization is not enabled";
+                answer(StatusCode::BAD_REQUEST, text, 16)
+            };
+            if token.allow_query_string_auth { Ok(token) } else { Err(off()) }
+        }
+        (sender, _) => sender.map_err(denied),
+    }
+}
+
+/// Reads a request to the end, with its channel if the token acknowledges.
+async fn read(
+    receiver: &Receiver,
+    request: Request,
+    decode: Decode,
+) -> Result<(Input, Option<inputs::hec::ChannelKey>), Response> {
+    let (parts, body) = request.into_parts();
+    let request = HecRequest::new(receiver, &parts)?;
+    let channel = if request.token.use_ack {
+        Some(ack::channel(&request.token, &request.headers, &request.params)?)
+    } else {
+        None
+    };
+    let body = receiver.body(&parts.headers, body).await.map_err(|error| refuse_body(&error))?;
+    // A large body takes milliseconds to decode: do it beside the threads that wait for sockets.
+    let decoded = tokio::task::block_in_place(|| decode(receiver, body, &request));
+    Ok((decoded.map_err(|error| refuse(&error))?, channel))
+}
+
+async fn take(
+    receiver: &Arc<Receiver>,
+    request: Request,
+    decode: Decode,
+) -> Result<Response, Response> {
+    let (input, channel) = read(receiver, request, decode).await?;
+    if let Some(channel) = channel {
+        return ack::take(receiver, input, channel).await;
+    }
+    let taken = receiver.submit(input).await;
+    taken.map_err(|error| refuse(&HecError::from(&error)))?;
+    Ok(answer(StatusCode::OK, "Success", 0))
+}

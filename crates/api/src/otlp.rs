@@ -1,0 +1,273 @@
+//! OpenTelemetry logs: OTLP over HTTP (protobuf or JSON) and over gRPC.
+//!
+//! A request is answered when its events are safe. What can be sent again is answered so that
+//! senders do: 503 with `Retry-After`, `UNAVAILABLE` with `RetryInfo`; what cannot, is not. Records
+//! that may not be taken are counted in `partial_success`; the others are taken.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use inputs::otlp::{OtlpDefaults, decode_logs};
+use inputs::{Input, StreamKey};
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
+    LogsService, LogsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
+use prost::Message;
+use serde_json::json;
+use tonic::codec::CompressionEncoding;
+use tonic::{Code, Status};
+
+use crate::credentials::Scheme;
+use crate::receiver::{Denied, RETRY_AFTER, Receiver, body_status, with_retry_after};
+
+const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Bearer, Scheme::Basic];
+const PROTOBUF: &str = "application/x-protobuf";
+const JSON: &str = "application/json";
+
+/// Bytes of a gRPC message at most; the collector sends far smaller ones.
+const MAX_MESSAGE: usize = 64 << 20;
+
+/// `/v1/logs`.
+pub(crate) fn http_router(receiver: Arc<Receiver>) -> Router {
+    Router::new().route("/v1/logs", post(logs)).with_state(receiver)
+}
+
+/// `opentelemetry.proto.collector.logs.v1.LogsService`.
+pub(crate) fn grpc_router(receiver: Arc<Receiver>) -> Router {
+    let limit = MAX_MESSAGE.min(receiver.settings.max_content_length);
+    let service = LogsServiceServer::new(Service(receiver))
+        .accept_compressed(CompressionEncoding::Gzip)
+        .send_compressed(CompressionEncoding::Gzip)
+        .max_decoding_message_size(limit);
+    tonic::service::Routes::new(service).into_axum_router()
+}
+
+/// Why a request is not taken.
+#[derive(Debug)]
+struct Refusal {
+    status: StatusCode,
+    code: Code,
+    text: String,
+}
+
+impl Refusal {
+    fn invalid(status: StatusCode, text: impl ToString) -> Self {
+        Self { status, code: Code::InvalidArgument, text: text.to_string() }
+    }
+
+    /// Whether the same request may be taken later.
+    fn is_retryable(&self) -> bool {
+        self.code == Code::Unavailable
+    }
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        let (status, code) = if denied.is_unauthenticated() {
+            (StatusCode::UNAUTHORIZED, Code::Unauthenticated)
+        } else {
+            (StatusCode::FORBIDDEN, Code::PermissionDenied)
+        };
+        Self { status, code, text: denied.text().to_owned() }
+    }
+}
+
+impl From<inputs::Error> for Refusal {
+    fn from(error: inputs::Error) -> Self {
+        let (status, code) = match error.kind() {
+            model::ErrorKind::Internal | model::ErrorKind::Corrupt => {
+                (StatusCode::INTERNAL_SERVER_ERROR, Code::Internal)
+            }
+            _ => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
+        };
+        Self { status, code, text: error.to_string() }
+    }
+}
+
+/// Takes the records of a request whose token is still to be checked.
+async fn take(
+    receiver: &Receiver,
+    headers: &HeaderMap,
+    peer: Option<ConnectInfo<SocketAddr>>,
+    request: ExportLogsServiceRequest,
+) -> Result<ExportLogsServiceResponse, Refusal> {
+    let token = receiver.sender(headers, SCHEMES)?;
+    if receiver.api.shutdown.is_stopped() {
+        return Err(inputs::Error::Closed.into());
+    }
+    let defaults = OtlpDefaults {
+        index: token.index.clone(),
+        host: receiver.host_of(&token, headers, peer.as_ref()).into(),
+        source: token.source.clone().unwrap_or_else(|| format!("otlp:{}", token.name)).into(),
+        sourcetype: Some(token.sourcetype.as_deref().unwrap_or("otlp").into()),
+    };
+    let logs = tokio::task::block_in_place(|| {
+        decode_logs(&request, &defaults, &|index| receiver.allows(&token, index))
+    });
+    if !logs.events.is_empty() {
+        let stream = StreamKey(format!("otlp:{}:{}", token.name, uuid::Uuid::new_v4()).into());
+        receiver.submit(Input::Events { stream, events: logs.events }).await?;
+    }
+    let partial_success = logs.reason.map(|error_message| {
+        tracing::warn!(token = token.name, records = logs.rejected, error_message, "rejected");
+        let rejected_log_records = i64::try_from(logs.rejected).unwrap_or(i64::MAX);
+        ExportLogsPartialSuccess { rejected_log_records, error_message }
+    });
+    Ok(ExportLogsServiceResponse { partial_success })
+}
+
+#[derive(Debug)]
+struct Service(Arc<Receiver>);
+
+#[tonic::async_trait]
+impl LogsService for Service {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportLogsServiceRequest>,
+    ) -> Result<tonic::Response<ExportLogsServiceResponse>, Status> {
+        let (metadata, extensions, request) = request.into_parts();
+        let peer = extensions.get::<ConnectInfo<SocketAddr>>().copied();
+        let headers = metadata.into_headers();
+        match take(&self.0, &headers, peer, request).await {
+            Ok(response) => Ok(tonic::Response::new(response)),
+            Err(refusal) => Err(status(&refusal)),
+        }
+    }
+}
+
+/// The refusal as gRPC has it, with the time to wait where waiting helps.
+fn status(refusal: &Refusal) -> Status {
+    if !refusal.is_retryable() {
+        return Status::new(refusal.code, &refusal.text);
+    }
+    let details = RpcStatus::of(refusal).encode_to_vec();
+    Status::with_details(refusal.code, &refusal.text, details.into())
+}
+
+async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    let content_type = content_type.unwrap_or(PROTOBUF).split(';').next().unwrap_or_default();
+    let is_json = content_type.trim().eq_ignore_ascii_case(JSON);
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().copied();
+    let taken = async {
+        if !is_json && !content_type.trim().eq_ignore_ascii_case(PROTOBUF) {
+            let text = format!("content type {content_type} is not {PROTOBUF} or {JSON}");
+            return Err(Refusal::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+        }
+        // Whoever has no token sends no megabytes.
+        receiver.sender(&parts.headers, SCHEMES)?;
+        let body = receiver.body(&parts.headers, body).await;
+        let body = body.map_err(|error| Refusal::invalid(body_status(&error), error))?;
+        let request = tokio::task::block_in_place(|| parse(body, is_json))?;
+        take(&receiver, &parts.headers, peer, request).await
+    };
+    match taken.await {
+        Ok(response) => encoded(StatusCode::OK, &response, is_json),
+        Err(refusal) => refused(&refusal, is_json),
+    }
+}
+
+fn parse(body: Bytes, is_json: bool) -> Result<ExportLogsServiceRequest, Refusal> {
+    let invalid = |error: &dyn std::fmt::Display| {
+        Refusal::invalid(StatusCode::BAD_REQUEST, format!("the body is not what OTLP has: {error}"))
+    };
+    if is_json {
+        return serde_json::from_slice(&body).map_err(|error| invalid(&error));
+    }
+    ExportLogsServiceRequest::decode(body).map_err(|error| invalid(&error))
+}
+
+fn encoded(status: StatusCode, body: &ExportLogsServiceResponse, is_json: bool) -> Response {
+    if !is_json {
+        return typed(status, PROTOBUF, body.encode_to_vec());
+    }
+    // A field that is not set is absent in protobuf's JSON.
+    let body = match &body.partial_success {
+        None => json!({}),
+        Some(partial) => json!({"partialSuccess": {
+            "rejectedLogRecords": partial.rejected_log_records.to_string(),
+            "errorMessage": partial.error_message,
+        }}),
+    };
+    typed(status, JSON, body.to_string().into_bytes())
+}
+
+fn refused(refusal: &Refusal, is_json: bool) -> Response {
+    let response = if is_json {
+        let body = json!({"code": refusal.code as i32, "message": refusal.text});
+        typed(refusal.status, JSON, body.to_string().into_bytes())
+    } else {
+        typed(refusal.status, PROTOBUF, RpcStatus::of(refusal).encode_to_vec())
+    };
+    with_retry_after(response)
+}
+
+fn typed(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Response {
+    let content_type = [(header::CONTENT_TYPE, HeaderValue::from_static(content_type))];
+    (status, content_type, body).into_response()
+}
+
+/// `google.rpc.Status`, which OTLP answers failures with.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+/// `google.protobuf.Any`.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Any {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+/// `google.rpc.RetryInfo`.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<Delay>,
+}
+
+/// `google.protobuf.Duration`.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Delay {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+impl RpcStatus {
+    fn of(refusal: &Refusal) -> Self {
+        let details = if refusal.is_retryable() { vec![Any::retry(RETRY_AFTER)] } else { vec![] };
+        Self { code: refusal.code as i32, message: refusal.text.clone(), details }
+    }
+}
+
+impl Any {
+    fn retry(after: Duration) -> Self {
+        let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
+        let retry_delay = Some(Delay { seconds, nanos: 0 });
+        Self {
+            type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(),
+            value: RetryInfo { retry_delay }.encode_to_vec(),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What the inputs over HTTP share: who may send, how large, from where, and to which sink.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use inputs::hec::{AckChannels, BodyError, unpack};
+use inputs::{Acknowledgement, Input, Receipt, Sink};
+use metrics::counter;
+use model::IndexName;
+use runtime::metrics as names;
+
+use crate::credentials::{Credentials, Scheme};
+use crate::http_input::{ConnectionHost, HttpInput};
+use crate::tokens::HecToken;
+use crate::{ApiState, Error};
+
+/// What a busy sender should wait.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// The inputs over HTTP and gRPC, which share tokens, limits and channels.
+#[derive(Debug, Clone)]
+pub struct Receivers(Arc<Receiver>);
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) api: ApiState,
+    pub(crate) settings: HttpInput,
+    pub(crate) acks: AckChannels,
+}
+
+/// Why a token was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// None was sent.
+    Missing,
+    /// Not in a way that is taken here.
+    Unreadable,
+    /// Nobody's.
+    Unknown,
+    /// Switched off.
+    Disabled,
+}
+
+impl Denied {
+    /// For people; HEC has words of its own.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Missing => "a token is required",
+            Self::Unreadable => "the authorization header has no token that could be read",
+            Self::Unknown => "the token is not known",
+            Self::Disabled => "the token is disabled",
+        }
+    }
+
+    /// Whether other credentials are asked for, rather than refused.
+    pub(crate) fn is_unauthenticated(self) -> bool {
+        matches!(self, Self::Missing | Self::Unreadable)
+    }
+}
+
+impl Receivers {
+    /// Reads the settings of the HTTP inputs.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] names the value that does not fit.
+    pub fn new(api: ApiState) -> Result<Self, Error> {
+        let settings = HttpInput::read(&api.knowledge)?;
+        api.tokens.limit(settings.max_tokens);
+        let acks = AckChannels::new(settings.acks.clone());
+        Ok(Self(Arc::new(Receiver { api, settings, acks })))
+    }
+
+    /// The HTTP Event Collector, and OTLP over HTTP beside it.
+    #[must_use]
+    pub fn hec(&self) -> Router {
+        let hec = crate::hec::router(Arc::clone(&self.0));
+        counted(hec, "hec").merge(counted(crate::otlp::http_router(Arc::clone(&self.0)), "otlp"))
+    }
+
+    /// OTLP logs over gRPC and HTTP.
+    #[must_use]
+    pub fn otlp(&self) -> Router {
+        let grpc = crate::otlp::grpc_router(Arc::clone(&self.0));
+        counted(grpc.merge(crate::otlp::http_router(Arc::clone(&self.0))), "otlp")
+    }
+
+    /// Elasticsearch's `_bulk`; `version` is what the server says it is.
+    #[must_use]
+    pub fn elasticsearch(&self, version: &str) -> Router {
+        counted(crate::elastic::router(Arc::clone(&self.0), version), "elasticsearch")
+    }
+}
+
+/// Counts requests by what became of them.
+fn counted(router: Router, input: &'static str) -> Router {
+    async fn count(State(input): State<&'static str>, request: Request, next: Next) -> Response {
+        let response = next.run(request).await;
+        let outcome = match response.status() {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
+            status if status.is_success() => "answered",
+            _ => "refused",
+        };
+        counter!(names::INGEST_REQUESTS, "input" => input, "outcome" => outcome).increment(1);
+        response
+    }
+    router.layer(axum::middleware::from_fn_with_state(input, count))
+}
+
+impl Receiver {
+    /// Whose token the headers have.
+    pub(crate) fn sender(
+        &self,
+        headers: &HeaderMap,
+        schemes: &[Scheme],
+    ) -> Result<Arc<HecToken>, Denied> {
+        match Credentials::of(headers, schemes) {
+            Credentials::None => Err(Denied::Missing),
+            Credentials::Unreadable => Err(Denied::Unreadable),
+            Credentials::Secrets(secrets) => self.token(&secrets),
+        }
+    }
+
+    pub(crate) fn token(&self, secrets: &[String]) -> Result<Arc<HecToken>, Denied> {
+        match secrets.iter().find_map(|secret| self.api.tokens.by_secret(secret)) {
+            Some(token) if token.disabled => Err(Denied::Disabled),
+            Some(token) => Ok(token),
+            None => Err(Denied::Unknown),
+        }
+    }
+
+    /// Whether events of the token may go to the index, and it exists.
+    pub(crate) fn allows(&self, token: &HecToken, index: &IndexName) -> bool {
+        token.allows(index) && self.api.indexes.contains(index)
+    }
+
+    /// The host of events that name none.
+    pub(crate) fn host(&self, token: &HecToken, parts: &Parts) -> String {
+        self.host_of(token, &parts.headers, parts.extensions.get::<ConnectInfo<SocketAddr>>())
+    }
+
+    pub(crate) fn host_of(
+        &self,
+        token: &HecToken,
+        headers: &HeaderMap,
+        peer: Option<&ConnectInfo<SocketAddr>>,
+    ) -> String {
+        if let Some(host) = &token.host {
+            return host.clone();
+        }
+        let address = || peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
+        match self.settings.connection_host {
+            ConnectionHost::Server => self.api.info.server_name.clone(),
+            ConnectionHost::Address => address(),
+            // The first address is the sender; those after it are proxies.
+            ConnectionHost::Proxied => headers
+                .get("x-forwarded-for")
+                .and_then(|value| value.to_str().ok()?.split(',').next())
+                .map(|first| first.trim().to_owned())
+                .filter(|first| !first.is_empty())
+                .unwrap_or_else(address),
+        }
+    }
+
+    /// A request's body, unpacked.
+    pub(crate) async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
+        let limit = self.settings.max_content_length;
+        let too_large = |_| BodyError::TooLarge { limit };
+        let packed = to_bytes(body, limit).await.map_err(too_large)?;
+        let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+        if encoding.is_none() {
+            return Ok(packed);
+        }
+        tokio::task::block_in_place(|| unpack(packed, encoding, limit))
+    }
+
+    /// Hands events over without waiting until they are safe.
+    pub(crate) async fn enqueue(&self, input: Input) -> Result<Acknowledgement, inputs::Error> {
+        let wait = self.api.ingest.limits().queue_wait;
+        self.api.ingest.enqueue(input, wait).await.inspect_err(log_defect)
+    }
+
+    /// Hands events over and waits until they are safe.
+    pub(crate) async fn submit(&self, input: Input) -> Result<Receipt, inputs::Error> {
+        self.enqueue(input).await?.wait().await.inspect_err(log_defect)
+    }
+
+    /// Whether some queue refuses the next request.
+    pub(crate) fn queues_are_full(&self) -> bool {
+        self.api.ingest.list_queues().iter().any(|queue| queue.bytes >= queue.capacity)
+    }
+}
+
+fn log_defect(error: &inputs::Error) {
+    if error.kind() == model::ErrorKind::Internal {
+        tracing::error!(%error, "cannot take events in");
+    }
+}
+
+/// The HTTP status of a body that is not taken.
+pub(crate) fn body_status(error: &BodyError) -> StatusCode {
+    match error {
+        BodyError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyError::Broken { .. } => StatusCode::BAD_REQUEST,
+        BodyError::Unsupported { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    }
+}
+
+/// Asks the sender to come back, if the status does.
+pub(crate) fn with_retry_after(mut response: Response) -> Response {
+    let busy = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
+    if busy.contains(&response.status()) {
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER.as_secs().into());
+    }
+    response
+}

@@ -1,0 +1,436 @@
+//! Elasticsearch's `_bulk`: pairs of lines, an action and a document, as events.
+//!
+//! - The whole document is `_raw`, byte for byte, so that nothing is lost and its members are
+//!   fields at search time.
+//! - `@timestamp` (RFC 3339, or epoch milliseconds) is `_time`; without one it is the time of
+//!   arrival.
+//! - `host.name`, `host` or `agent.hostname` is the host, `log.file.path` or `source` the source.
+//! - The name of the Elasticsearch index is the Karst index if there is one the token may write to,
+//!   else the default is; either way it is kept as the indexed field `es_index`, and an `_id` as
+//!   `es_id`.
+//!
+//! `index` and `create` append; `update` and `delete` are refused item by item: events do not
+//! change. An id is no promise of uniqueness: a document that is sent twice is there twice.
+//! Pure: no HTTP.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use model::{EventTime, IndexName};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{CutEvents, MissingTime, OriginRef};
+
+/// What a document gets that does not say otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BulkDefaults {
+    /// Where events go whose own index Karst does not have.
+    pub index: IndexName,
+    /// The machine, usually the peer's address.
+    pub host: Arc<str>,
+    /// The source.
+    pub source: Arc<str>,
+    /// The format.
+    pub sourcetype: Arc<str>,
+}
+
+/// What a request wants done with a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkAction {
+    /// Keep it, whatever was there.
+    Index,
+    /// Keep it.
+    Create,
+    /// Change one.
+    Update,
+    /// Remove one.
+    Delete,
+}
+
+impl BulkAction {
+    /// Its name in requests and answers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Index => "index",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Why a document is not taken, in Elasticsearch's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemError {
+    /// The HTTP status of the item.
+    pub status: u16,
+    /// Elasticsearch's name for it.
+    pub kind: &'static str,
+    /// For people.
+    pub reason: String,
+}
+
+/// One action of a request, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BulkItem {
+    /// What was to be done.
+    pub action: BulkAction,
+    /// The index it named.
+    pub index: String,
+    /// The id it named.
+    pub id: Option<String>,
+    /// Why it is not done, if it is not.
+    pub error: Option<ItemError>,
+}
+
+/// A request's actions and the events they add.
+#[derive(Debug)]
+pub struct Bulk {
+    /// What to answer, item by item.
+    pub items: Vec<BulkItem>,
+    /// What to take.
+    pub events: CutEvents,
+}
+
+/// The request is not what `_bulk` takes; nothing of it is done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BulkError {
+    /// No action at all.
+    #[error("request body is required")]
+    Empty,
+    /// A line that should hold an action does not.
+    #[error("malformed action/metadata line [{line}]: {reason}")]
+    Action {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An action without its document.
+    #[error("the action in line [{line}] has no document after it")]
+    NoDocument {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// Neither the action nor the path names an index.
+    #[error("the action in line [{line}] names no index: index is missing")]
+    NoIndex {
+        /// Counted from 1.
+        line: usize,
+    },
+}
+
+/// Reads a body. `path_index` is the index in the request's path; `allowed` decides whether the
+/// token may write to an index and whether it exists.
+///
+/// # Errors
+/// The request as a whole is malformed.
+pub fn decode_bulk(
+    body: &[u8],
+    path_index: Option<&str>,
+    defaults: &BulkDefaults,
+    allowed: &dyn Fn(&IndexName) -> bool,
+) -> Result<Bulk, BulkError> {
+    let events = CutEvents::new(MissingTime::Now);
+    let mut decoder = Decoder {
+        defaults,
+        allowed,
+        last: None,
+        bulk: Bulk { items: Vec::new(), events },
+        index_field: "es_index".into(),
+        id_field: "es_id".into(),
+    };
+    let ends = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
+    let mut start = 0;
+    let lines = ends.map(|end| {
+        let line = &body[start.min(end)..end];
+        start = end + 1;
+        line.strip_suffix(b"\r").unwrap_or(line)
+    });
+    let mut lines = lines.enumerate().map(|(at, line)| (at + 1, line));
+    while let Some((number, line)) = lines.next() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let (action, meta) = read_action(number, line)?;
+        let index = meta.index.as_deref().or(path_index).filter(|name| !name.is_empty());
+        let index = index.ok_or(BulkError::NoIndex { line: number })?.to_owned();
+        let id = meta.id.map(|id| id.trim_matches('"').to_owned());
+        let document = match action {
+            BulkAction::Delete => &[][..],
+            _ => match lines.next() {
+                Some((_, document)) if !document.trim_ascii().is_empty() => document,
+                _ => return Err(BulkError::NoDocument { line: number }),
+            },
+        };
+        let error = decoder.take(action, &index, id.as_deref(), document).err();
+        decoder.bulk.items.push(BulkItem { action, index, id, error });
+    }
+    if decoder.bulk.items.is_empty() { Err(BulkError::Empty) } else { Ok(decoder.bulk) }
+}
+
+#[derive(Default, Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, default, rename = "_index")]
+    index: Option<Cow<'a, str>>,
+    /// A string, though numbers have been seen.
+    #[serde(borrow, default, rename = "_id", deserialize_with = "raw_text")]
+    id: Option<&'a str>,
+}
+
+fn raw_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de str>, D::Error> {
+    let raw = Option::<&'de RawValue>::deserialize(value)?;
+    Ok(raw.map(RawValue::get).filter(|text| *text != "null"))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action<'a> {
+    #[serde(borrow)]
+    Index(Meta<'a>),
+    #[serde(borrow)]
+    Create(Meta<'a>),
+    #[serde(borrow)]
+    Update(Meta<'a>),
+    #[serde(borrow)]
+    Delete(Meta<'a>),
+}
+
+fn read_action(line: usize, bytes: &[u8]) -> Result<(BulkAction, Meta<'_>), BulkError> {
+    let action: Action<'_> = serde_json::from_slice(bytes)
+        .map_err(|error| BulkError::Action { line, reason: error.to_string() })?;
+    Ok(match action {
+        Action::Index(meta) => (BulkAction::Index, meta),
+        Action::Create(meta) => (BulkAction::Create, meta),
+        Action::Update(meta) => (BulkAction::Update, meta),
+        Action::Delete(meta) => (BulkAction::Delete, meta),
+    })
+}
+
+struct Decoder<'d> {
+    defaults: &'d BulkDefaults,
+    allowed: &'d dyn Fn(&IndexName) -> bool,
+    /// The name looked up last, and what it stands for.
+    last: Option<(String, IndexName)>,
+    bulk: Bulk,
+    index_field: Arc<str>,
+    id_field: Arc<str>,
+}
+
+/// What Karst reads of a document; all of it is kept.
+#[derive(Default, Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, default, rename = "@timestamp")]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    host: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    agent: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    log: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    source: Option<&'a RawValue>,
+}
+
+impl Decoder<'_> {
+    fn take(
+        &mut self,
+        action: BulkAction,
+        index: &str,
+        id: Option<&str>,
+        document: &[u8],
+    ) -> Result<(), ItemError> {
+        if matches!(action, BulkAction::Update | BulkAction::Delete) {
+            let reason = format!("events do not change: {} is not supported", action.name());
+            return Err(ItemError { status: 400, kind: "illegal_argument_exception", reason });
+        }
+        let document = document.trim_ascii();
+        let parsed: Document<'_> = match document.first() {
+            Some(b'{') => serde_json::from_slice(document).map_err(|e| unreadable(&e)),
+            _ => Err(unreadable(&"a document is an object")),
+        }?;
+        let karst_index = self.index(index)?;
+        let time = parsed.timestamp.map(|raw| timestamp(raw.get())).transpose()?;
+        let host = parsed.host.and_then(|host| text(host).or_else(|| member(host, "name")));
+        let host = host.or_else(|| parsed.agent.and_then(|agent| member(agent, "hostname")));
+        let file = parsed.log.and_then(|log| file_path(log));
+        let source = file.or_else(|| parsed.source.and_then(text));
+        let origin = OriginRef {
+            index: &karst_index,
+            host: host.as_deref().unwrap_or(&self.defaults.host),
+            source: source.as_deref().unwrap_or(&self.defaults.source),
+            sourcetype: Some(&self.defaults.sourcetype),
+        };
+        let events = &mut self.bulk.events;
+        if !events.push(origin, time, document) {
+            return Err(unreadable(&"the request is larger than 4 GiB"));
+        }
+        events.push_field(Arc::clone(&self.index_field), index);
+        if let Some(id) = id {
+            events.push_field(Arc::clone(&self.id_field), id);
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, name: &str) -> Result<IndexName, ItemError> {
+        if let Some((_, index)) = self.last.as_ref().filter(|(known, _)| known == name) {
+            return Ok(index.clone());
+        }
+        let own = IndexName::new(name).ok().filter(|index| (self.allowed)(index));
+        let index =
+            own.or_else(|| Some(&self.defaults.index).filter(|i| (self.allowed)(i)).cloned());
+        let index = index.ok_or_else(|| ItemError {
+            status: 404,
+            kind: "index_not_found_exception",
+            reason: format!(
+                "no such index [{name}], and the token's default index [{}] does not exist either",
+                self.defaults.index
+            ),
+        })?;
+        self.last = Some((name.to_owned(), index.clone()));
+        Ok(index)
+    }
+}
+
+fn unreadable(reason: &dyn std::fmt::Display) -> ItemError {
+    let reason = format!("failed to parse: {reason}");
+    ItemError { status: 400, kind: "document_parsing_exception", reason }
+}
+
+/// A string, unless it is empty.
+fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    let text = serde_json::from_str::<Text<'_>>(raw.get()).ok()?.0;
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// A member that is a string.
+fn member<'a>(raw: &'a RawValue, name: &str) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Names<'a> {
+        #[serde(borrow, default)]
+        name: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        hostname: Option<&'a RawValue>,
+    }
+    let names: Names<'a> = serde_json::from_str(raw.get()).ok()?;
+    text(if name == "name" { names.name.or(names.hostname)? } else { names.hostname? })
+}
+
+/// `file.path` in `log`.
+fn file_path(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Log<'a> {
+        #[serde(borrow)]
+        file: File<'a>,
+    }
+    #[derive(Deserialize)]
+    struct File<'a> {
+        #[serde(borrow)]
+        path: &'a RawValue,
+    }
+    text(serde_json::from_str::<Log<'_>>(raw.get()).ok()?.file.path)
+}
+
+/// `@timestamp`: RFC 3339 or epoch milliseconds.
+fn timestamp(json: &str) -> Result<EventTime, ItemError> {
+    let text = json.trim_matches('"');
+    let millis = |text: &str| text.parse::<f64>().ok().filter(|millis| millis.is_finite());
+    if let Some(millis) = millis(text) {
+        return Ok(EventTime::from_seconds(millis / 1e3));
+    }
+    // Without a zone it is UTC, as in Elasticsearch.
+    let zoned = text.parse::<Timestamp>().or_else(|_| format!("{text}Z").parse::<Timestamp>());
+    zoned.map(|time| EventTime(time.as_microsecond())).map_err(|_| {
+        unreadable(&format_args!("@timestamp {json} is neither a date nor epoch milliseconds"))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_kept_whole_with_time_host_and_source_of_their_own() {
+        let document = r#"{"@timestamp":"2026-01-02T03:04:05.678Z","message":"hé \"x\"","host":{"name":"web-1"},"log":{"file":{"path":"/var/log/a"},"offset":3}}"#;
+        let body = format!("{{\"create\":{{\"_index\":\"logs-x\",\"_id\":\"7\"}}}}\n{document}\n");
+        let bulk = decode(&body).unwrap();
+        assert_eq!(bulk.events.text(0), document.as_bytes());
+        assert_eq!(bulk.events.times, [Some(EventTime(1_767_323_045_678_000))]);
+        let origin = bulk.events.each_origin().next().unwrap();
+        assert_eq!((&*origin.host, &*origin.source), ("web-1", "/var/log/a"));
+        assert_eq!(origin.index.as_str(), "main");
+        let fields: Vec<_> =
+            bulk.events.fields.iter().map(|field| (&*field.name, &*field.value)).collect();
+        assert_eq!(fields, [("es_index", "logs-x"), ("es_id", "7")]);
+    }
+
+    #[test]
+    fn an_index_that_exists_is_used_and_times_may_be_milliseconds_or_absent() {
+        let body = "{\"index\":{\"_index\":\"web\"}}\r\n{\"@timestamp\":1767323045678}\r\n\n\
+                    {\"index\":{}}\n{\"host\":\"h\",\"source\":\"s\"}";
+        let bulk = decode_bulk(body.as_bytes(), Some("web"), &defaults(), &allowed).unwrap();
+        assert_eq!(bulk.events.times, [Some(EventTime(1_767_323_045_678_000)), None]);
+        let origins: Vec<_> = bulk.events.each_origin().collect();
+        assert!(origins.iter().all(|origin| origin.index.as_str() == "web"));
+        assert_eq!((&*origins[1].host, &*origins[1].source), ("h", "s"));
+        assert!(bulk.items.iter().all(|item| item.error.is_none() && item.index == "web"));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_told_item_by_item() {
+        let body = concat!(
+            "{\"index\":{\"_index\":\"x\"}}\n{\"a\":1}\n",
+            "{\"delete\":{\"_index\":\"x\",\"_id\":\"1\"}}\n",
+            "{\"update\":{\"_index\":\"x\",\"_id\":\"1\"}}\n{\"doc\":{}}\n",
+            "{\"index\":{\"_index\":\"x\"}}\n[1]\n",
+            "{\"index\":{\"_index\":\"x\"}}\n{\"a\":\n",
+            "{\"index\":{\"_index\":\"x\"}}\n{\"@timestamp\":\"soon\"}\n",
+            "{\"index\":{\"_index\":\"x\"}}\n{\"b\":2}\n",
+        );
+        let bulk = decode(body).unwrap();
+        let statuses: Vec<_> =
+            bulk.items.iter().map(|item| item.error.as_ref().map(|error| error.status)).collect();
+        let wrong = Some(400);
+        assert_eq!(statuses, [None, wrong, wrong, wrong, wrong, wrong, None]);
+        assert_eq!(bulk.events.len(), 2);
+    }
+
+    #[test]
+    fn a_malformed_request_is_refused_whole() {
+        let cases = [
+            ("", BulkError::Empty),
+            ("\n \n", BulkError::Empty),
+            ("{\"index\":{\"_index\":\"x\"}}\n", BulkError::NoDocument { line: 1 }),
+            ("{\"index\":{}}\n{}\n", BulkError::NoIndex { line: 1 }),
+        ];
+        for (body, error) in cases {
+            assert_eq!(decode(body).unwrap_err(), error, "{body}");
+        }
+        for body in ["{\"a\":1}\n{}", "hello", "{\"index\":3}\n{}"] {
+            assert!(matches!(decode(body), Err(BulkError::Action { line: 1, .. })), "{body}");
+        }
+    }
+
+    fn decode(body: &str) -> Result<Bulk, BulkError> {
+        decode_bulk(body.as_bytes(), None, &defaults(), &allowed)
+    }
+
+    fn allowed(index: &IndexName) -> bool {
+        ["main", "web"].contains(&index.as_str())
+    }
+
+    fn defaults() -> BulkDefaults {
+        BulkDefaults {
+            index: IndexName::new("main").unwrap(),
+            host: "peer".into(),
+            source: "elasticsearch".into(),
+            sourcetype: "_json".into(),
+        }
+    }
+}

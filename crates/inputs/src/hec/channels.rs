@@ -1,0 +1,290 @@
+//! Indexer acknowledgement: which requests of which channel are safe, as `useACK` promises it.
+//!
+//! A request gets an id when it is taken; the id is reported `true` once, after everything in the
+//! request is safe, and then forgotten. Whatever is not known is `false`: the sender sends again.
+//! Ids of a channel begin at a number made of the time, so that an id from before a restart, or
+//! from before an idle channel was forgotten, is never taken for another request's. They stay below
+//! 2^53, which every client's numbers hold.
+//!
+//! Not here: HTTP, tokens, what makes an input safe.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use metrics::{counter, gauge};
+use model::EventTime;
+use runtime::metrics as names;
+use uuid::Uuid;
+
+/// Limits of acknowledgement, with Splunk's names and values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AckSettings {
+    /// `[http_input] max_number_of_ack_channel`: channels at the same time.
+    pub max_channels: usize,
+    /// `[http_input] max_number_of_acked_requests_pending_query`: requests whose outcome was not
+    /// asked for, in all channels.
+    pub max_pending: usize,
+    /// `[http_input] max_number_of_acked_requests_pending_query_per_ack_channel`: the same in one.
+    pub max_pending_per_channel: usize,
+    /// `[http] ackIdleCleanup`: whether a channel that is not used is forgotten.
+    pub idle_cleanup: bool,
+    /// `[http] maxIdleTime`: how long a channel may be unused.
+    pub max_idle: Duration,
+}
+
+impl Default for AckSettings {
+    fn default() -> Self {
+        Self {
+            max_channels: 1_000_000,
+            max_pending: 10_000_000,
+            max_pending_per_channel: 1_000_000,
+            idle_cleanup: true,
+            max_idle: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Which limit a request met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AckLimit {
+    /// Too many channels.
+    #[error("{0} channels are in use (max_number_of_ack_channel)")]
+    Channels(usize),
+    /// Too many requests that nobody asked about.
+    #[error("{0} acknowledgements wait to be asked for; ask at /services/collector/ack")]
+    Pending(usize),
+}
+
+/// A sender's channel: the token's name and the GUID the sender chose.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ChannelKey {
+    /// The token's name.
+    pub token: String,
+    /// The sender's choice.
+    pub channel: Uuid,
+}
+
+/// All channels.
+#[derive(Debug)]
+pub struct AckChannels {
+    settings: AckSettings,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    channels: HashMap<ChannelKey, Channel>,
+    /// Requests of all channels that were not reported yet.
+    pending: usize,
+    last_sweep: Option<EventTime>,
+}
+
+#[derive(Debug)]
+struct Channel {
+    next: u64,
+    /// By id: whether the request is safe.
+    requests: BTreeMap<u64, bool>,
+    used: EventTime,
+}
+
+impl AckChannels {
+    /// No channels yet.
+    #[must_use]
+    pub fn new(settings: AckSettings) -> Self {
+        Self { settings, state: Mutex::default() }
+    }
+
+    /// The id of a request that is about to be taken.
+    ///
+    /// # Errors
+    /// A limit is reached; the sender has to wait, and to ask for what it has sent.
+    pub fn begin(&self, key: &ChannelKey, now: EventTime) -> Result<u64, AckLimit> {
+        let mut state = self.lock();
+        self.sweep(&mut state, now);
+        let refuse = |limit, reason: &'static str| {
+            counter!(names::INGEST_REFUSED, "reason" => reason).increment(1);
+            Err(limit)
+        };
+        if state.pending >= self.settings.max_pending {
+            return refuse(AckLimit::Pending(state.pending), "ack_pending");
+        }
+        if !state.channels.contains_key(key) && state.channels.len() >= self.settings.max_channels {
+            return refuse(AckLimit::Channels(state.channels.len()), "ack_channels");
+        }
+        let channel = state.channels.entry(key.clone()).or_insert_with(|| Channel::new(now));
+        let pending = channel.requests.len();
+        if pending >= self.settings.max_pending_per_channel {
+            return refuse(AckLimit::Pending(pending), "ack_pending");
+        }
+        let id = channel.next;
+        channel.next += 1;
+        channel.used = now;
+        channel.requests.insert(id, false);
+        state.pending += 1;
+        state.show();
+        Ok(id)
+    }
+
+    /// A request's outcome: safe from now on, or to be sent again.
+    pub fn settle(&self, key: &ChannelKey, id: u64, safe: bool) {
+        let mut state = self.lock();
+        let Some(channel) = state.channels.get_mut(key) else { return };
+        if safe {
+            if let Some(known) = channel.requests.get_mut(&id) {
+                *known = true;
+            }
+        } else if channel.requests.remove(&id).is_some() {
+            state.pending -= 1;
+            state.show();
+        }
+    }
+
+    /// Which of the requests are safe; those are forgotten.
+    pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, bool)> {
+        let mut state = self.lock();
+        self.sweep(&mut state, now);
+        let Some(channel) = state.channels.get_mut(key) else {
+            return ids.iter().map(|id| (*id, false)).collect();
+        };
+        channel.used = now;
+        let before = channel.requests.len();
+        let mut report = |id: &u64| {
+            let safe = channel.requests.get(id) == Some(&true);
+            if safe {
+                channel.requests.remove(id);
+            }
+            (*id, safe)
+        };
+        let answers = ids.iter().map(&mut report).collect();
+        state.pending -= before - state.channels.get(key).map_or(0, |c| c.requests.len());
+        state.show();
+        answers
+    }
+
+    /// Whether another request with acknowledgement would be refused in every channel.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.lock().pending >= self.settings.max_pending
+    }
+
+    /// Forgets channels that were not used for too long, a few times per idle time.
+    fn sweep(&self, state: &mut State, now: EventTime) {
+        let idle = i64::try_from(self.settings.max_idle.as_micros()).unwrap_or(i64::MAX);
+        let due = state.last_sweep.is_none_or(|last| now.0.saturating_sub(last.0) >= idle / 4);
+        if !self.settings.idle_cleanup || !due {
+            return;
+        }
+        state.last_sweep = Some(now);
+        let before = state.channels.len();
+        state.channels.retain(|_, channel| now.0.saturating_sub(channel.used.0) < idle);
+        if state.channels.len() < before {
+            state.pending = state.channels.values().map(|channel| channel.requests.len()).sum();
+            tracing::info!(channels = before - state.channels.len(), "idle channels forgotten");
+        }
+        state.show();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Channel {
+    fn new(now: EventTime) -> Self {
+        // Seconds in the upper bits: a channel that came back after less than a second of life in
+        // this process keeps its place in `channels`, so ids repeat only after a million requests
+        // per second.
+        let seconds = u64::try_from(now.0 / 1_000_000).unwrap_or_default();
+        Self { next: (seconds & 0x1_FFFF_FFFF) << 20, requests: BTreeMap::new(), used: now }
+    }
+}
+
+impl State {
+    #[allow(clippy::cast_precision_loss)]
+    fn show(&self) {
+        gauge!(names::HEC_ACK_CHANNELS).set(self.channels.len() as f64);
+        gauge!(names::HEC_ACKS_PENDING).set(self.pending as f64);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_true_once_and_only_after_it_is_safe() {
+        let channels = AckChannels::new(AckSettings::default());
+        let (one, two) = (begin(&channels, 1, 0).unwrap(), begin(&channels, 1, 0).unwrap());
+        channels.settle(&key(1), one, true);
+        assert_eq!(
+            channels.ask(&key(1), &[one, two, 7], at(0)),
+            [(one, true), (two, false), (7, false)]
+        );
+        assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, false)]);
+        channels.settle(&key(1), two, false);
+        assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, false)]);
+        assert_eq!(channels.lock().pending, 0);
+    }
+
+    #[test]
+    fn channels_and_tokens_do_not_see_each_other() {
+        let channels = AckChannels::new(AckSettings::default());
+        let id = begin(&channels, 1, 0).unwrap();
+        channels.settle(&key(1), id, true);
+        assert_eq!(channels.ask(&key(2), &[id], at(0)), [(id, false)]);
+        let other = ChannelKey { token: "other".into(), ..key(1) };
+        assert_eq!(channels.ask(&other, &[id], at(0)), [(id, false)]);
+        assert_eq!(channels.ask(&key(1), &[id], at(0)), [(id, true)]);
+    }
+
+    #[test]
+    fn limits_refuse_until_the_sender_asks() {
+        let channels = AckChannels::new(AckSettings {
+            max_channels: 2,
+            max_pending: 3,
+            max_pending_per_channel: 2,
+            ..AckSettings::default()
+        });
+        let id = begin(&channels, 1, 0).unwrap();
+        begin(&channels, 1, 0).unwrap();
+        assert_eq!(begin(&channels, 1, 0), Err(AckLimit::Pending(2)));
+        begin(&channels, 2, 0).unwrap();
+        assert_eq!(begin(&channels, 2, 0), Err(AckLimit::Pending(3)));
+        assert!(channels.is_full());
+        channels.settle(&key(1), id, true);
+        channels.ask(&key(1), &[id], at(0));
+        assert_eq!(begin(&channels, 3, 0), Err(AckLimit::Channels(2)));
+        begin(&channels, 1, 0).unwrap();
+    }
+
+    #[test]
+    fn an_idle_channel_is_forgotten_and_its_ids_do_not_come_back() {
+        let channels = AckChannels::new(AckSettings {
+            max_channels: 1,
+            max_idle: Duration::from_secs(10),
+            ..AckSettings::default()
+        });
+        let old = begin(&channels, 1, 100).unwrap();
+        channels.settle(&key(1), old, true);
+        begin(&channels, 2, 105).unwrap_err();
+        begin(&channels, 2, 111).unwrap();
+        assert_eq!(channels.ask(&key(1), &[old], at(111)), [(old, false)]);
+        let again = begin(&channels, 1, 130).unwrap();
+        assert!(again > old + 1_000_000 && again < 1 << 53);
+    }
+
+    fn begin(channels: &AckChannels, channel: u128, second: i64) -> Result<u64, AckLimit> {
+        channels.begin(&key(channel), at(second))
+    }
+
+    fn key(channel: u128) -> ChannelKey {
+        ChannelKey { token: "t".into(), channel: Uuid::from_u128(channel) }
+    }
+
+    fn at(second: i64) -> EventTime {
+        EventTime(second * 1_000_000)
+    }
+}

@@ -1,0 +1,400 @@
+//! OpenTelemetry log records as events, mapped as Splunk's exporter of the OpenTelemetry collector
+//! does it.
+//!
+//! - The body is `_raw`: text as it is, anything else as JSON. A record without a body is its event
+//!   name, or its attributes as JSON.
+//! - `time_unix_nano` is `_time`, else `observed_time_unix_nano`, else the time of arrival.
+//! - `host.name`, `com.splunk.source`, `com.splunk.sourcetype` and `com.splunk.index` of the record
+//!   or its resource are the event's metadata.
+//! - All other attributes of record, scope and resource are indexed fields, as are severity, trace
+//!   and span. Maps become fields with dotted names, lists of plain values multivalue fields.
+//!
+//! A record for an index that the token may not write to is rejected alone; the others are taken.
+//! Pure: no HTTP, no gRPC.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use model::{EventTime, IndexName};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ScopeLogs};
+
+use crate::{CutEvents, MissingTime, OriginRef};
+
+/// What a record gets that does not say otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtlpDefaults {
+    /// Where events go.
+    pub index: IndexName,
+    /// The machine, usually the peer's address.
+    pub host: Arc<str>,
+    /// The source.
+    pub source: Arc<str>,
+    /// The format; `None` recognises it.
+    pub sourcetype: Option<Arc<str>>,
+}
+
+/// A request's events.
+#[derive(Debug)]
+pub struct OtlpLogs {
+    /// Those that may be taken.
+    pub events: CutEvents,
+    /// Records that may not.
+    pub rejected: u64,
+    /// Why the first of them may not.
+    pub reason: Option<String>,
+}
+
+/// The events of a request.
+#[must_use]
+pub fn decode_logs(
+    request: &ExportLogsServiceRequest,
+    defaults: &OtlpDefaults,
+    allowed: &dyn Fn(&IndexName) -> bool,
+) -> OtlpLogs {
+    let events = CutEvents::new(MissingTime::Now);
+    let logs = OtlpLogs { events, rejected: 0, reason: None };
+    let mut decoder = Decoder { defaults, allowed, logs, names: HashMap::new() };
+    for resource in &request.resource_logs {
+        let attributes = resource.resource.as_ref().map_or(&[][..], |of| &of.attributes);
+        let (described, attributes) = Described::default().and(attributes);
+        for scope in &resource.scope_logs {
+            for record in &scope.log_records {
+                decoder.take(record, scope, &described, &attributes);
+            }
+        }
+    }
+    decoder.logs
+}
+
+/// What attributes say of an event's origin.
+#[derive(Debug, Clone, Copy, Default)]
+struct Described<'a> {
+    host: Option<&'a str>,
+    source: Option<&'a str>,
+    sourcetype: Option<&'a str>,
+    index: Option<&'a str>,
+}
+
+impl<'a> Described<'a> {
+    /// The same, overridden by what these attributes say, and the attributes that are fields.
+    fn and(mut self, attributes: &'a [KeyValue]) -> (Self, Vec<&'a KeyValue>) {
+        let mut fields = Vec::with_capacity(attributes.len());
+        for attribute in attributes {
+            let place = match attribute.key.as_str() {
+                "host.name" => &mut self.host,
+                "com.splunk.source" => &mut self.source,
+                "com.splunk.sourcetype" => &mut self.sourcetype,
+                "com.splunk.index" => &mut self.index,
+                _ => {
+                    fields.push(attribute);
+                    continue;
+                }
+            };
+            match attribute.value.as_ref().and_then(|value| value.value.as_ref()) {
+                Some(Value::StringValue(text)) if !text.is_empty() => *place = Some(text),
+                _ => fields.push(attribute),
+            }
+        }
+        (self, fields)
+    }
+}
+
+struct Decoder<'d> {
+    defaults: &'d OtlpDefaults,
+    allowed: &'d dyn Fn(&IndexName) -> bool,
+    logs: OtlpLogs,
+    names: HashMap<String, Arc<str>>,
+}
+
+impl Decoder<'_> {
+    fn take(
+        &mut self,
+        record: &LogRecord,
+        scope: &ScopeLogs,
+        resource: &Described<'_>,
+        resource_fields: &[&KeyValue],
+    ) {
+        let (described, fields) = resource.and(&record.attributes);
+        let index = match self.index(described.index) {
+            Ok(index) => index,
+            Err(reason) => {
+                self.logs.rejected += 1;
+                self.logs.reason.get_or_insert(reason);
+                return;
+            }
+        };
+        let defaults = self.defaults;
+        let origin = OriginRef {
+            index: &index,
+            host: described.host.unwrap_or(&defaults.host),
+            source: described.source.unwrap_or(&defaults.source),
+            sourcetype: described.sourcetype.or(defaults.sourcetype.as_deref()),
+        };
+        write_raw(record, &fields, &mut self.logs.events.text);
+        if !self.logs.events.push_written(origin, time(record)) {
+            self.logs.rejected += 1;
+            self.logs.reason.get_or_insert_with(|| "the request is larger than 4 GiB".to_owned());
+            return;
+        }
+        let scope_attributes = scope.scope.as_ref().map_or(&[][..], |scope| &scope.attributes);
+        for attribute in resource_fields.iter().copied().chain(scope_attributes).chain(fields) {
+            self.field(&attribute.key, attribute.value.as_ref());
+        }
+        if let Some(scope) = &scope.scope {
+            self.text_field("otel.scope.name", &scope.name);
+            self.text_field("otel.scope.version", &scope.version);
+        }
+        self.text_field("otel.log.severity.text", &record.severity_text);
+        if record.severity_number != 0 {
+            self.text_field("otel.log.severity.number", &record.severity_number.to_string());
+        }
+        self.text_field("otel.log.name", &record.event_name);
+        self.text_field("trace_id", &hex(&record.trace_id));
+        self.text_field("span_id", &hex(&record.span_id));
+    }
+
+    fn index(&self, named: Option<&str>) -> Result<IndexName, String> {
+        let index = match named {
+            None => self.defaults.index.clone(),
+            Some(name) => IndexName::new(name).map_err(|wrong| wrong.to_string())?,
+        };
+        if (self.allowed)(&index) {
+            return Ok(index);
+        }
+        Err(format!("the index \"{index}\" does not exist, or the token may not write to it"))
+    }
+
+    /// A value as a field, or as several.
+    fn field(&mut self, name: &str, value: Option<&AnyValue>) {
+        let Some(value) = value.and_then(|value| value.value.as_ref()) else { return };
+        match value {
+            Value::KvlistValue(map) => {
+                for pair in &map.values {
+                    self.field(&format!("{name}.{}", pair.key), pair.value.as_ref());
+                }
+            }
+            Value::ArrayValue(list) if list.values.iter().all(is_plain) => {
+                for value in list.values.iter().filter_map(|value| value.value.as_ref()) {
+                    self.text_field(name, &plain_text(value));
+                }
+            }
+            value => {
+                let text = plain_text(value);
+                self.text_field(name, &text);
+            }
+        }
+    }
+
+    fn text_field(&mut self, name: &str, value: &str) {
+        if value.is_empty() {
+            return;
+        }
+        let name = match self.names.get(name) {
+            Some(name) => Arc::clone(name),
+            None => {
+                let known: Arc<str> = name.into();
+                self.names.insert(name.to_owned(), Arc::clone(&known));
+                known
+            }
+        };
+        self.logs.events.push_field(name, value);
+    }
+}
+
+fn time(record: &LogRecord) -> Option<EventTime> {
+    let nanos = match (record.time_unix_nano, record.observed_time_unix_nano) {
+        (0, 0) => return None,
+        (0, observed) => observed,
+        (time, _) => time,
+    };
+    i64::try_from(nanos / 1_000).ok().map(EventTime)
+}
+
+/// Appends the text of an event.
+fn write_raw(record: &LogRecord, fields: &[&KeyValue], out: &mut Vec<u8>) {
+    match record.body.as_ref().and_then(|body| body.value.as_ref()) {
+        Some(Value::StringValue(text)) if !text.is_empty() => {
+            out.extend_from_slice(text.as_bytes())
+        }
+        Some(Value::StringValue(_)) | None => {
+            if record.event_name.is_empty() {
+                write_pairs(fields.iter().copied(), out);
+            } else {
+                out.extend_from_slice(record.event_name.as_bytes());
+            }
+        }
+        Some(value) => write_json(value, out),
+    }
+}
+
+fn is_plain(value: &AnyValue) -> bool {
+    !matches!(value.value, Some(Value::ArrayValue(_) | Value::KvlistValue(_)))
+}
+
+/// A value as people write it; lists and maps as JSON.
+fn plain_text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::StringValue(text) => Cow::Borrowed(text),
+        Value::BytesValue(bytes) => Cow::Owned(base64(bytes)),
+        Value::DoubleValue(number) => Cow::Owned(number.to_string()),
+        other => {
+            let mut out = Vec::new();
+            write_json(other, &mut out);
+            Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+        }
+    }
+}
+
+/// Appends a value as JSON; numbers that JSON has not, and bytes, as strings.
+fn write_json(value: &Value, out: &mut Vec<u8>) {
+    // Writing to a vector does not fail.
+    match value {
+        Value::StringValue(text) => write_string(text, out),
+        Value::BoolValue(truth) => drop(write!(out, "{truth}")),
+        Value::IntValue(number) => drop(write!(out, "{number}")),
+        Value::DoubleValue(number) if number.is_finite() => {
+            drop(serde_json::to_writer(&mut *out, number));
+        }
+        Value::DoubleValue(number) => write_string(&number.to_string(), out),
+        Value::BytesValue(bytes) => write_string(&base64(bytes), out),
+        Value::ArrayValue(list) => {
+            out.push(b'[');
+            for (place, value) in list.values.iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                write_any(Some(value), out);
+            }
+            out.push(b']');
+        }
+        Value::KvlistValue(map) => write_pairs(map.values.iter(), out),
+        // A reference into a table that only profiles have.
+        Value::StringValueStrindex(_) => out.extend_from_slice(b"null"),
+    }
+}
+
+fn write_pairs<'a>(pairs: impl Iterator<Item = &'a KeyValue>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (place, pair) in pairs.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        write_string(&pair.key, out);
+        out.push(b':');
+        write_any(pair.value.as_ref(), out);
+    }
+    out.push(b'}');
+}
+
+fn write_any(value: Option<&AnyValue>, out: &mut Vec<u8>) {
+    match value.and_then(|value| value.value.as_ref()) {
+        Some(value) => write_json(value, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    drop(serde_json::to_writer(&mut *out, text));
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine;
+    base64::prelude::BASE64_STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const REQUEST: &str = r#"{"resourceLogs":[{
+        "resource":{"attributes":[
+            {"key":"host.name","value":{"stringValue":"web-1"}},
+            {"key":"com.splunk.sourcetype","value":{"stringValue":"app"}},
+            {"key":"service.name","value":{"stringValue":"shop"}}]},
+        "scopeLogs":[{"scope":{"name":"lib","version":"1"},"logRecords":[
+            {"timeUnixNano":"1700000000123456789","severityNumber":9,"severityText":"INFO",
+             "body":{"stringValue":"hello"},
+             "traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174",
+             "attributes":[
+                {"key":"n","value":{"intValue":"7"}},
+                {"key":"tags","value":{"arrayValue":{"values":[
+                    {"stringValue":"a"},{"boolValue":true}]}}},
+                {"key":"http","value":{"kvlistValue":{"values":[
+                    {"key":"status","value":{"intValue":"200"}}]}}},
+                {"key":"com.splunk.source","value":{"stringValue":"/var/log/app"}}]},
+            {"observedTimeUnixNano":"1700000001000000000",
+             "body":{"kvlistValue":{"values":[
+                {"key":"a","value":{"doubleValue":1.5}},
+                {"key":"b","value":{"arrayValue":{"values":[{"stringValue":"\"x\""}, {}]}}}]}}},
+            {"attributes":[{"key":"k","value":{"stringValue":"v"}}]},
+            {"body":{"stringValue":"elsewhere"},
+             "attributes":[{"key":"com.splunk.index","value":{"stringValue":"nowhere"}}]}
+        ]}]}]}"#;
+
+    #[test]
+    fn records_become_events_with_the_metadata_their_attributes_name() {
+        let logs = decode(REQUEST);
+        let events = &logs.events;
+        let texts: Vec<_> =
+            (0..3).map(|row| std::str::from_utf8(events.text(row)).unwrap()).collect();
+        assert_eq!(texts, ["hello", r#"{"a":1.5,"b":["\"x\"",null]}"#, r#"{"k":"v"}"#]);
+        let at = |micros| Some(EventTime(micros));
+        assert_eq!(events.times, [at(1_700_000_000_123_456), at(1_700_000_001_000_000), None]);
+        let origins: Vec<_> = events.each_origin().collect();
+        assert_eq!((&*origins[0].host, &*origins[0].source), ("web-1", "/var/log/app"));
+        assert_eq!((&*origins[1].source, origins[1].sourcetype.as_deref()), ("otlp", Some("app")));
+    }
+
+    #[test]
+    fn all_other_attributes_are_fields() {
+        let logs = decode(REQUEST);
+        let of_first = logs.events.fields.iter().filter(|field| field.row == 0);
+        let fields: Vec<_> = of_first.map(|field| (&*field.name, &*field.value)).collect();
+        let expected = [
+            ("service.name", "shop"),
+            ("n", "7"),
+            ("tags", "a"),
+            ("tags", "true"),
+            ("http.status", "200"),
+            ("otel.scope.name", "lib"),
+            ("otel.scope.version", "1"),
+            ("otel.log.severity.text", "INFO"),
+            ("otel.log.severity.number", "9"),
+            ("trace_id", "5b8efff798038103d269b633813fc60c"),
+            ("span_id", "eee19b7ec3c1b174"),
+        ];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn a_record_for_an_index_it_may_not_have_is_rejected_alone() {
+        let logs = decode(REQUEST);
+        assert_eq!((logs.events.len(), logs.rejected), (3, 1));
+        assert!(logs.reason.unwrap().contains("nowhere"));
+    }
+
+    fn decode(json: &str) -> OtlpLogs {
+        let defaults = OtlpDefaults {
+            index: IndexName::new("main").unwrap(),
+            host: "peer".into(),
+            source: "otlp".into(),
+            sourcetype: None,
+        };
+        let request = serde_json::from_str(json).unwrap();
+        decode_logs(&request, &defaults, &|index| index.as_str() == "main")
+    }
+}
