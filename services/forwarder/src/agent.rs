@@ -134,12 +134,13 @@ impl Agent {
             let state = data.join("inputs").join(&route.name);
             fs::create_dir_all(&state)
                 .with_context(|| format!("cannot create {}", state.display()))?;
-            let parts = configured::Parts { state, aws: options.aws.clone() };
-            let sink = Route { forward: Arc::clone(&forward), groups: route.groups };
+            let status = MonitorStatus::default();
+            files.push(status.clone());
+            let parts = configured::Parts { state, aws: options.aws.clone(), files: status };
+            let name = route.name.as_str().into();
+            let sink = Route { forward: Arc::clone(&forward), groups: route.groups, name };
             let sink: Arc<dyn Sink> = Arc::new(sink);
-            let running = configured::start(route.configured, &parts, &sink, &inputs).await?;
-            files.push(running.files);
-            listeners.extend(running.listeners);
+            listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);
         }
         rest.spawn(report_inputs(board.clone(), files, listeners, rest.clone()));
         rest.spawn(board.clone().keep_writing(data.clone(), rest.clone()));

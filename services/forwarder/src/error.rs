@@ -58,11 +58,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn queue(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-        source: io::Error,
-    ) -> Self {
+    pub(crate) fn queue(what: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Queue { what, path: path.into(), source: Arc::new(source) }
     }
 

@@ -31,7 +31,10 @@ struct Run {
 #[serde(rename_all = "snake_case")]
 enum Line {
     Run(Run),
-    Acked { below: u64, ranges: Vec<(u64, u64)> },
+    Acked {
+        below: u64,
+        ranges: Vec<(u64, u64)>,
+    },
     /// The log is about this sequence of numbers.
     Channel(uuid::Uuid),
 }

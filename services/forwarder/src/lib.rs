@@ -23,6 +23,7 @@ mod dead_letters;
 mod error;
 mod ledger;
 mod link;
+mod notes;
 mod outputs;
 mod queue;
 mod sender;

@@ -77,10 +77,7 @@ pub(crate) async fn run(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>
     let _ = news.send((number, News::Down(reason))).await;
 }
 
-async fn converse(
-    parts: LinkParts,
-    orders: mpsc::UnboundedReceiver<Order>,
-) -> Result<(), String> {
+async fn converse(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) -> Result<(), String> {
     let limit = parts.group.connection_timeout;
     let connected = tokio::time::timeout(limit, connect(&parts)).await;
     let (frames, news) = connected.map_err(|_| format!("no connection within {limit:?}"))??;
@@ -105,12 +102,9 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
     tcp.set_nodelay(true).map_err(text)?;
     let stream: Box<dyn Duplex> = match &parts.tls {
         None => Box::new(tcp),
-        Some(tls) => {
-            Box::new(tls.connector.connect(tls.name.clone(), tcp).await.map_err(text)?)
-        }
+        Some(tls) => Box::new(tls.connector.connect(tls.name.clone(), tcp).await.map_err(text)?),
     };
-    let codec =
-        LengthDelimitedCodec::builder().max_frame_length(protocol::MAX_FRAME).new_codec();
+    let codec = LengthDelimitedCodec::builder().max_frame_length(protocol::MAX_FRAME).new_codec();
     let mut frames = Framed::new(stream, codec);
     // Frames are written as they come: a batch is larger than any buffer worth having.
     frames.set_backpressure_boundary(64 << 10);

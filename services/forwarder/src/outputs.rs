@@ -165,7 +165,8 @@ impl Outputs {
                 let (place, key) = (&entry.place, &entry.key);
                 let off = ["false", "0"].contains(&entry.value.to_ascii_lowercase().as_str());
                 if key == "useACK" && off {
-                    warnings.push(format!("{place}: batches are acknowledged whatever useACK says"));
+                    warnings
+                        .push(format!("{place}: batches are acknowledged whatever useACK says"));
                 } else if !KNOWN.contains(&key.as_str()) && !is_filter(key) {
                     warnings.push(format!("{place}: unknown setting {key} in [{}]", stanza.name));
                 }
@@ -256,7 +257,8 @@ impl Values<'_> {
         if list.is_empty() {
             return Err(Error::setting(place, "it has no server = host:port, ..."));
         }
-        let max_queue_size = usize::try_from(self.size("maxQueueSize", 4 << 20)?).unwrap_or(4 << 20);
+        let max_queue_size =
+            usize::try_from(self.size("maxQueueSize", 4 << 20)?).unwrap_or(4 << 20);
         let frequency = self.seconds("autoLBFrequency", 30)?;
         Ok(Group {
             name: name.into(),
@@ -288,9 +290,8 @@ impl Values<'_> {
     fn tls(&self, address: &str) -> Result<Option<TlsSettings>, Error> {
         let name = format!("tcpout-server://{address}");
         let special = Values { conf: self.conf, stanza: &name };
-        let has = |key: &str| {
-            self.conf.stanza(&name).is_some_and(|stanza| stanza.get(key).is_some())
-        };
+        let has =
+            |key: &str| self.conf.stanza(&name).is_some_and(|stanza| stanza.get(key).is_some());
         let of = |key: &str| if has(key) { &special } else { self };
         let root = of("sslRootCAPath").get("sslRootCAPath");
         let wanted = of("useSSL").flag("useSSL", root.is_some())?;

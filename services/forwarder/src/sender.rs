@@ -129,8 +129,7 @@ impl Sender {
                 acknowledged: 0,
             });
         }
-        let balancer =
-            Balancer::new(peers.len(), group.lb_frequency, group.lb_volume, seed, now);
+        let balancer = Balancer::new(peers.len(), group.lb_frequency, group.lb_volume, seed, now);
         let from = ledger.acked().below().max(parts.queue.first());
         let cursor = parts.queue.cursor(from);
         let bound_below = ledger.bound_below();
@@ -202,7 +201,9 @@ impl Sender {
                         Some((_, Some(server))) => self.adopt(sequence, place, server),
                         Some((owner, None)) => {
                             tracing::warn!(
-                                output = self.parts.name, indexer = owner, sequence,
+                                output = self.parts.name,
+                                indexer = owner,
+                                sequence,
                                 "a batch that an indexer may have goes elsewhere: the indexer is \
                                  not in outputs.conf any more"
                             );
@@ -323,7 +324,8 @@ impl Sender {
 
     fn take(&mut self, link: u64, news: News) {
         let Some(server) = self.links.get(&link).copied() else { return };
-        let is_current = self.peers[server].link.as_ref().is_some_and(|(number, _)| *number == link);
+        let is_current =
+            self.peers[server].link.as_ref().is_some_and(|(number, _)| *number == link);
         match news {
             News::Up { safe, indexer } if is_current => self.is_up(server, &safe, indexer),
             News::Up { .. } => {}
@@ -337,7 +339,12 @@ impl Sender {
             }
             News::Unreadable { sequence, reason } => {
                 let name = &self.parts.name;
-                tracing::error!(output = name, sequence, reason, "a batch cannot be read: it is lost");
+                tracing::error!(
+                    output = name,
+                    sequence,
+                    reason,
+                    "a batch cannot be read: it is lost"
+                );
                 metrics::counter!(names::FORWARDER_DAMAGED).increment(1);
                 self.acknowledged(sequence, server);
             }
@@ -390,7 +397,12 @@ impl Sender {
             return;
         }
         if peer.last_error.as_deref() != Some(reason) {
-            tracing::warn!(output = self.parts.name, address = peer.address, reason, "disconnected");
+            tracing::warn!(
+                output = self.parts.name,
+                address = peer.address,
+                reason,
+                "disconnected"
+            );
         }
         peer.last_error = Some(reason.to_owned());
         peer.away_since.get_or_insert(now);
@@ -502,7 +514,9 @@ impl Sender {
             metrics::counter!(names::FORWARDER_REASSIGNED).increment(count);
             self.reassigned += count;
             (peer.batches, peer.bytes) = (0, 0);
-            for (sequence, flight) in self.flights.extract_if(.., |_, flight| flight.server == server) {
+            for (sequence, flight) in
+                self.flights.extract_if(.., |_, flight| flight.server == server)
+            {
                 self.loose.insert(sequence, flight.place);
             }
         }

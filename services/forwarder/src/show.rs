@@ -22,7 +22,11 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
         Listing::Status => writeln!(out, "{}", serde_json::to_string_pretty(&status)?)?,
         Listing::Monitor => {
             for input in &status.inputs {
-                writeln!(out, "{}\t{}\t{}/{}", input.name, input.state, input.position, input.size)?;
+                writeln!(
+                    out,
+                    "{}\t{}\t{}/{}",
+                    input.name, input.state, input.position, input.size
+                )?;
             }
         }
         Listing::ForwardServer => {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use inputs::{
-    Acknowledgement, CutEvents, Input, InputMeta, Receipt, Sink, SinkLimits, StreamKey,
+    Acknowledgement, CutEvents, Input, InputMeta, Note, Receipt, Sink, SinkLimits, StreamKey,
 };
 use knowledge::Knowledge;
 use model::{ErrorKind, EventTime};
@@ -21,9 +21,18 @@ use runtime::{Clock, metrics as names};
 use tokio::sync::oneshot;
 
 use crate::content;
-use crate::cutter::{Cutter, Sizes};
+use crate::cutter::{Cutter, Piece, Sizes};
+use crate::notes;
 use crate::outputs::IndexFilter;
 use crate::queue::{DiskQueue, Entry, PushError};
+
+/// Events that are whole.
+#[derive(Debug)]
+struct Whole {
+    content: Content,
+    /// Bytes of the stream behind them.
+    behind: u64,
+}
 
 /// What the streams of all routes share.
 #[derive(Debug)]
@@ -67,6 +76,8 @@ pub(crate) struct Route {
     pub(crate) forward: Arc<Forward>,
     /// Places of the groups that get a copy each.
     pub(crate) groups: Vec<usize>,
+    /// Keeps the notes of its sources apart from those of other routes.
+    pub(crate) name: Arc<str>,
 }
 
 /// Settles an input when the last of its copies is on the disk, or lost.
@@ -103,7 +114,7 @@ impl Route {
         meta: &Arc<InputMeta>,
         key: &StreamKey,
         (bytes, end, modified): (Bytes, bool, Option<EventTime>),
-    ) -> (Vec<Content>, u64) {
+    ) -> (Vec<Whole>, u64) {
         let set = self.set(key);
         let stream = {
             let mut streams = set.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,14 +167,17 @@ impl Route {
     async fn queue(
         &self,
         key: &StreamKey,
-        contents: Vec<Content>,
-        receipt: Receipt,
+        contents: Vec<Whole>,
+        (receipt, note): (Receipt, Option<Note>),
         wait: Duration,
     ) -> Result<Acknowledgement, inputs::Error> {
         let (done, outcome) = Acknowledgement::new();
         let parts = Arc::new(Parts { receipt, left: AtomicUsize::new(0), done: Some(done) });
         let set = self.set(key);
-        for content in contents {
+        for Whole { content, behind } in contents {
+            let note = note.as_ref().and_then(|note| Some((note.source, (note.at)(behind)?)));
+            let note = note.map(|(source, note)| notes::keep(&self.name, source, &note));
+            let note = note.unwrap_or_default();
             let mut packed: Vec<(Option<i32>, Entry)> = Vec::new();
             for group in &self.groups {
                 let level = self.forward.levels[*group];
@@ -172,7 +186,8 @@ impl Route {
                     Some((_, entry)) => entry.clone(),
                     None => {
                         let (compression, plain_len, content) = protocol::pack(&content, level);
-                        let entry = Entry { compression, plain_len, content, note: Bytes::new() };
+                        let note = note.clone();
+                        let entry = Entry { compression, plain_len, content, note };
                         packed.push((level, entry.clone()));
                         entry
                     }
@@ -217,7 +232,7 @@ impl Stream {
         end: bool,
         modified: Option<EventTime>,
         now: EventTime,
-    ) -> Vec<Content> {
+    ) -> Vec<Whole> {
         let pieces = self.cutter.push(bytes, end, now);
         let content = |text: Bytes| Content {
             stream: key.0.to_string(),
@@ -227,7 +242,8 @@ impl Stream {
                 modified: modified.map(|time| time.0),
             })),
         };
-        pieces.into_iter().map(|piece| content(piece.text)).collect()
+        let whole = |piece: Piece| Whole { content: content(piece.text), behind: piece.behind };
+        pieces.into_iter().map(whole).collect()
     }
 }
 
@@ -238,30 +254,29 @@ impl Sink for Route {
         input: Input,
         wait: Duration,
     ) -> Result<Acknowledgement, inputs::Error> {
-        match input {
-            Input::Raw { origin, stream, bytes, modified, end } => {
-                let length = bytes.len();
-                if !self.allows(&origin) {
-                    count_filtered(length);
-                    return self.queue(&stream, Vec::new(), Receipt::default(), wait).await;
-                }
-                let (contents, pending) = self.cut(&origin, &stream, (bytes, end, modified));
-                let receipt = receipt(&contents, pending);
-                let queued = self.queue(&stream, contents, receipt, wait).await;
-                if queued.is_err() {
-                    // Whoever reads again begins anew.
-                    self.forget(&stream);
-                }
-                queued
-            }
-            Input::Events { stream, events } => {
-                let events = self.filtered(events);
-                let contents = content::of_events(&stream, &events, self.forward.sizes.batch);
-                let bytes = events.text.len() as u64;
-                let receipt = Receipt { events: events.len() as u64, bytes, pending: 0 };
-                self.queue(&stream, contents, receipt, wait).await
-            }
-        }
+        self.take(input, None, wait).await
+    }
+
+    async fn enqueue_noted(
+        &self,
+        input: Input,
+        note: Note,
+        wait: Duration,
+    ) -> Result<Acknowledgement, inputs::Error> {
+        self.take(input, Some(note), wait).await
+    }
+
+    fn notes(&self) -> Vec<Bytes> {
+        let sets = self.forward.sets.iter();
+        let found = sets.map(|set| {
+            let mut queues = self.groups.iter().map(|group| set.queues[*group].notes());
+            let Some(first) = queues.next() else { return Vec::new() };
+            // What only some of the groups have is read again: the others must not miss it.
+            let others: Vec<_> = queues.collect();
+            let in_all = |note: &&Bytes| others.iter().all(|other| other.contains(note));
+            first.iter().filter(in_all).cloned().collect::<Vec<_>>()
+        });
+        found.flatten().filter_map(|note| notes::of(&self.name, &note)).collect()
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
@@ -275,6 +290,41 @@ impl Sink for Route {
 }
 
 impl Route {
+    async fn take(
+        &self,
+        input: Input,
+        note: Option<Note>,
+        wait: Duration,
+    ) -> Result<Acknowledgement, inputs::Error> {
+        match input {
+            Input::Raw { origin, stream, bytes, modified, end } => {
+                let length = bytes.len();
+                if !self.allows(&origin) {
+                    count_filtered(length);
+                    let nothing = (Receipt::default(), None);
+                    return self.queue(&stream, Vec::new(), nothing, wait).await;
+                }
+                let (contents, pending) = self.cut(&origin, &stream, (bytes, end, modified));
+                let receipt = receipt(&contents, pending);
+                let queued = self.queue(&stream, contents, (receipt, note), wait).await;
+                if queued.is_err() {
+                    // Whoever reads again begins anew.
+                    self.forget(&stream);
+                }
+                queued
+            }
+            Input::Events { stream, events } => {
+                let events = self.filtered(events);
+                let contents = content::of_events(&stream, &events, self.forward.sizes.batch);
+                let whole = |content| Whole { content, behind: 0 };
+                let contents = contents.into_iter().map(whole).collect();
+                let bytes = events.text.len() as u64;
+                let receipt = Receipt { events: events.len() as u64, bytes, pending: 0 };
+                self.queue(&stream, contents, (receipt, None), wait).await
+            }
+        }
+    }
+
     /// Without the events of indexes that are not forwarded.
     fn filtered(&self, events: CutEvents) -> CutEvents {
         if events.origins.iter().all(|meta| self.allows(meta)) {
@@ -300,10 +350,10 @@ impl Route {
 }
 
 /// Lines stand for events: the indexer finds those.
-fn receipt(contents: &[Content], pending: u64) -> Receipt {
+fn receipt(contents: &[Whole], pending: u64) -> Receipt {
     let mut receipt = Receipt { pending, ..Receipt::default() };
-    for content in contents {
-        if let Some(Body::Text(text)) = &content.body {
+    for whole in contents {
+        if let Some(Body::Text(text)) = &whole.content.body {
             receipt.bytes += text.bytes.len() as u64;
             receipt.events += memchr::memchr_iter(b'\n', &text.bytes).count() as u64;
         }

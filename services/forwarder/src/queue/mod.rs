@@ -26,6 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
@@ -100,15 +101,17 @@ pub(crate) struct DiskQueue {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     memory: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Notes of the records that were there at the start, oldest first.
-    notes: Mutex<Vec<bytes::Bytes>>,
+    /// The last note of each source that was there at the start.
+    notes: Vec<Bytes>,
     /// First number that was there at the start.
     first: u64,
 }
 
 impl std::fmt::Debug for DiskQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DiskQueue").field("name", &self.shared.settings.name).finish_non_exhaustive()
+        f.debug_struct("DiskQueue")
+            .field("name", &self.shared.settings.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -158,7 +161,7 @@ impl DiskQueue {
             jobs: Mutex::new(Some(jobs)),
             memory,
             thread: Mutex::new(Some(thread)),
-            notes: Mutex::new(found.notes),
+            notes: found.notes.into_values().collect(),
             first,
         })
     }
@@ -178,9 +181,9 @@ impl DiskQueue {
         self.shared.durable.subscribe()
     }
 
-    /// Notes that were found at the start, oldest first; gives them once.
-    pub(crate) fn take_notes(&self) -> Vec<bytes::Bytes> {
-        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The last note of each source that was there at the start.
+    pub(crate) fn notes(&self) -> &[Bytes] {
+        &self.notes
     }
 
     /// Hands an entry over, waiting for room in memory up to `wait`; `done` is called when it is on

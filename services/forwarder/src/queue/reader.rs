@@ -92,7 +92,8 @@ impl Cursor {
             }
             Err(error) => {
                 let open = self.open.take();
-                let upto = open.map_or(self.next + 1, |open| open.end.min(durable)).max(self.next + 1);
+                let upto =
+                    open.map_or(self.next + 1, |open| open.end.min(durable)).max(self.next + 1);
                 self.next = upto;
                 Found::Lost { upto, error }
             }
@@ -115,7 +116,8 @@ impl Cursor {
                 let (path, offset) = (open.path.to_path_buf(), open.offset);
                 return Err(Error::Damaged { path, offset, reason: "there is no record" });
             };
-            let (path, file, offset) = (Arc::clone(&open.path), Arc::clone(&open.file), open.offset);
+            let (path, file, offset) =
+                (Arc::clone(&open.path), Arc::clone(&open.file), open.offset);
             open.offset += header.record_len();
             open.at += 1;
             if header.sequence >= next {

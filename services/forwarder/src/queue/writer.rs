@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use runtime::metrics as names;
 use uuid::Uuid;
 
@@ -30,13 +31,18 @@ pub(super) struct Found {
     pub(super) channel: Uuid,
     pub(super) segments: VecDeque<Segment>,
     pub(super) next: u64,
-    pub(super) notes: Vec<Bytes>,
+    /// The last note of each source, by its name.
+    pub(super) notes: HashMap<Bytes, Bytes>,
 }
 
 /// Reads what is there, and cuts a torn end off.
 pub(super) fn recover(directory: &Path) -> Result<Found, Error> {
-    let mut found =
-        Found { channel: Uuid::new_v4(), segments: VecDeque::new(), next: 0, notes: Vec::new() };
+    let mut found = Found {
+        channel: Uuid::new_v4(),
+        segments: VecDeque::new(),
+        next: 0,
+        notes: HashMap::default(),
+    };
     let mut lost = false;
     for (first, path) in segment_files(directory)? {
         let fail = |error| Error::queue("read", &path, error);
@@ -67,8 +73,7 @@ pub(super) fn recover(directory: &Path) -> Result<Found, Error> {
             continue;
         }
         let scanned = scan(&segment.path, segment.first, &mut found.notes);
-        let (next, whole) =
-            scanned.map_err(|error| Error::queue("read", &segment.path, error))?;
+        let (next, whole) = scanned.map_err(|error| Error::queue("read", &segment.path, error))?;
         if number == last {
             cut(&segment.path, whole, segment.bytes)?;
             (found.next, segment.bytes) = (next, whole);
@@ -86,7 +91,7 @@ fn written(path: &Path) -> Option<SystemTime> {
 }
 
 /// Reads a segment up to the last whole record: the number after it, and the place.
-fn scan(path: &Path, first: u64, notes: &mut Vec<Bytes>) -> io::Result<(u64, u64)> {
+fn scan(path: &Path, first: u64, notes: &mut HashMap<Bytes, Bytes>) -> io::Result<(u64, u64)> {
     let bytes = fs::read(path)?;
     let (mut next, mut end) = (first, SEGMENT_HEADER);
     let mut at = end;
@@ -106,7 +111,8 @@ fn scan(path: &Path, first: u64, notes: &mut Vec<Bytes>) -> io::Result<(u64, u64
             }
         };
         if header.note_len > 0 {
-            notes.push(Bytes::copy_from_slice(&body[..usize::from(header.note_len)]));
+            let note = Bytes::copy_from_slice(&body[..usize::from(header.note_len)]);
+            notes.insert(crate::notes::name_of(&note), note);
         }
         next = header.sequence + 1;
         at += usize::try_from(header.record_len()).unwrap_or(usize::MAX);
@@ -240,7 +246,8 @@ impl Writer {
                 );
                 told = true;
             }
-            let woken = self.shared.room.wait_timeout(state, AGAIN);
+            let left = settings.drop_after.map(|limit| limit.saturating_sub(since.elapsed()));
+            let woken = self.shared.room.wait_timeout(state, left.unwrap_or(AGAIN).min(AGAIN));
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
             let name = settings.name.to_string();
             metrics::counter!(names::FORWARDER_BLOCKED, "queue" => name).increment(1);
@@ -259,8 +266,11 @@ impl Writer {
         let numbered = group.iter().zip(self.next..);
         let heads: Vec<Vec<u8>> = numbered.map(|(job, number)| head(&job.entry, number)).collect();
         let bodies = group.iter().map(|job| &job.entry.content[..]);
-        let mut slices: Vec<IoSlice<'_>> =
-            heads.iter().zip(bodies).flat_map(|(head, body)| [IoSlice::new(head), IoSlice::new(body)]).collect();
+        let mut slices: Vec<IoSlice<'_>> = heads
+            .iter()
+            .zip(bodies)
+            .flat_map(|(head, body)| [IoSlice::new(head), IoSlice::new(body)])
+            .collect();
         let size: u64 = slices.iter().map(|slice| slice.len() as u64).sum();
         if let Err(error) = write_all(file, &mut slices).and_then(|()| file.sync_data()) {
             let error = Error::queue("write", &*path, error);
