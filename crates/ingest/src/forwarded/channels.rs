@@ -1,0 +1,302 @@
+//! Which numbers of which channels are safe, across restarts and released journal segments.
+//!
+//! The table is rebuilt from the file and from the notes in the journal. The file is written before
+//! a journal segment goes, so that together they always know everything. Bounded: a channel that
+//! was silent for long, and the most silent ones above a number of them, are forgotten; a sender
+//! that comes back after that with something unacknowledged has it kept again.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use foldhash::{HashMap, HashSet};
+use inputs::BatchId;
+use model::EventTime;
+use uuid::Uuid;
+
+use super::Sequences;
+use crate::Error;
+
+/// Begins the file: magic and version.
+const HEADER: [u8; 8] = *b"KARSTCH\x01";
+
+/// What is known of one channel.
+#[derive(Debug, Default)]
+struct Channel {
+    safe: Sequences,
+    in_flight: HashSet<u64>,
+    last_used: EventTime,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    channels: HashMap<Uuid, Channel>,
+    /// Differs from the file.
+    changed: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Channels {
+    path: PathBuf,
+    most: usize,
+    idle: Duration,
+    state: Mutex<State>,
+}
+
+/// What becomes of an input that is about to be taken in.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// Its events are safe already.
+    Known,
+    /// The same input is on its way through the pipeline.
+    OnItsWay,
+    /// It is new.
+    New(InFlight),
+}
+
+/// A numbered input on its way; while it lives, the same number is not taken in again.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) id: BatchId,
+    channels: Arc<Channels>,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut state = self.channels.lock();
+        if let Some(channel) = state.channels.get_mut(&self.id.channel) {
+            channel.in_flight.remove(&self.id.sequence);
+        }
+    }
+}
+
+impl Channels {
+    /// Reads the table that is kept beside the journals below `root`.
+    ///
+    /// # Errors
+    /// The file cannot be read. A damaged one is put aside, logged, and an empty table takes its
+    /// place: what senders send again may then be kept twice, but nothing is lost.
+    pub(crate) fn open(root: &Path, most: usize, idle: Duration) -> Result<Arc<Self>, Error> {
+        let path = root.join("channels");
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::journal_read(path, error)),
+        };
+        let mut state = State::default();
+        if let Some(bytes) = bytes {
+            match read(&bytes) {
+                Some(channels) => state.channels = channels,
+                None => {
+                    let reason = "the table of forwarders' batches is not what was written";
+                    let error = Error::JournalDamaged { path: path.clone(), offset: 0, reason };
+                    tracing::error!(%error, "batches that forwarders send again may appear twice");
+                    let aside = path.with_extension("damaged");
+                    fs::rename(&path, aside).map_err(|error| Error::journal_write(&path, error))?;
+                }
+            }
+        }
+        Ok(Arc::new(Self { path, most, idle, state: Mutex::new(state) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change is a single step.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides about an input that has arrived.
+    pub(crate) fn begin(self: &Arc<Self>, id: BatchId, now: EventTime) -> Begun {
+        let mut state = self.lock();
+        if !state.channels.contains_key(&id.channel) && state.channels.len() >= self.most {
+            forget_most_silent(&mut state);
+        }
+        let channel = state.channels.entry(id.channel).or_default();
+        channel.last_used = now;
+        // What is in the journal may still wait for a remote acknowledgement.
+        if channel.in_flight.contains(&id.sequence) {
+            return Begun::OnItsWay;
+        }
+        if channel.safe.contains(id.sequence) {
+            return Begun::Known;
+        }
+        channel.in_flight.insert(id.sequence);
+        Begun::New(InFlight { id, channels: Arc::clone(self) })
+    }
+
+    /// An input that a restart found in the journal, and that is not acknowledged before it is in
+    /// object storage.
+    pub(crate) fn hold(self: &Arc<Self>, id: BatchId) -> InFlight {
+        let mut state = self.lock();
+        state.channels.entry(id.channel).or_default().in_flight.insert(id.sequence);
+        InFlight { id, channels: Arc::clone(self) }
+    }
+
+    /// Notes that an input is in the journal.
+    pub(crate) fn note(&self, id: BatchId, now: EventTime) {
+        let mut state = self.lock();
+        state.changed = true;
+        let channel = state.channels.entry(id.channel).or_default();
+        channel.last_used = channel.last_used.max(now);
+        channel.safe.insert(id.sequence);
+        channel.safe.insert_below(id.settled);
+    }
+
+    /// What is safe of a channel, and not on its way.
+    pub(crate) fn safe(&self, channel: Uuid) -> Sequences {
+        let state = self.lock();
+        let Some(known) = state.channels.get(&channel) else { return Sequences::default() };
+        let mut safe = known.safe.clone();
+        known.in_flight.iter().for_each(|sequence| safe.remove(*sequence));
+        safe
+    }
+
+    /// Writes the table if it has changed, so that journal segments may go.
+    ///
+    /// # Errors
+    /// The file cannot be written; no segment may go then.
+    pub(crate) fn save(&self, now: EventTime) -> Result<(), Error> {
+        let mut state = self.lock();
+        if !state.changed {
+            return Ok(());
+        }
+        let idle = i64::try_from(self.idle.as_micros()).unwrap_or(i64::MAX);
+        let oldest = now.0.saturating_sub(idle);
+        state
+            .channels
+            .retain(|_, channel| channel.last_used.0 >= oldest || !channel.in_flight.is_empty());
+        let bytes = write(&state.channels);
+        replace(&self.path, &bytes).map_err(|error| Error::journal_write(&self.path, error))?;
+        state.changed = false;
+        Ok(())
+    }
+}
+
+fn forget_most_silent(state: &mut State) {
+    let idle = state.channels.iter().filter(|(_, channel)| channel.in_flight.is_empty());
+    let most_silent = idle.min_by_key(|(_, channel)| channel.last_used).map(|(id, _)| *id);
+    if let Some(id) = most_silent {
+        tracing::warn!(channel = %id, "too many forwarders' channels; the most silent is forgotten");
+        state.channels.remove(&id);
+        state.changed = true;
+    }
+}
+
+/// Writes a file so that it is there whole, old or new, whatever happens.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension("next");
+    let mut file = File::create(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn write(channels: &HashMap<Uuid, Channel>) -> Vec<u8> {
+    let mut out = HEADER.to_vec();
+    let mut put = |value: u64| out.extend_from_slice(&value.to_le_bytes());
+    put(channels.len() as u64);
+    for (id, channel) in channels {
+        let (high, low) = id.as_u64_pair();
+        put(high);
+        put(low);
+        put(channel.last_used.0.cast_unsigned());
+        put(channel.safe.below());
+        put(channel.safe.ranges().len() as u64);
+        for (from, to) in channel.safe.ranges() {
+            put(*from);
+            put(*to);
+        }
+    }
+    let crc = crc32fast::hash(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out
+}
+
+fn read(bytes: &[u8]) -> Option<HashMap<Uuid, Channel>> {
+    let (body, crc) = bytes.split_last_chunk::<4>()?;
+    if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let mut rest = body.strip_prefix(&HEADER)?;
+    let mut next = || {
+        let (value, after) = rest.split_first_chunk::<8>()?;
+        rest = after;
+        Some(u64::from_le_bytes(*value))
+    };
+    let mut channels = HashMap::default();
+    for _ in 0..next()? {
+        let id = Uuid::from_u64_pair(next()?, next()?);
+        let last_used = EventTime(next()?.cast_signed());
+        let below = next()?;
+        let mut ranges = Vec::new();
+        for _ in 0..next()? {
+            ranges.push((next()?, next()?));
+        }
+        let safe = Sequences::of(below, ranges);
+        channels.insert(id, Channel { safe, in_flight: HashSet::default(), last_used });
+    }
+    rest.is_empty().then_some(channels)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn id(channel: u128, sequence: u64, settled: u64) -> BatchId {
+        BatchId { channel: Uuid::from_u128(channel), sequence, settled }
+    }
+
+    #[test]
+    fn a_number_is_taken_in_once_and_may_be_tried_again_after_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let channels = Channels::open(folder.path(), 9, DAY).unwrap();
+        let now = EventTime(1);
+        let Begun::New(first) = channels.begin(id(1, 5, 0), now) else { panic!("it is new") };
+        assert!(matches!(channels.begin(id(1, 5, 0), now), Begun::OnItsWay));
+        assert!(matches!(channels.begin(id(2, 5, 0), now), Begun::New(_)));
+        drop(first);
+        assert!(matches!(channels.begin(id(1, 5, 0), now), Begun::New(_)));
+        channels.note(id(1, 5, 3), now);
+        for (sequence, known) in [(5, true), (2, true), (3, false), (6, false)] {
+            let begun = channels.begin(id(1, sequence, 0), now);
+            assert_eq!(matches!(begun, Begun::Known), known, "{sequence}");
+        }
+    }
+
+    #[test]
+    fn the_table_survives_and_silent_channels_are_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let day = i64::try_from(DAY.as_micros()).unwrap();
+        let channels = Channels::open(folder.path(), 9, DAY).unwrap();
+        channels.note(id(1, 7, 2), EventTime(0));
+        channels.note(id(2, 7, 2), EventTime(day));
+        channels.save(EventTime(day + 1)).unwrap();
+        let again = Channels::open(folder.path(), 9, DAY).unwrap();
+        assert_eq!(again.safe(Uuid::from_u128(1)), Sequences::default());
+        assert_eq!(again.safe(Uuid::from_u128(2)), Sequences::of(2, [(7, 8)]));
+    }
+
+    #[test]
+    fn a_damaged_table_is_put_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let channels = Channels::open(folder.path(), 9, DAY).unwrap();
+        channels.note(id(1, 7, 2), EventTime(0));
+        channels.save(EventTime(0)).unwrap();
+        let path = folder.path().join("channels");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let again = Channels::open(folder.path(), 9, DAY).unwrap();
+        assert_eq!(again.safe(Uuid::from_u128(1)), Sequences::default());
+        assert!(folder.path().join("channels.damaged").exists());
+    }
+}

@@ -1,0 +1,244 @@
+//! One forwarder's connection: batches in, receipts and refusals out.
+//!
+//! Batches are taken in as they come; when the pipeline is full the connection is read no further,
+//! so the forwarder's window fills. A receipt is sent when the events are as durable as their index
+//! asks for. At the signal to stop no more batches are read, and what is under way is still
+//! answered.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::FuturesUnordered;
+use futures::{SinkExt, StreamExt};
+use inputs::{Acknowledgement, BatchId, Error, Receipt};
+use model::{ErrorKind, IndexName, IndexerId};
+use prost::Message;
+use protocol::{
+    Batch, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome, to_forwarder,
+    to_indexer,
+};
+use runtime::{Shutdown, metrics as names};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+use uuid::Uuid;
+
+use super::content::input_of;
+use crate::Ingest;
+
+/// Batches of a connection that may wait for their acknowledgement.
+const IN_FLIGHT: usize = 4096;
+/// How long a forwarder has for its first words.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a connection has to know of its indexer.
+#[derive(Clone)]
+pub struct Doors {
+    /// Who answers.
+    pub indexer: IndexerId,
+    /// The machine's name.
+    pub name: Arc<str>,
+    /// What forwarders have to show, if anything.
+    pub token: Option<Arc<str>>,
+    /// Whether an index exists.
+    pub has_index: Arc<dyn Fn(&IndexName) -> bool + Send + Sync>,
+    /// Longest frame that is taken.
+    pub max_frame: usize,
+}
+
+impl fmt::Debug for Doors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doors").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The outcome of a batch, as it goes to the writing half.
+type Outcome = (u64, Result<Acknowledgement, Error>);
+
+/// Serves a connection until either side ends it.
+///
+/// # Errors
+/// What the forwarder said cannot be understood, or the connection broke.
+pub async fn converse<S>(
+    ingest: Arc<Ingest>,
+    doors: Doors,
+    stream: S,
+    peer: SocketAddr,
+    shutdown: Shutdown,
+) -> Result<(), String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let codec = LengthDelimitedCodec::builder().max_frame_length(doors.max_frame).new_codec();
+    let mut frames = Framed::new(stream, codec);
+    let first = tokio::time::timeout(PATIENCE, read(&mut frames)).await;
+    let hello = match first.map_err(|_| "it said nothing".to_owned())?? {
+        Some(to_indexer::Kind::Hello(hello)) => hello,
+        Some(_) => return Err("it did not begin with Hello".to_owned()),
+        None => return Ok(()),
+    };
+    let channel = check(&hello, &doors)?;
+    let safe = ingest.delivered(channel);
+    let welcome = Welcome {
+        version: protocol::VERSION,
+        indexer: bytes::Bytes::copy_from_slice(doors.indexer.0.as_bytes()),
+        name: doors.name.to_string(),
+        below: safe.below(),
+        ranges: safe.ranges().iter().flat_map(|(from, to)| [*from, *to]).collect(),
+        max_frame: doors.max_frame as u64,
+    };
+    frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await.map_err(text)?;
+    tracing::info!(%peer, host = hello.host, %channel, "forwarder connected");
+    let (write, mut incoming) = frames.split();
+    let (outcomes, settled) = mpsc::channel(IN_FLIGHT);
+    let reading = async {
+        let result = loop {
+            let next = tokio::select! {
+                () = shutdown.stopped() => break Ok(()),
+                next = incoming.next() => next,
+            };
+            let frame = match next {
+                None => break Ok(()),
+                Some(Ok(frame)) => frame,
+                Some(Err(error)) => break Err(error.to_string()),
+            };
+            let message = match ToIndexer::decode(frame.freeze()) {
+                Ok(message) => message,
+                Err(error) => break Err(error.to_string()),
+            };
+            let said = match message.kind {
+                Some(to_indexer::Kind::Batch(batch)) => {
+                    let sequence = batch.sequence;
+                    let taken = take(&ingest, &doors, channel, batch).await;
+                    Said::Outcome((sequence, taken))
+                }
+                Some(to_indexer::Kind::Ping(Ping {})) => Said::Pong,
+                // A newer forwarder may say more than this one understands.
+                Some(to_indexer::Kind::Hello(_)) | None => continue,
+            };
+            if outcomes.send(said).await.is_err() {
+                break Ok(());
+            }
+        };
+        drop(outcomes);
+        result
+    };
+    let (read, written) = tokio::join!(reading, answer(write, settled));
+    read.and(written)
+}
+
+/// What the reading half tells the writing half.
+#[derive(Debug)]
+enum Said {
+    Outcome(Outcome),
+    Pong,
+}
+
+fn text(error: impl fmt::Display) -> String {
+    error.to_string()
+}
+
+fn encode(kind: to_forwarder::Kind) -> bytes::Bytes {
+    ToForwarder { kind: Some(kind) }.encode_to_vec().into()
+}
+
+async fn read<S>(
+    frames: &mut Framed<S, LengthDelimitedCodec>,
+) -> Result<Option<to_indexer::Kind>, String>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    match frames.next().await {
+        None => Ok(None),
+        Some(frame) => {
+            let frame = frame.map_err(text)?.freeze();
+            Ok(ToIndexer::decode(frame).map_err(text)?.kind)
+        }
+    }
+}
+
+fn check(hello: &Hello, doors: &Doors) -> Result<Uuid, String> {
+    if hello.version != protocol::VERSION {
+        return Err(format!("it speaks version {}, not {}", hello.version, protocol::VERSION));
+    }
+    if doors.token.as_ref().is_some_and(|token| **token != *hello.token) {
+        return Err("its token is not the configured one".to_owned());
+    }
+    Uuid::from_slice(&hello.channel).map_err(|_| "its channel is not an id".to_owned())
+}
+
+async fn take(
+    ingest: &Ingest,
+    doors: &Doors,
+    channel: Uuid,
+    batch: Batch,
+) -> Result<Acknowledgement, Error> {
+    let invalid =
+        |reason: String| Error::Refused { kind: ErrorKind::Invalid, reason: reason.into() };
+    let id = BatchId { channel, sequence: batch.sequence, settled: batch.settled };
+    let content =
+        protocol::unpack(&batch, doors.max_frame).map_err(|error| invalid(text(error)))?;
+    let input = input_of(content, channel, &*doors.has_index).map_err(invalid)?;
+    drop(batch);
+    ingest.deliver(id, input, Duration::MAX).await
+}
+
+/// Sends receipts and refusals until no more can come.
+async fn answer<W>(mut write: W, mut said: mpsc::Receiver<Said>) -> Result<(), String>
+where
+    W: futures::Sink<bytes::Bytes, Error = std::io::Error> + Unpin,
+{
+    let mut waiting = FuturesUnordered::new();
+    let mut open = true;
+    while open || !waiting.is_empty() {
+        let mut receipt = protocol::Receipt::default();
+        let mut others = Vec::new();
+        tokio::select! {
+            next = said.recv(), if open && waiting.len() < IN_FLIGHT => match next {
+                None => open = false,
+                Some(Said::Pong) => others.push(to_forwarder::Kind::Pong(Pong {})),
+                Some(Said::Outcome((sequence, Ok(outcome)))) => {
+                    waiting.push(async move { (sequence, outcome.wait().await) });
+                }
+                Some(Said::Outcome((sequence, Err(error)))) => {
+                    others.push(refusal(sequence, &error));
+                }
+            },
+            Some(done) = waiting.next(), if !waiting.is_empty() => {
+                sort(done, &mut receipt, &mut others);
+            }
+        }
+        // What has finished meanwhile goes into the same receipt.
+        while let Some(Some(done)) = futures::FutureExt::now_or_never(waiting.next()) {
+            sort(done, &mut receipt, &mut others);
+        }
+        if !receipt.sequences.is_empty() {
+            others.push(to_forwarder::Kind::Receipt(receipt));
+        }
+        for message in others {
+            write.send(encode(message)).await.map_err(text)?;
+        }
+    }
+    Ok(())
+}
+
+fn sort(
+    (sequence, result): (u64, Result<Receipt, Error>),
+    receipt: &mut protocol::Receipt,
+    others: &mut Vec<to_forwarder::Kind>,
+) {
+    match result {
+        Ok(_) => receipt.sequences.push(sequence),
+        Err(error) => others.push(refusal(sequence, &error)),
+    }
+}
+
+fn refusal(sequence: u64, error: &Error) -> to_forwarder::Kind {
+    let invalid = error.kind() == ErrorKind::Invalid;
+    let reason = if invalid { Reason::Invalid } else { Reason::Busy };
+    let name = if invalid { "forwarded_invalid" } else { "forwarded_busy" };
+    metrics::counter!(names::INGEST_REFUSED, "reason" => name).increment(1);
+    to_forwarder::Kind::Refusal(Refusal { sequence, reason: reason.into(), text: text(error) })
+}

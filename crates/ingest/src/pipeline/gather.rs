@@ -1,0 +1,74 @@
+//! Numbered inputs in a group of records: all their parts are in it, or none.
+//!
+//! Stages work in order, so the parts of an input follow each other; the committer only has to go on
+//! gathering until nobody else holds a share of an input of its group. A part that was lost on the
+//! way takes the others with it: the sender sends the whole input again.
+
+use foldhash::HashMap;
+use inputs::BatchId;
+use model::JournalPosition;
+
+use super::messages::IndexedRecord;
+use crate::journal::{Delivered, Pending, StreamRef, encode_delivered, mark_part};
+
+/// The note that goes behind the last part of an input.
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) id: BatchId,
+    /// The record it follows, counted in the group.
+    pub(crate) after: usize,
+    stream: StreamRef,
+    position: JournalPosition,
+    bytes: Vec<u8>,
+}
+
+impl Note {
+    /// The note as the journal takes it.
+    pub(crate) fn pending(&self) -> Pending<'_> {
+        Pending { stream: self.stream.clone(), position: self.position, bytes: &self.bytes }
+    }
+}
+
+/// Whether every numbered input of the group is in it with all its parts.
+pub(crate) fn is_whole(group: &[Box<IndexedRecord>]) -> bool {
+    let mut held: HashMap<BatchId, usize> = HashMap::default();
+    for record in group {
+        if let Some(id) = record.share.batch() {
+            *held.entry(id).or_default() += 1;
+        }
+    }
+    held.is_empty()
+        || group.iter().all(|record| {
+            let id = record.share.batch();
+            id.is_none_or(|id| held.get(&id) == Some(&record.share.holders()))
+        })
+}
+
+/// Drops the parts of inputs that have lost a part; their senders are told.
+pub(crate) fn drop_torn(group: &mut Vec<Box<IndexedRecord>>) {
+    group.retain(|record| record.share.batch().is_none() || !record.share.has_failed());
+}
+
+/// Marks the parts of numbered inputs and makes their notes, in the order of the records.
+pub(crate) fn notes(group: &mut [Box<IndexedRecord>]) -> Vec<Note> {
+    let mut parts: HashMap<BatchId, (usize, Vec<JournalPosition>)> = HashMap::default();
+    for (at, record) in group.iter_mut().enumerate() {
+        if let Some(id) = record.share.batch() {
+            mark_part(&mut record.bytes);
+            let (last, positions) = parts.entry(id).or_default();
+            *last = at;
+            positions.push(record.position);
+        }
+    }
+    let mut notes: Vec<_> = parts
+        .into_iter()
+        .map(|(id, (after, parts))| {
+            let record = &group[after];
+            let stream = (record.stream.index.clone(), record.stream.lane);
+            let bytes = encode_delivered(&Delivered { id, parts }, &stream);
+            Note { id, after, stream, position: record.position, bytes }
+        })
+        .collect();
+    notes.sort_by_key(|note| note.after);
+    notes
+}

@@ -1,0 +1,124 @@
+//! The ports for forwarders: the one of the command line, and those of `inputs.conf`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use ingest::Ingest;
+use ingest::forwarded::{Doors, converse};
+use runtime::Shutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::assemble::Karst;
+use super::tls;
+use crate::config::ServerOptions;
+
+/// A forwarder that does not finish its TLS handshake in this time is let go.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Longest frame: a batch of the longest event.
+const MAX_FRAME: usize = 72 << 20;
+
+/// Listens for forwarders, if an address is given.
+pub(crate) async fn start(
+    options: &ServerOptions,
+    karst: &Karst,
+    shutdown: &Shutdown,
+) -> Result<()> {
+    let given = options.forwarding_address.map(|address| (address, options.forwarding_tls));
+    let mut ports: Vec<_> = given.into_iter().collect();
+    ports.extend(configured(karst)?);
+    let indexes = Arc::clone(&karst.state.indexes);
+    let indexer = uuid::Uuid::parse_str(&karst.state.info.guid).unwrap_or_default();
+    let doors = Doors {
+        indexer: model::IndexerId(indexer),
+        name: karst.state.info.server_name.as_str().into(),
+        token: options.forwarding_token.as_deref().map(Into::into),
+        has_index: Arc::new(move |index| indexes.contains(index)),
+        max_frame: MAX_FRAME,
+    };
+    for (address, encrypted) in ports {
+        let listener = TcpListener::bind(address).await.with_context(|| {
+            format!("cannot listen on {address} for forwarders; is another server running there?")
+        })?;
+        let tls = encrypted.then(|| tls::acceptor(options)).transpose()?;
+        let scheme = if encrypted { "tls" } else { "tcp" };
+        println!("  forwarders  {scheme}://{}", listener.local_addr()?);
+        let (ingest, doors) = (Arc::clone(&karst.ingest), doors.clone());
+        shutdown.spawn(accept(listener, tls, ingest, doors, shutdown.clone()));
+    }
+    Ok(())
+}
+
+/// `[splunktcp://...]` and `[splunktcp-ssl://...]` of `inputs.conf`: a port, or an address and a port.
+fn configured(karst: &Karst) -> Result<Vec<(SocketAddr, bool)>> {
+    let mut ports = Vec::new();
+    for stanza in &karst.state.knowledge.conf("inputs").stanzas {
+        let plain = stanza.name.strip_prefix("splunktcp://").map(|rest| (rest, false));
+        let tls = stanza.name.strip_prefix("splunktcp-ssl://").map(|rest| (rest, true));
+        let Some((rest, encrypted)) = plain.or(tls) else { continue };
+        let off = stanza.get("disabled").map(|entry| entry.value.to_ascii_lowercase());
+        if off.is_some_and(|off| ["1", "true", "yes"].contains(&&*off)) {
+            continue;
+        }
+        let rest = rest.trim();
+        let port = rest.strip_prefix(':').unwrap_or(rest).parse::<u16>();
+        let anywhere = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        let address = port.ok().map(anywhere).or_else(|| rest.parse().ok());
+        let address = address.with_context(|| {
+            format!("{}: [{}] needs a port, or an address and a port", stanza.place, stanza.name)
+        })?;
+        ports.push((address, encrypted));
+    }
+    Ok(ports)
+}
+
+async fn accept(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    ingest: Arc<Ingest>,
+    doors: Doors,
+    shutdown: Shutdown,
+) {
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.stopped() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((socket, peer)) => {
+                // Receipts are small and waited for.
+                let _ = socket.set_nodelay(true);
+                let (tls, doors) = (tls.clone(), doors.clone());
+                let (ingest, until) = (Arc::clone(&ingest), shutdown.clone());
+                shutdown.spawn(async move {
+                    if let Err(reason) = serve(ingest, doors, socket, tls, peer, until).await {
+                        tracing::warn!(%peer, reason, "a forwarder's connection ended");
+                    }
+                });
+            }
+            Err(error) => {
+                // Too many open files, mostly: wait for some to close rather than spin.
+                tracing::warn!(%error, "cannot accept a forwarder's connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn serve(
+    ingest: Arc<Ingest>,
+    doors: Doors,
+    socket: TcpStream,
+    tls: Option<TlsAcceptor>,
+    peer: SocketAddr,
+    shutdown: Shutdown,
+) -> Result<(), String> {
+    let Some(tls) = tls else { return converse(ingest, doors, socket, peer, shutdown).await };
+    match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
+        Ok(Ok(stream)) => converse(ingest, doors, stream, peer, shutdown).await,
+        Ok(Err(error)) => Err(format!("TLS handshake: {error}")),
+        Err(_) => Err("TLS handshake timed out".to_owned()),
+    }
+}
