@@ -17,6 +17,18 @@ pub enum Error {
         /// What the system said.
         source: Arc<io::Error>,
     },
+    /// A setting of an input does not fit.
+    #[error("{place}: [{stanza}] {key}: expected {expected}")]
+    Setting {
+        /// File and line.
+        place: String,
+        /// The input.
+        stanza: String,
+        /// The setting, with its value if it has one.
+        key: String,
+        /// What should be written.
+        expected: String,
+    },
     /// The sink takes nothing more.
     #[error("intake is shutting down; send again when it is back")]
     Closed,
@@ -48,6 +60,7 @@ impl Error {
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ErrorKind::Invalid,
                 _ => ErrorKind::Unavailable,
             },
+            Self::Setting { .. } => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Unavailable,
             Self::Abandoned => ErrorKind::Internal,
             Self::Refused { kind, .. } => *kind,

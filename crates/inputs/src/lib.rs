@@ -11,18 +11,25 @@
 //! Invariants: an input bounds what it holds in memory; what a sink has not acknowledged is read
 //! again where the source can be read again; what is dropped is counted and logged.
 
+pub mod elastic;
+pub mod configured;
 mod error;
+pub mod exec;
+pub mod fifo;
 pub mod hec;
 mod input;
 mod intake;
 pub mod monitor;
 pub mod oneshot;
+pub mod s3;
+pub mod otlp;
 mod sink;
 mod syslog;
 pub mod tcp;
 pub mod text;
 pub mod udp;
+mod unpack;
 
 pub use error::Error;
-pub use input::{CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey};
-pub use sink::{Acknowledgement, Receipt, Sink, SinkExt, SinkLimits};
+pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey};
+pub use sink::{Acknowledgement, Note, Receipt, Sink, SinkExt, SinkLimits};

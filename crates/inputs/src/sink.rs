@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::{Error, Input};
@@ -42,6 +43,21 @@ impl Acknowledgement {
     }
 }
 
+/// Where a source is to be read on once an input is safe.
+pub struct Note {
+    /// The source's number, among those that use the sink.
+    pub source: u64,
+    /// What the source will want to see again, if the input is safe up to that many bytes before
+    /// its end; `None` if it cannot tell.
+    pub at: Box<dyn Fn(u64) -> Option<Bytes> + Send + Sync>,
+}
+
+impl Debug for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Note").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
 /// What inputs have to know of their sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SinkLimits {
@@ -60,6 +76,24 @@ pub trait Sink: Send + Sync + Debug {
     /// # Errors
     /// There was no room in time, or the sink is closed.
     async fn enqueue(&self, input: Input, wait: Duration) -> Result<Acknowledgement, Error>;
+
+    /// As [`Sink::enqueue`], for a source that can be read again from a place. A sink that keeps inputs
+    /// over a restart keeps the note with them, so that neither is safe without the other.
+    async fn enqueue_noted(
+        &self,
+        input: Input,
+        note: Note,
+        wait: Duration,
+    ) -> Result<Acknowledgement, Error> {
+        drop(note);
+        self.enqueue(input, wait).await
+    }
+
+    /// The last note of each source whose inputs were safe before this process began, if the sink
+    /// keeps notes. What a source has noted itself may be older, after a crash.
+    fn notes(&self) -> Vec<Bytes> {
+        Vec::new()
+    }
 
     /// The sourcetype of a source whose first bytes are `sample`.
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str>;

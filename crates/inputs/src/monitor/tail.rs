@@ -225,6 +225,9 @@ impl Tail {
             self.file = Some(file);
             self.seen = seen;
             let length = bytes.len() - back;
+            if !bytes[back..].starts_with(&self.held) {
+                return Ok(Outcome::Replaced);
+            }
             if length > self.held.len() {
                 self.last_growth = Instant::now();
             }
