@@ -498,7 +498,7 @@ async fn recover(
         let segment = parts.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
         let work = tokio::task::spawn_blocking(move || {
-            let with = (&*channels, clock.now());
+            let with = (&channels, clock.now());
             let found = recover_set(&directory, segment, id, &committed, &to, with)?;
             let Recovered { journal, last_position, last_index_time, events, orphans } = found;
             let next = last_position + 1;

@@ -14,18 +14,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::HashMap;
+use knowledge::AckLevel;
 use model::{EventTime, JournalPosition};
 use runtime::metrics as names;
 
 use super::limits::HotLimits;
 use super::rows::Rows;
-use super::store::{HotStore, RollReason};
+use super::store::{HotStore, RollReason, Waiting};
 use super::upload::Uploads;
 use crate::Error;
 use crate::forwarded::Channels;
 use crate::journal::{
     BatchRecord, Delivered, Journal, Record, Scan, StreamRef, scan_segment, segments,
 };
+use crate::pipeline::ack::Share;
 use crate::pipeline::commit::note_roll;
 use crate::set::SetId;
 
@@ -56,11 +58,13 @@ struct Replay<'a> {
     id: SetId,
     committed: &'a HashMap<StreamRef, JournalPosition>,
     to: &'a Destination,
-    channels: &'a Channels,
+    channels: &'a Arc<Channels>,
     now: EventTime,
     last: HashMap<StreamRef, JournalPosition>,
     /// Parts of a numbered input whose note has not come yet.
     parts: Vec<BatchRecord>,
+    /// The numbered input whose parts are being replayed.
+    under_way: Option<Share>,
     out: Recovered,
 }
 
@@ -74,7 +78,7 @@ pub(crate) fn recover_set(
     id: SetId,
     committed: &HashMap<StreamRef, JournalPosition>,
     to: &Destination,
-    (channels, now): (&Channels, EventTime),
+    (channels, now): (&Arc<Channels>, EventTime),
 ) -> Result<Recovered, Error> {
     let journal = Journal::open(directory, segment_bytes)?;
     let out = Recovered {
@@ -85,7 +89,8 @@ pub(crate) fn recover_set(
         orphans: Vec::new(),
     };
     let (last, parts) = (HashMap::default(), Vec::new());
-    let mut replay = Replay { id, committed, to, channels, now, last, parts, out };
+    let under_way = None;
+    let mut replay = Replay { id, committed, to, channels, now, last, parts, under_way, out };
     for path in segments(directory)? {
         replay.segment(path)?;
     }
@@ -144,6 +149,11 @@ impl Replay<'_> {
                 let stream = self.id.stream(&batch.batch.index, batch.lane);
                 let rows = Rows::new(batch.batch, batch.first_index_time);
                 self.to.hot.append(&stream, rows, position, self.now);
+                let remote = self.to.limits.ack_level(&stream.index) == AckLevel::Remote;
+                if let Some(share) = self.under_way.as_ref().filter(|_| remote) {
+                    let waiting = Waiting { share: share.another(), events: 0, bytes: 0 };
+                    self.to.hot.wait(&stream, waiting, self.now);
+                }
                 self.roll_full();
             }
             Record::Roll(roll) if !covered => self.out.orphans.push(roll.path),
@@ -161,12 +171,17 @@ impl Replay<'_> {
     /// All parts of an input are there: they count.
     fn delivered(&mut self, note: &Delivered) {
         self.channels.note(note.id, self.now);
+        // Where the index wants it, its sender hears of it when its buckets are in the catalog.
+        self.under_way = Some(Share::of_batch(self.channels.hold(note.id)).0);
         for batch in std::mem::take(&mut self.parts) {
             if note.parts.contains(&batch.position) {
                 self.record(Record::Batch(BatchRecord { part: false, ..batch }));
             } else {
                 self.parts.push(batch);
             }
+        }
+        if let Some(share) = self.under_way.take() {
+            share.settle(0, 0);
         }
     }
 

@@ -7,8 +7,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inputs::{Acknowledgement, Error, Receipt};
+use inputs::{Acknowledgement, BatchId, Error, Receipt};
 use tokio::sync::oneshot;
+
+use crate::forwarded::InFlight;
 
 #[derive(Debug)]
 struct Ticket {
@@ -16,6 +18,8 @@ struct Ticket {
     bytes: AtomicU64,
     pending: AtomicU64,
     failure: Mutex<Option<Error>>,
+    /// The input's number, if its sender gave one.
+    batch: Option<InFlight>,
     done: Mutex<Option<oneshot::Sender<Result<Receipt, Error>>>>,
 }
 
@@ -34,6 +38,8 @@ impl Drop for Ticket {
             bytes: *self.bytes.get_mut(),
             pending: *self.pending.get_mut(),
         };
+        // Whoever hears of a failure may try the same number again at once.
+        drop(self.batch.take());
         let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(done) = done {
             // A sender that has gone away does not want the answer.
@@ -51,12 +57,22 @@ pub(crate) struct Share {
 impl Share {
     /// The first share of a new input, and the place where its outcome appears.
     pub(crate) fn new() -> (Self, Acknowledgement) {
+        Self::of(None)
+    }
+
+    /// The first share of an input that its sender has numbered.
+    pub(crate) fn of_batch(batch: InFlight) -> (Self, Acknowledgement) {
+        Self::of(Some(batch))
+    }
+
+    fn of(batch: Option<InFlight>) -> (Self, Acknowledgement) {
         let (done, outcome) = Acknowledgement::new();
         let ticket = Ticket {
             events: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
             failure: Mutex::new(None),
+            batch,
             done: Mutex::new(Some(done)),
         };
         (Self { ticket: Some(Arc::new(ticket)) }, outcome)
@@ -65,6 +81,26 @@ impl Share {
     /// A share nobody waits for.
     pub(crate) const fn unattended() -> Self {
         Self { ticket: None }
+    }
+
+    /// The number of the share's input, if it has one: then all its parts are kept, or none.
+    pub(crate) fn batch(&self) -> Option<BatchId> {
+        Some(self.ticket.as_ref()?.batch.as_ref()?.id)
+    }
+
+    /// How many shares of the input there are, settled ones not counted. Once nobody but the asker
+    /// holds any, no more parts come, and what the others have done is seen.
+    pub(crate) fn holders(&self) -> usize {
+        let holders = self.ticket.as_ref().map_or(0, Arc::strong_count);
+        std::sync::atomic::fence(Ordering::Acquire);
+        holders
+    }
+
+    /// Whether a part of the input is lost already.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.ticket.as_ref().is_some_and(|ticket| {
+            ticket.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        })
     }
 
     /// Another share of the same input.
