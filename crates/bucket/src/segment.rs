@@ -103,6 +103,24 @@ impl Word<'_> {
     }
 }
 
+/// The words of a text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a> {
+    text: &'a [u8],
+    borders: &'a [[u32; 2]],
+    pub(crate) hashes: &'a [u64],
+}
+
+impl<'a> Words<'a> {
+    #[inline]
+    pub(crate) fn iter(self) -> impl Iterator<Item = Word<'a>> {
+        self.borders.iter().zip(self.hashes).map(move |([start, end], hash)| Word {
+            bytes: &self.text[*start as usize..*end as usize],
+            hash: *hash,
+        })
+    }
+}
+
 /// Finds, lower-cases and hashes words; owns the memory for it, so that a text costs no allocation.
 ///
 /// A text of ASCII alone is looked at 64 bytes at a time: the compiler turns the comparisons into
@@ -129,15 +147,22 @@ const PIECE: usize = 1 << 30;
 impl Segmenter {
     /// Calls `found` for every word of the text in order.
     #[inline]
-    pub(crate) fn words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
+    pub(crate) fn words(&mut self, text: &str, found: impl FnMut(Word<'_>)) {
+        match self.split(text) {
+            Some(words) => words.iter().for_each(found),
+            None => self.any_words(text, found),
+        }
+    }
+
+    /// All words at once; `None` for a text that only [`Self::any_words`] can take.
+    #[inline]
+    pub(crate) fn split(&mut self, text: &str) -> Option<Words<'_>> {
         if !text.is_ascii() || text.len() > PIECE {
-            return self.any_words(text, found);
+            return None;
         }
         let words = self.find_words(text.as_bytes());
         let borders = &self.borders.as_chunks::<2>().0[..words];
-        for ([start, end], hash) in borders.iter().zip(&self.hashes[..words]) {
-            found(Word { bytes: &self.text[*start as usize..*end as usize], hash: *hash });
-        }
+        Some(Words { text: &self.text, borders, hashes: &self.hashes[..words] })
     }
 
     /// Fills all but `word`; how many words there are.
@@ -167,7 +192,7 @@ impl Segmenter {
     }
 
     /// The same for any text, byte by byte.
-    fn any_words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
+    pub(crate) fn any_words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
         for word in segments(text) {
             self.word.clear();
             self.word.extend(word.chars().flat_map(char::to_lowercase));

@@ -21,6 +21,10 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
+/// The allocator of the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Seconds this thread has been running: on a busy machine wall time says little.
 fn cpu_seconds(since: Instant) -> f64 {
     let used = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -18,13 +18,18 @@ pub(crate) struct BuiltIndex {
     pub(crate) pairs: usize,
 }
 
+/// Occurrences are kept in this many parts from the start: each part is sorted in a core's own cache,
+/// and all of them are never copied at once.
+const PARTITION_BITS: u32 = 8;
+
 /// Words go in row by row, granule by granule.
 #[derive(Debug)]
 pub(crate) struct IndexBuilder {
     segmenter: Segmenter,
     terms: GranuleTerms,
     vocabulary: VocabularyBuilder,
-    occurrences: Vec<Occurrence>,
+    /// By the first [`PARTITION_BITS`] of the hash.
+    occurrences: Vec<Vec<Occurrence>>,
     stems: Stems,
     granule: u32,
 }
@@ -35,7 +40,7 @@ impl IndexBuilder {
             segmenter: Segmenter::default(),
             terms: GranuleTerms::new(),
             vocabulary: VocabularyBuilder::new(max_vocabulary),
-            occurrences: Vec::new(),
+            occurrences: vec![Vec::new(); 1 << PARTITION_BITS],
             stems: Stems::new(),
             granule: 0,
         }
@@ -44,11 +49,20 @@ impl IndexBuilder {
     /// The `_raw` of a row; `row` counts within the granule.
     pub(crate) fn raw(&mut self, row: u32, text: &str) {
         let Self { segmenter, terms, vocabulary, stems, .. } = self;
-        segmenter.words(text, |word| {
+        let Some(words) = segmenter.split(text) else {
+            return segmenter.any_words(text, |word| {
+                if terms.count(word.hash, row) {
+                    first_seen(terms, vocabulary, stems, word);
+                }
+            });
+        };
+        // Looking at all places first lets the processor fetch them at the same time.
+        std::hint::black_box(terms.look(words.hashes));
+        for word in words.iter() {
             if terms.count(word.hash, row) {
                 first_seen(terms, vocabulary, stems, word);
             }
-        });
+        }
     }
 
     /// Text of another column of a row of the current granule: it is found, but not counted.
@@ -70,22 +84,52 @@ impl IndexBuilder {
 
     /// Encodes everything.
     pub(crate) fn finish(self) -> BuiltIndex {
-        let pairs = self.occurrences.len();
+        let pairs = self.occurrences.iter().map(Vec::len).sum();
         let layout = Layout::for_pairs(pairs, self.granule as usize);
-        let (sorted, ends) = scatter(&layout, &self.occurrences);
-        drop(self.occurrences);
-        let mut bytes = Vec::with_capacity(pairs * 2 + layout.blocks() * 16);
-        let mut lengths = Vec::with_capacity(layout.blocks());
-        let (mut sorter, mut encoder) = (Sorter::default(), BlockEncoder::default());
-        let mut start = 0;
-        for end in ends {
-            let part = sorter.sort(layout.block_bits, &sorted[start..end]);
-            let before = bytes.len();
-            encoder.encode(&layout, part, &mut bytes);
-            lengths.push(bytes.len() - before);
-            start = end;
+        let mut built = Blocks {
+            layout,
+            encoder: BlockEncoder::default(),
+            bytes: Vec::with_capacity(pairs * 2 + layout.blocks() * 16),
+            lengths: Vec::with_capacity(layout.blocks()),
+        };
+        let mut sorter = Sorter::default();
+        // A block is some partitions, or a partition some blocks.
+        let together = 1 << PARTITION_BITS.saturating_sub(layout.block_bits);
+        let mut partitions = self.occurrences.into_iter();
+        let mut block = 0;
+        while block < layout.blocks() {
+            sorter.sorted.clear();
+            for partition in partitions.by_ref().take(together) {
+                sorter.sort(&partition);
+            }
+            let end = layout.blocks().min(block + layout.blocks().div_ceil(1 << PARTITION_BITS));
+            built.put(block..end, &sorter.sorted);
+            block = end;
         }
+        let Blocks { bytes, lengths, .. } = built;
         BuiltIndex { layout, bytes, lengths, vocabulary: self.vocabulary.finish(), pairs }
+    }
+}
+
+/// Blocks on their way.
+struct Blocks {
+    layout: Layout,
+    encoder: BlockEncoder,
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl Blocks {
+    /// Encodes some blocks from their sorted occurrences.
+    fn put(&mut self, blocks: std::ops::Range<usize>, mut sorted: &[Occurrence]) {
+        for block in blocks {
+            let end = sorted.partition_point(|one| self.layout.block_of(one.hash) <= block);
+            let (part, rest) = sorted.split_at(end);
+            let before = self.bytes.len();
+            self.encoder.encode(&self.layout, part, &mut self.bytes);
+            self.lengths.push(self.bytes.len() - before);
+            sorted = rest;
+        }
     }
 }
 
@@ -136,7 +180,7 @@ impl Stems {
     }
 }
 
-/// Sorts the occurrences of a block by hash, keeping those of a term in order of their granules.
+/// Sorts the occurrences of a partition by hash, keeping those of a term in order of their granules.
 #[derive(Debug, Default)]
 struct Sorter {
     sorted: Vec<Occurrence>,
@@ -144,26 +188,26 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Parts of a block: small ones hold one or two terms.
-    const PART_BITS: u32 = 11;
-
-    /// Hashes are spread evenly, so the bits behind the block's nearly sort them.
-    fn sort(&mut self, skip: u32, block: &[Occurrence]) -> &[Occurrence] {
-        let part = |hash: u64| (hash << skip >> (64 - Self::PART_BITS)) as usize;
+    /// Appends the occurrences to `sorted`. Hashes are spread evenly, so the bits behind those of
+    /// the partition nearly sort them.
+    fn sort(&mut self, partition: &[Occurrence]) {
+        let bits = partition.len().max(2).ilog2().min(15);
+        let part = |hash: u64| (hash << PARTITION_BITS >> (64 - bits)) as usize;
         self.places.clear();
-        self.places.resize(1 << Self::PART_BITS, 0);
-        for occurrence in block {
+        self.places.resize(1 << bits, 0);
+        for occurrence in partition {
             self.places[part(occurrence.hash)] += 1;
         }
         let mut start = 0;
         for place in &mut self.places {
             start += std::mem::replace(place, start);
         }
-        self.sorted.clear();
-        self.sorted.resize(block.len(), Occurrence::default());
-        for occurrence in block {
+        let before = self.sorted.len();
+        self.sorted.resize(before + partition.len(), Occurrence::default());
+        let sorted = &mut self.sorted[before..];
+        for occurrence in partition {
             let place = &mut self.places[part(occurrence.hash)];
-            self.sorted[*place as usize] = *occurrence;
+            sorted[*place as usize] = *occurrence;
             *place += 1;
         }
         let mut start = 0;
@@ -171,31 +215,11 @@ impl Sorter {
             let end = *end as usize;
             // Stable, and made for the few occurrences or the long runs of a term that are here.
             if end - start > 1 {
-                self.sorted[start..end].sort_by_key(|occurrence| occurrence.hash);
+                sorted[start..end].sort_by_key(|occurrence| occurrence.hash);
             }
             start = end;
         }
-        &self.sorted
     }
-}
-
-/// Moves the occurrences into the order of their blocks; also the end of each block.
-fn scatter(layout: &Layout, occurrences: &[Occurrence]) -> (Vec<Occurrence>, Vec<usize>) {
-    let mut places = vec![0usize; layout.blocks()];
-    for occurrence in occurrences {
-        places[layout.block_of(occurrence.hash)] += 1;
-    }
-    let mut start = 0;
-    for place in &mut places {
-        start += std::mem::replace(place, start);
-    }
-    let mut sorted = vec![Occurrence::default(); occurrences.len()];
-    for occurrence in occurrences {
-        let place = &mut places[layout.block_of(occurrence.hash)];
-        sorted[*place] = *occurrence;
-        *place += 1;
-    }
-    (sorted, places)
 }
 
 /// A term of the current granule, if `state` says so: from the top, the granule's generation (28
@@ -221,6 +245,13 @@ struct GranuleTerms {
 impl GranuleTerms {
     fn new() -> Self {
         Self { slots: vec![Slot::default(); 1 << 14], used: Vec::new(), generation: 1 }
+    }
+
+    /// Reads where the terms would be.
+    #[inline]
+    fn look(&self, hashes: &[u64]) -> u64 {
+        let mask = self.slots.len() - 1;
+        hashes.iter().fold(0, |all, hash| all ^ self.slots[*hash as usize & mask].state)
     }
 
     /// Counts the row (below 65,536) for the term, once; true if the term is new in the granule.
@@ -285,11 +316,11 @@ impl GranuleTerms {
         }
     }
 
-    fn drain(&mut self, granule: u32, into: &mut Vec<Occurrence>) {
+    fn drain(&mut self, granule: u32, into: &mut [Vec<Occurrence>]) {
         for at in self.used.drain(..) {
             let Slot { hash, state } = self.slots[at as usize];
             let rows = (state >> ROW_BITS & ROW_MASK) as u32;
-            into.push(Occurrence { hash, granule, rows });
+            into[(hash >> (64 - PARTITION_BITS)) as usize].push(Occurrence { hash, granule, rows });
         }
         self.generation += 1;
         if self.generation >> (64 - GENERATION_SHIFT) != 0 {

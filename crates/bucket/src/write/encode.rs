@@ -34,11 +34,17 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub(crate) fn new(shredded: &Shredded, options: &WriteOptions) -> Result<Self, ParquetError> {
+    /// `size` is about what the object will have.
+    pub(crate) fn new(
+        shredded: &Shredded,
+        options: &WriteOptions,
+        size: usize,
+    ) -> Result<Self, ParquetError> {
         let mut fields = fixed_fields();
         fields.extend(shredded.columns.iter().map(Column::field));
         let schema = Arc::new(Schema::new(fields));
-        let writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties()))?;
+        let writer =
+            ArrowWriter::try_new(Vec::with_capacity(size), schema.clone(), Some(properties()))?;
         let (file, _) = writer.into_serialized_writer()?;
         Ok(Self { file, schema, packer: Packer::new(options.zstd_level)? })
     }

@@ -288,7 +288,9 @@ fn encode(
     built: BuiltIndex,
     options: &WriteOptions,
 ) -> Result<(Vec<u8>, Directory), ParquetError> {
-    let mut encoder = Encoder::new(shredded, options)?;
+    // Memory that is never touched costs nothing, memory that grows is copied.
+    let size = built.bytes.len() + rows.raw_bytes as usize / 3;
+    let mut encoder = Encoder::new(shredded, options, size)?;
     encoder.rows(rows, shredded, options)?;
     let start = encoder.position();
     encoder.embed(&built.bytes)?;

@@ -53,7 +53,7 @@ pub fn phases(
     let Some(shredder) = shredder else { return Ok(()) };
     let shredded = shredder.finish(rows.len() as u64, options);
     let failed = |source| Error::Encode { id, source };
-    let mut encoder = Encoder::new(&shredded, options).map_err(failed)?;
+    let mut encoder = Encoder::new(&shredded, options, 0).map_err(failed)?;
     let mut texts = vec![0; shredded.columns.len()];
     for number in 0..encoder.columns() {
         let name = format!("encode {}", encoder.name(number));

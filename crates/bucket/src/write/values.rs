@@ -54,11 +54,27 @@ pub(super) struct Texts {
 /// Distinct texts, and which of them each value is.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
-    known: HashTable<u32>,
+    known: HashTable<Entry>,
     hasher: DefaultHashBuilder,
-    ends: Vec<u32>,
+    /// By key.
+    entries: Vec<Entry>,
     bytes: Vec<u8>,
     pub(super) keys: Vec<u32>,
+}
+
+/// Where a distinct text lies.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    key: u32,
+    start: u32,
+    length: u32,
+}
+
+impl Entry {
+    #[inline]
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..][..self.length as usize]
+    }
 }
 
 impl Default for Places {
@@ -184,25 +200,30 @@ impl Texts {
 impl Interned {
     #[inline]
     pub(super) fn push(&mut self, text: &[u8]) {
-        let Self { known, hasher, ends, bytes, keys } = self;
-        let hash = hash_of(hasher, text);
-        let place = known.find(hash, |key| same(nth(ends, bytes, *key), text));
-        if let Some(key) = place {
-            return keys.push(*key);
+        let Self { known, hasher, entries, bytes, keys } = self;
+        // Many fields have the same value most of the time.
+        let last = keys.last().copied();
+        if let Some(key) = last.filter(|key| same(entries[*key as usize].of(bytes), text)) {
+            return keys.push(key);
         }
-        let key = ends.len() as u32;
+        let hash = hash_of(hasher, text);
+        if let Some(entry) = known.find(hash, |entry| same(entry.of(bytes), text)) {
+            return keys.push(entry.key);
+        }
+        let (key, start) = (entries.len() as u32, bytes.len() as u32);
+        let entry = Entry { key, start, length: text.len() as u32 };
         bytes.extend_from_slice(text);
-        ends.push(bytes.len() as u32);
-        known.insert_unique(hash, key, |key| hash_of(hasher, nth(ends, bytes, *key)));
+        entries.push(entry);
+        known.insert_unique(hash, entry, |entry| hash_of(hasher, entry.of(bytes)));
         keys.push(key);
     }
 
     pub(super) fn distinct(&self) -> usize {
-        self.ends.len()
+        self.entries.len()
     }
 
     pub(super) fn text(&self, key: u32) -> &[u8] {
-        nth(&self.ends, &self.bytes, key)
+        self.entries[key as usize].of(&self.bytes)
     }
 
     /// Some of the values as they were.
@@ -224,13 +245,6 @@ impl Interned {
         let look = count.is_power_of_two() && count >= FIRST_LOOK;
         look && self.distinct() > count / 2 || self.bytes.len() > DISTINCT_BYTES
     }
-}
-
-#[inline]
-fn nth<'a>(ends: &[u32], bytes: &'a [u8], key: u32) -> &'a [u8] {
-    let key = key as usize;
-    let start = key.checked_sub(1).map_or(0, |before| ends[before] as usize);
-    &bytes[start..ends[key] as usize]
 }
 
 #[inline]

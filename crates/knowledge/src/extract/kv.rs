@@ -40,10 +40,13 @@ impl KvMode {
     }
 }
 
-type Visit<'v, 'a> = &'v mut dyn FnMut(&str, Cow<'a, str>) -> ControlFlow<()>;
-
 /// Visits every pair in order.
-pub(super) fn pairs<'a>(raw: &'a str, escaped: bool, visit: Visit<'_, 'a>) -> ControlFlow<()> {
+#[inline]
+pub(super) fn pairs<'a>(
+    raw: &'a str,
+    escaped: bool,
+    visit: &mut impl FnMut(&str, Cow<'a, str>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     let bytes = raw.as_bytes();
     let mut resume = 0;
     for equals in memchr_iter(b'=', bytes) {
@@ -58,7 +61,8 @@ pub(super) fn pairs<'a>(raw: &'a str, escaped: bool, visit: Visit<'_, 'a>) -> Co
         }
         match clean_key(key) {
             Cow::Borrowed("") => {}
-            key => visit(&key, value)?,
+            Cow::Borrowed(key) => visit(key, value)?,
+            Cow::Owned(key) => visit(&key, value)?,
         }
     }
     ControlFlow::Continue(())
@@ -183,6 +187,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 }
 
 /// `CLEAN_KEYS`: other characters than letters, digits and `_` become `_`; leading `_` and digits go.
+#[inline]
 pub(super) fn clean_key(key: &str) -> Cow<'_, str> {
     let bytes = key.as_bytes();
     let first = bytes.iter().position(|byte| !is(*byte, NOT_FIRST)).unwrap_or(bytes.len());
@@ -190,6 +195,11 @@ pub(super) fn clean_key(key: &str) -> Cow<'_, str> {
     if bytes[first..].iter().all(|byte| is(*byte, CLEAN)) {
         return Cow::Borrowed(key);
     }
+    replaced_key(key)
+}
+
+#[cold]
+fn replaced_key(key: &str) -> Cow<'_, str> {
     let clean = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let replaced: String = key.chars().map(|c| if clean(c) { c } else { '_' }).collect();
     let stripped = replaced.trim_start_matches(|c: char| c == '_' || c.is_ascii_digit());

@@ -110,6 +110,7 @@ impl<'a, 'r> Run<'a, 'r> {
         };
     }
 
+    #[inline]
     fn automatic_field(&mut self, name: &str, value: Cow<'a, str>) -> ControlFlow<()> {
         let limit = self.rules.limits.automatic;
         if self.automatic == limit && limit > 0 {
@@ -124,6 +125,7 @@ impl<'a, 'r> Run<'a, 'r> {
     }
 
     /// Takes a value unless an earlier rule found the field, or the field has a value and only one.
+    #[inline(always)]
     fn field(
         &mut self,
         name: &str,
@@ -157,6 +159,7 @@ impl<'a, 'r> Run<'a, 'r> {
         self.hand_out(name, value)
     }
 
+    #[inline(always)]
     fn hand_out(&mut self, name: &str, value: Cow<'a, str>) -> ControlFlow<()> {
         if self.wanted.is_some_and(|wanted| !wanted.contains(name)) {
             return ControlFlow::Continue(());
