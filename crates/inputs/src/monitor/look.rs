@@ -58,8 +58,12 @@ impl Monitor {
         let Ok(walk) = walk.await else { return };
         self.directories = walk.directories;
         let mut new = Vec::new();
+        let mut met = HashSet::default();
         for found in walk.files {
-            self.look(found, &mut new);
+            // Under a second name, or for a second target, a file is the same file.
+            if met.insert(found.1.id) {
+                self.look(found, &mut new);
+            }
         }
         self.judge(new).await;
         self.look_for_gone().await;
@@ -190,6 +194,9 @@ impl Monitor {
         number: usize,
         decision: io::Result<Decision>,
     ) {
+        if self.tails.contains_key(&seen.id) {
+            return;
+        }
         match decision {
             Ok(Decision::Empty) => {}
             Ok(Decision::Follow(start)) => self.follow(path, seen, number, start),
