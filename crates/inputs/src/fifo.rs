@@ -68,7 +68,8 @@ impl FifoInput {
             source: Arc::clone(&self.source),
             sourcetype: self.sourcetype.clone(),
         });
-        let stream = StreamKey(format!("fifo:{}:{}", self.path.display(), uuid::Uuid::now_v7()).into());
+        let stream =
+            StreamKey(format!("fifo:{}:{}", self.path.display(), uuid::Uuid::now_v7()).into());
         take_stream(pipe, meta, stream, sink).await
     }
 }

@@ -11,11 +11,7 @@ use crate::monitor::{HostFrom, MonitorTarget, Salt};
 use crate::s3::{Decoder, SqsInput};
 
 /// `[monitor://<path>]`.
-pub(super) fn monitor(
-    keys: &mut Keys<'_>,
-    path: &str,
-    host: &Arc<str>,
-) -> Option<MonitorTarget> {
+pub(super) fn monitor(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Option<MonitorTarget> {
     let path = path.trim();
     if path.is_empty() {
         keys.wrong("path", "a path after monitor://");
@@ -55,7 +51,10 @@ pub(super) fn monitor(
 /// `[batch://<path>]`.
 pub(super) fn batch(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Option<MonitorTarget> {
     if keys.text("move_policy") != Some("sinkhole") {
-        keys.wrong("move_policy", "sinkhole: files of [batch://...] are deleted when they are safe");
+        keys.wrong(
+            "move_policy",
+            "sinkhole: files of [batch://...] are deleted when they are safe",
+        );
         return None;
     }
     let mut target = monitor(keys, path, host)?;
@@ -128,7 +127,8 @@ pub(super) fn sqs(keys: &mut Keys<'_>, name: &str, host: &Arc<str>) -> Option<Sq
     if let Some(size) = keys.read("sqs_batch_size", "a number from 1 to 10", batch) {
         input.batch_size = size;
     }
-    if let Some(time) = keys.read("sqs_visibility_timeout", "seconds from 10 to 43200", visibility) {
+    if let Some(time) = keys.read("sqs_visibility_timeout", "seconds from 10 to 43200", visibility)
+    {
         input.visibility_timeout = time;
     }
     let known = "CustomLogs, or CloudTrail";

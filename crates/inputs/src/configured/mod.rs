@@ -16,13 +16,13 @@ use std::sync::Arc;
 use knowledge::layers::Effective;
 use model::IndexName;
 
+use crate::Error;
 use crate::exec::ScriptInput;
 use crate::fifo::FifoInput;
 use crate::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use crate::s3::SqsInput;
 use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
-use crate::Error;
 
 pub use run::start;
 use stanza::Keys;

@@ -82,9 +82,10 @@ impl Cron {
             {
                 let found = DateTime::from_parts(date, time).to_zoned(after.time_zone().clone());
                 // A time that the change to summer time skips comes an hour later.
-                return found.ok().filter(|found| found > after).or_else(|| {
-                    self.next(&after.checked_add(1.hour()).ok()?)
-                });
+                return found
+                    .ok()
+                    .filter(|found| found > after)
+                    .or_else(|| self.next(&after.checked_add(1.hour()).ok()?));
             }
             date = date.checked_add(1.day()).ok()?;
         }
@@ -176,7 +177,8 @@ mod tests {
         assert_eq!(Schedule::parse("-1"), Some(Schedule::Once));
         assert_eq!(Schedule::parse("0"), Some(Schedule::Every(Duration::ZERO)));
         assert_eq!(Schedule::parse("1.5"), Some(Schedule::Every(Duration::from_millis(1500))));
-        for wrong in ["-2", "soon", "* * *", "60 * * * *", "*/0 * * * *", "5-1 * * * *", "x * * * *"]
+        for wrong in
+            ["-2", "soon", "* * *", "60 * * * *", "*/0 * * * *", "5-1 * * * *", "x * * * *"]
         {
             assert_eq!(Schedule::parse(wrong), None, "{wrong}");
         }

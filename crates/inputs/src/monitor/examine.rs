@@ -60,10 +60,7 @@ pub(crate) struct Candidate<'a> {
 }
 
 /// Judges a plain or packed file; blocks.
-pub(crate) fn examine(
-    book: &Mutex<Checkpoints>,
-    candidate: Candidate<'_>,
-) -> io::Result<Decision> {
+pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io::Result<Decision> {
     let Candidate { path, seen, target, .. } = candidate;
     let file = File::open(path)?;
     let head = read_at(&file, 0, SAMPLE.max(target.init_crc_length))?;
@@ -146,13 +143,11 @@ fn alike(
     let Candidate { path, target, .. } = candidate;
     // A short start says little: then the name has to speak for it.
     let fits = |record: &&Record| {
-        record.start_len as usize >= target.init_crc_length
-            || family(&record.path) == family(path)
+        record.start_len as usize >= target.init_crc_length || family(&record.path) == family(path)
     };
     let book = lock(book);
-    let mut found: Vec<_> =
-        book.begun_as(salt, head).into_iter().filter(fits).cloned().collect();
-    found.sort_by(|a, b| b.offset.cmp(&a.offset));
+    let mut found: Vec<_> = book.begun_as(salt, head).into_iter().filter(fits).cloned().collect();
+    found.sort_by_key(|record| std::cmp::Reverse(record.offset));
     found
 }
 

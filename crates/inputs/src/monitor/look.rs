@@ -103,7 +103,8 @@ impl Monitor {
             Some(Slot::Here(tail)) => {
                 tail.generation = generation;
                 tail.gone = false;
-                if tail.path != path && Seen::at(&tail.path).map(|old| old.id).ok() != Some(seen.id) {
+                if tail.path != path && Seen::at(&tail.path).map(|old| old.id).ok() != Some(seen.id)
+                {
                     self.status.remove(&tail.path);
                     tail.path.clone_from(&path);
                     lock(&self.book).put(tail.record());
@@ -133,13 +134,7 @@ impl Monitor {
             Why::Settling(_) if changed => new.push((path, seen, number)),
             Why::Settling(signature) if parked.since.elapsed() >= patience => {
                 parked.why = Why::Unpacking;
-                self.unpack(PackedFile {
-                    path,
-                    seen,
-                    signature,
-                    target,
-                    instance: self.instance,
-                });
+                self.unpack(PackedFile { path, seen, signature, target, instance: self.instance });
             }
             Why::Settling(_) => {}
             Why::CopyOf(key) if !changed && lock(&self.book).is_live(key) => {}
@@ -187,13 +182,7 @@ impl Monitor {
         }
     }
 
-    fn decide(
-        &mut self,
-        path: PathBuf,
-        seen: Seen,
-        number: usize,
-        decision: io::Result<Decision>,
-    ) {
+    fn decide(&mut self, path: PathBuf, seen: Seen, number: usize, decision: io::Result<Decision>) {
         if self.tails.contains_key(&seen.id) {
             return;
         }

@@ -56,8 +56,7 @@ pub(crate) async fn take(
     let (shelf, file) = (Arc::clone(book), packed.clone());
     let look = tokio::task::spawn_blocking(move || {
         let target = &file.target;
-        let candidate =
-            Candidate { path: &file.path, seen: file.seen, target, from_end: false };
+        let candidate = Candidate { path: &file.path, seen: file.seen, target, from_end: false };
         examine_packed(&shelf, candidate)
     });
     let fail = |error| Taken::Broken(Error::read(packed.path.display(), error));

@@ -35,7 +35,7 @@ impl PathPattern {
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
         let wild = |name: &&str| name.contains('*') || name.contains("...");
         let names: Vec<&str> = text.split('/').collect();
-        let first = names.iter().position(|name| wild(&name)).unwrap_or(names.len());
+        let first = names.iter().position(wild).unwrap_or(names.len());
         let plain = names[..first].join("/");
         let base = if plain.is_empty() && first > 0 { "/".to_owned() } else { plain };
         let mut pattern = Self {

@@ -116,7 +116,12 @@ pub(crate) enum Outcome {
 
 enum Piece {
     /// The remembered bytes before the place, then what follows.
-    Bytes { bytes: Bytes, back: usize, seen: Seen, file: Arc<File> },
+    Bytes {
+        bytes: Bytes,
+        back: usize,
+        seen: Seen,
+        file: Arc<File>,
+    },
     Replaced,
     Missing,
 }

@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 
-
 /// What may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {

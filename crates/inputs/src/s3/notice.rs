@@ -87,9 +87,8 @@ fn read(body: &str, depth: usize) -> Option<Vec<Notice>> {
         return Some(vec![detail.notice(false)]);
     }
     let records: Records = serde_json::from_value(value).ok()?;
-    let is_new = |record: &Record| {
-        record.event_name.trim_start_matches("s3:").starts_with("ObjectCreated:")
-    };
+    let is_new =
+        |record: &Record| record.event_name.trim_start_matches("s3:").starts_with("ObjectCreated:");
     let new = records.records.into_iter().filter(is_new);
     new.map(|record| Some(record.s3?.notice(true))).collect()
 }
@@ -126,7 +125,12 @@ mod tests {
 
     fn expected() -> Notice {
         let text = |text: &str| text.to_owned();
-        Notice { bucket: text("logs"), key: text("a/b c/ä.gz"), e_tag: text("e1"), sequencer: text("7") }
+        Notice {
+            bucket: text("logs"),
+            key: text("a/b c/ä.gz"),
+            e_tag: text("e1"),
+            sequencer: text("7"),
+        }
     }
 
     #[test]
@@ -146,7 +150,8 @@ mod tests {
     #[test]
     fn tests_of_the_connection_say_nothing_and_other_messages_are_refused() {
         assert_eq!(notices(r#"{"Service":"Amazon S3","Event":"s3:TestEvent"}"#).unwrap(), []);
-        for body in ["", "hello", "{}", "[1]", r#"{"Records":[{"eventName":"ObjectCreated:Put"}]}"#] {
+        for body in ["", "hello", "{}", "[1]", r#"{"Records":[{"eventName":"ObjectCreated:Put"}]}"#]
+        {
             assert_eq!(notices(body), None, "{body}");
         }
     }

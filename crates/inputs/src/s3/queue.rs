@@ -111,7 +111,8 @@ impl SqsInput {
             (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"))
         {
             let token = variable("AWS_SESSION_TOKEN");
-            loader = loader.credentials_provider(Credentials::new(key, secret, token, None, "karst"));
+            loader =
+                loader.credentials_provider(Credentials::new(key, secret, token, None, "karst"));
         }
         let endpoint = self.sqs_endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL_SQS"));
         if let Some(endpoint) = endpoint {

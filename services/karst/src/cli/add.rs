@@ -82,14 +82,7 @@ impl Sent {
     }
 }
 
-fn report(
-    files: usize,
-    objects: usize,
-    skipped: usize,
-    sum: Sent,
-    started: Instant,
-    index: &str,
-) {
+fn report(files: usize, objects: usize, skipped: usize, sum: Sent, started: Instant, index: &str) {
     let seconds = started.elapsed().as_secs_f64().max(1e-9);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     let rate = HumanBytes((sum.bytes as f64 / seconds) as u64);
