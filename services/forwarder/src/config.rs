@@ -94,3 +94,31 @@ pub(crate) struct BtoolOptions {
 pub(crate) fn aws_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
 }
+
+/// How the allocator is to work: memory that is free goes back to the system at once. An agent on
+/// somebody else's machine is judged by its resident memory; this takes it from 140 MB to 27 MB at
+/// 20 MB/s, for about 1 ms of processor per megabyte.
+const ALLOCATOR: [(&str, &str); 4] = [
+    ("MIMALLOC_PURGE_DELAY", "0"),
+    ("MIMALLOC_EAGER_COMMIT", "0"),
+    ("MIMALLOC_ARENA_EAGER_COMMIT", "0"),
+    ("MIMALLOC_ABANDONED_PAGE_PURGE", "1"),
+];
+
+/// Sets the allocator's settings. It reads them before the program begins, so the program begins
+/// again, as the same process; what the operator has set is left as it is.
+pub(crate) fn use_little_memory() {
+    use std::os::unix::process::CommandExt;
+    let missing = || ALLOCATOR.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+    if missing().next().is_none() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut arguments = std::env::args_os();
+    let mut again = std::process::Command::new(program);
+    if let Some(name) = arguments.next() {
+        again.arg0(name);
+    }
+    let error = again.args(arguments).envs(missing().copied()).exec();
+    eprintln!("karst-forwarder: cannot begin again with less memory: {error}");
+}

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use knowledge::structured::RecordScanner;
 use knowledge::timestamp::TimestampFinder;
 use knowledge::{LineBreaker, ParsingRules};
 use model::EventTime;
@@ -113,7 +114,11 @@ impl Cutter {
     /// The last cut in a text.
     fn last_cut(&mut self, text: &[u8], now: EventTime) -> Option<Cut> {
         let simple = matches!(self.rules.line_breaker, LineBreaker::Newlines);
-        if simple && !self.rules.should_linemerge {
+        if let Some(cut) = self.last_record(text) {
+            return cut;
+        }
+        let merges = self.rules.should_linemerge && self.rules.structured.is_none();
+        if simple && !merges {
             let end = memchr::memrchr2(b'\n', b'\r', text)? + 1;
             return Some(Cut { end, next: end });
         }
@@ -122,6 +127,18 @@ impl Cutter {
             return Some(cut);
         }
         if tail > 0 { self.last_cut_from(text, 0, now) } else { None }
+    }
+
+    /// The last cut of a structured source whose values may have line feeds in quotes; `None` for
+    /// all others.
+    fn last_record(&self, text: &[u8]) -> Option<Option<Cut>> {
+        let structured = self.rules.structured.as_ref()?;
+        let mut scanner = RecordScanner::new(structured, self.sizes.event)?;
+        let (mut at, mut last) = (0, None);
+        while let Some(found) = scanner.next(text, &mut at) {
+            last = Some(Cut { end: found.next_start, next: found.next_start });
+        }
+        Some(last)
     }
 
     fn last_cut_from(&mut self, text: &[u8], from: usize, now: EventTime) -> Option<Cut> {
@@ -136,7 +153,7 @@ impl Cutter {
             }
             at = end.max(at + 1);
         }
-        if !self.rules.should_linemerge {
+        if !self.rules.should_linemerge || self.rules.structured.is_some() {
             let (start, end) = *breaks.last()?;
             return Some(Cut { end: from + start, next: from + end });
         }
@@ -172,7 +189,7 @@ impl Cutter {
 
 /// The longest valid text at the start: in other character sets, line feeds are still found by
 /// the simple rules, and merging has to look at what it can read.
-fn valid(text: &[u8]) -> &str {
+pub(crate) fn valid(text: &[u8]) -> &str {
     match std::str::from_utf8(text) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
@@ -232,6 +249,15 @@ mod tests {
     fn the_text_of_a_break_by_pattern_is_left_out() {
         let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false\nLINE_BREAKER = ;([,]+)x", 100);
         assert_eq!(pieces(&mut cutter, &["1;,,x2;,,", "x3", ""]), ["1;", "x2;", "x3"]);
+    }
+
+    #[test]
+    fn records_of_tables_are_not_torn_in_their_quotes() {
+        let mut cutter = cutter("[t]\nINDEXED_EXTRACTIONS = csv", 100);
+        assert_eq!(
+            pieces(&mut cutter, &["a,b\n1,\"x\ny", "z\"\n2,", ""]),
+            ["a,b\n", "1,\"x\nyz\"\n", "2,"]
+        );
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod content;
 mod cutter;
 mod dead_letters;
 mod error;
+mod header;
 mod ledger;
 mod link;
 mod notes;

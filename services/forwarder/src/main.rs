@@ -14,7 +14,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let arguments = config::Arguments::parse();
     let result = match arguments.command {
-        config::Command::Run(options) => serve::run(&options),
+        config::Command::Run(options) => {
+            config::use_little_memory();
+            serve::run(&options)
+        }
         config::Command::List(options) => show::list(&options),
         config::Command::Btool(options) => show::btool(&options),
     };

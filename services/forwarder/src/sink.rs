@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::content;
 use crate::cutter::{Cutter, Piece, Sizes};
+use crate::header::Header;
 use crate::notes;
 use crate::outputs::IndexFilter;
 use crate::queue::{DiskQueue, Entry, PushError};
@@ -68,6 +69,8 @@ struct Stream {
     /// The same with its sourcetype decided.
     origin: protocol::Origin,
     cutter: Cutter,
+    /// Of a table.
+    header: Option<Header>,
 }
 
 /// The sink of inputs that go to the same groups.
@@ -122,7 +125,7 @@ impl Route {
                 Some(stream) => Arc::clone(stream),
                 None if bytes.is_empty() => return (Vec::new(), 0),
                 None => {
-                    let opened = Arc::new(Mutex::new(self.open(meta, &bytes)));
+                    let opened = Arc::new(Mutex::new(self.open(meta, key, &bytes)));
                     streams.insert(key.clone(), Arc::clone(&opened));
                     opened
                 }
@@ -134,7 +137,7 @@ impl Route {
         if !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta {
             // The same stream under another name: what was unfinished is complete.
             contents.extend(stream.contents(key, Bytes::new(), true, None, now));
-            *stream = self.open(meta, &bytes);
+            *stream = self.open(meta, key, &bytes);
         }
         contents.extend(stream.contents(key, bytes, end, modified, now));
         let pending = stream.cutter.pending();
@@ -145,17 +148,19 @@ impl Route {
         (contents, pending)
     }
 
-    fn open(&self, meta: &Arc<InputMeta>, first: &[u8]) -> Stream {
+    fn open(&self, meta: &Arc<InputMeta>, key: &StreamKey, first: &[u8]) -> Stream {
         let sourcetype = match &meta.sourcetype {
             Some(sourcetype) => Arc::clone(sourcetype),
             None => self.recognise(&meta.source, first),
         };
         let knowledge = &self.forward.knowledge;
         let rules = knowledge.parsing_rules(&sourcetype, &meta.source, &meta.host);
+        let table = rules.structured.as_ref();
+        let header = table.and_then(|rules| Header::new(rules, &key.0, &meta.source, first));
         let cutter = Cutter::new(rules, self.forward.sizes);
         let mut origin = content::origin(meta);
         origin.sourcetype = Some(sourcetype.to_string());
-        Stream { meta: Arc::clone(meta), origin, cutter }
+        Stream { meta: Arc::clone(meta), origin, cutter, header }
     }
 
     fn forget(&self, key: &StreamKey) {
@@ -234,15 +239,22 @@ impl Stream {
         now: EventTime,
     ) -> Vec<Whole> {
         let pieces = self.cutter.push(bytes, end, now);
+        let (origin, header) = (&self.origin, &mut self.header);
         let content = |text: Bytes| Content {
             stream: key.0.to_string(),
             body: Some(Body::Text(Text {
-                origin: Some(self.origin.clone()),
+                origin: Some(origin.clone()),
                 bytes: text,
                 modified: modified.map(|time| time.0),
             })),
         };
-        let whole = |piece: Piece| Whole { content: content(piece.text), behind: piece.behind };
+        let whole = |piece: Piece| {
+            let text = match header {
+                Some(header) => header.before(piece.text),
+                None => piece.text,
+            };
+            Whole { content: content(text), behind: piece.behind }
+        };
         pieces.into_iter().map(whole).collect()
     }
 }

@@ -1,0 +1,132 @@
+//! Headers of tables: every batch of a structured source begins with the header of its source, because
+//! a batch is indexed by itself. The indexer takes no header for an event.
+
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use knowledge::structured::{StructuredFormat, StructuredReader, StructuredRules};
+
+/// Bytes at the beginning of a source that are searched for its header.
+const BEGINNING: u64 = 64 << 10;
+/// Bytes of a stream by which its beginning is told from that of its file.
+const COMPARED: usize = 1024;
+/// How the monitor names its streams.
+const MONITORED: &str = "monitor:";
+/// Names the columns of W3C logs, anywhere in them.
+const FIELDS: &[u8] = b"#Fields:";
+
+/// The header of one stream.
+#[derive(Debug)]
+pub(crate) struct Header {
+    text: Bytes,
+    /// The next piece has the header itself.
+    at_beginning: bool,
+    is_w3c: bool,
+}
+
+impl Header {
+    /// The header of a stream that begins with `first`; `None` where there are no headers.
+    pub(crate) fn new(
+        rules: &Arc<StructuredRules>,
+        stream: &str,
+        source: &str,
+        first: &[u8],
+    ) -> Option<Self> {
+        if rules.format == StructuredFormat::Json {
+            return None;
+        }
+        let file = if stream.starts_with(MONITORED) { beginning(source) } else { Vec::new() };
+        let same = file.is_empty() || file.starts_with(&first[..first.len().min(COMPARED)]);
+        let text = lines(rules, if same { first } else { &file });
+        let is_w3c = rules.format == StructuredFormat::W3c;
+        Some(Self { text, at_beginning: same, is_w3c })
+    }
+
+    /// A piece with its header.
+    pub(crate) fn before(&mut self, piece: Bytes) -> Bytes {
+        let mut whole = piece;
+        if !std::mem::take(&mut self.at_beginning) && !self.text.is_empty() {
+            let mut joined = BytesMut::with_capacity(self.text.len() + whole.len());
+            joined.extend_from_slice(&self.text);
+            joined.extend_from_slice(&whole);
+            whole = joined.freeze();
+        }
+        // The columns may change in the middle.
+        if self.is_w3c
+            && let Some(at) = memchr::memmem::rfind(&whole, FIELDS)
+        {
+            let end = memchr::memchr(b'\n', &whole[at..]).map_or(whole.len(), |end| at + end + 1);
+            self.text = Bytes::copy_from_slice(&whole[at..end]);
+        }
+        whole
+    }
+}
+
+/// The beginning of a file, as far as it can be read.
+fn beginning(path: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        tracing::warn!(path, %error, "the header of a followed table cannot be read");
+    }
+    bytes
+}
+
+/// What precedes the first event.
+fn lines(rules: &Arc<StructuredRules>, beginning: &[u8]) -> Bytes {
+    let most = usize::try_from(BEGINNING).unwrap_or(usize::MAX);
+    let text = crate::cutter::valid(&beginning[..beginning.len().min(most)]);
+    let mut reader = StructuredReader::new(Arc::clone(rules));
+    let mut length = 0;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\r', '\n']);
+        if !content.is_empty() && reader.is_event(content) {
+            break;
+        }
+        length += line.len();
+    }
+    Bytes::copy_from_slice(&text.as_bytes()[..length])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use knowledge::Knowledge;
+    use knowledge::layers::{Layer, Layers};
+
+    use super::*;
+
+    fn rules(kind: &str) -> Arc<StructuredRules> {
+        let props = format!("[t]\nINDEXED_EXTRACTIONS = {kind}");
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
+        Knowledge::new(layers).parsing_rules("t", "s", "h").structured.clone().unwrap()
+    }
+
+    #[test]
+    fn every_piece_but_the_first_gets_the_header() {
+        let mut header = Header::new(&rules("csv"), "tcp:1", "x", b"a,b\n1,2\n").unwrap();
+        assert_eq!(header.before(Bytes::from("a,b\n1,2\n")), "a,b\n1,2\n");
+        assert_eq!(header.before(Bytes::from("3,4\n")), "a,b\n3,4\n");
+        assert!(Header::new(&rules("json"), "tcp:1", "x", b"{}").is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_read_on_in_its_middle_gets_the_header_of_its_beginning() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "a,b\n1,2\n3,4\n").unwrap();
+        let path = file.path().to_str().unwrap();
+        let mut header = Header::new(&rules("csv"), "monitor:1", path, b"3,4\n").unwrap();
+        assert_eq!(header.before(Bytes::from("3,4\n")), "a,b\n3,4\n");
+    }
+
+    #[test]
+    fn columns_of_w3c_logs_may_change() {
+        let first = b"#Version: 1.0\n#Fields: a b\n1 2\n";
+        let mut header = Header::new(&rules("w3c"), "tcp:1", "x", first).unwrap();
+        header.before(Bytes::from_static(first));
+        header.before(Bytes::from("#Fields: c d\n5 6\n"));
+        assert_eq!(header.before(Bytes::from("7 8\n")), "#Fields: c d\n7 8\n");
+    }
+}
