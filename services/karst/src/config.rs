@@ -140,7 +140,7 @@ pub(crate) struct ServerOptions {
     /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 for none.
     #[arg(long, env = "KARST_CACHE_NVME_MIB", default_value_t = 4096)]
     pub(crate) cache_nvme_mib: usize,
-    /// Raw text at which a hot bucket rolls, in MiB (maxDataSize).
+    /// Raw text at which hot buckets roll at the latest, in MiB; an index's maxDataSize may be less.
     #[arg(long, env = "KARST_MAX_DATA_SIZE_MIB")]
     pub(crate) max_data_size_mib: Option<u64>,
     /// What to log: error, warn, info, debug, or directives such as "info,ingest=debug".
@@ -335,7 +335,9 @@ pub(crate) struct BtoolOptions {
 /// The words of the command line, with short forms written out.
 pub(crate) fn words() -> Vec<std::ffi::OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
-    let is = |at: usize, fits: fn(&str) -> bool| words.get(at).and_then(|w| w.to_str()).is_some_and(fits);
+    let is = |at: usize, fits: fn(&str) -> bool| {
+        words.get(at).and_then(|w| w.to_str()).is_some_and(fits)
+    };
     if is(1, |word| word == "add") && is(2, |word| word.starts_with("s3://")) {
         words.insert(2, "oneshot".into());
     }

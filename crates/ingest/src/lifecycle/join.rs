@@ -6,10 +6,13 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use arrow::array::RecordBatch;
+use bucket::BucketReader;
 use catalog::Commit;
 use foldhash::HashMap;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName};
+use object_store::path::Path;
 use runtime::metrics as names;
 
 use super::Lifecycle;
@@ -17,6 +20,9 @@ use super::merge::{MergeLimits, plan};
 use crate::Error;
 use crate::hot::put::{Content, put};
 use crate::hot::store::day_of;
+
+/// Rows of one batch.
+const BATCH_ROWS: usize = 16_384;
 
 impl Lifecycle {
     /// Joins what is due in all indexes.
@@ -88,6 +94,15 @@ impl Lifecycle {
         };
         metrics::counter!(names::MERGES, "outcome" => outcome).increment(1);
         metrics::histogram!(names::MERGE_SECONDS).record(began.elapsed().as_secs_f64());
+    }
+
+    /// All rows of a bucket, with the fields that were sent along with them.
+    async fn rows(&self, entry: &BucketEntry) -> Result<Vec<RecordBatch>, Error> {
+        let failed = |error: bucket::Error| Error::Bucket(Arc::new(error));
+        let path = Path::from(entry.path.as_str());
+        let reader = BucketReader::open(Arc::clone(&self.store), &path, entry.size).await;
+        let rows = reader.map_err(failed)?.read_rows(BATCH_ROWS).await.map_err(failed)?;
+        rows.try_collect().await.map_err(failed)
     }
 
     async fn join(

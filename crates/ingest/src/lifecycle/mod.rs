@@ -15,7 +15,6 @@ mod archive;
 mod join;
 mod merge;
 mod retention;
-mod rows;
 mod settings;
 
 use std::fmt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ingest::Settings;
-use inputs::{Sink, SinkExt};
+use inputs::{BatchId, Sink, SinkExt};
 use testkit::{FailingStore, Moment, TestDir};
 
 use crate::setup::{cut, local, settings, start, start_configured, start_with_indexes};
@@ -49,6 +49,37 @@ async fn indexes_with_the_local_level_do_not_wait() {
     let setup = start_with_indexes(data.path(), slow, "[other]\nackLevel = remote\n").await;
     setup.events(&["a"]).await;
     assert_eq!(setup.catalog.snapshot().len(), 0);
+}
+
+#[tokio::test]
+async fn a_numbered_input_is_not_safe_before_it_is_in_object_storage_even_after_a_restart() {
+    let data = TestDir::new();
+    let channel = uuid::Uuid::from_u128(7);
+    let id = BatchId { channel, sequence: 1, settled: 0 };
+    let start_away = || async {
+        let failing = Arc::new(FailingStore::new(local(data.path())));
+        failing.hooks().fail(Moment::Before);
+        let store = Arc::clone(&failing) as _;
+        let catalog = local(data.path());
+        let setup = start_configured(data.path(), soon(), store, catalog, REMOTE).await;
+        (failing, setup)
+    };
+    let (_failing, setup) = start_away().await;
+    let ten = Duration::from_secs(10);
+    let _waiting = setup.ingest.deliver(id, cut(&["a"]), ten).await.unwrap();
+    let journaled = || async { setup.texts().await == ["a"] };
+    assert!(testkit::wait_until(journaled, ten).await);
+    assert!(!setup.ingest.delivered(channel).contains(1));
+    drop(setup);
+    let (failing, setup) = start_away().await;
+    assert_eq!(setup.texts().await, ["a"]);
+    assert!(!setup.ingest.delivered(channel).contains(1));
+    failing.hooks().heal();
+    let safe = || async { setup.ingest.delivered(channel).contains(1) };
+    assert!(testkit::wait_until(safe, Duration::from_secs(30)).await);
+    assert_eq!(setup.catalog.snapshot().len(), 1);
+    setup.ingest.deliver(id, cut(&["a"]), ten).await.unwrap().wait().await.unwrap();
+    assert_eq!(setup.texts().await, ["a"]);
 }
 
 #[tokio::test]
@@ -108,9 +139,7 @@ async fn child() {
             }
         }));
     }
-    for task in tasks {
-        task.await.unwrap();
-    }
+    futures::future::join_all(tasks).await;
 }
 
 fn soon() -> Settings {

@@ -15,7 +15,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("minFreeSpace", "[diskUsage]: free MB below which indexing pauses; default 5000"),
     used("max_cache_size", "[cachemanager]: MB of disk cache, 0 for no limit; default 0"),
     used("maxSize", "[queue]: size of each queue between stages, such as 500KB; default 16MB"),
-    used("journalCodec", "[ingest]: compression of the journal, zstd or none; default zstd"),
+    used("journalCodec", "[ingest]: compression of the journal: lz4, zstd or none; default lz4"),
     used("journalGroupIntervalMs", "[ingest]: how long a sync waits for more records; default 0"),
     used("journalGroupSize", "[ingest]: records of this size are synced at once; default 8MB"),
     used("journalSegmentSize", "[ingest]: size of a journal file; default 64MB"),

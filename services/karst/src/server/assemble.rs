@@ -17,7 +17,7 @@ use search::{Dependencies, SearchService};
 
 use super::console::EmbeddedConsole;
 use super::views::{CacheCounters, MetricsText};
-use super::{credentials, identity, logs};
+use super::{credentials, identity, ingest_conf, logs};
 use crate::config::{ServerOptions, aws_variables};
 
 /// A running Karst.
@@ -42,7 +42,9 @@ pub(crate) async fn assemble(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = object_store(options)?;
     reach(store.as_ref()).await?;
-    let knowledge = Arc::new(knowledge(options)?);
+    let layers = layers(options)?;
+    let ingest_settings = ingest_conf::settings(&layers, options)?;
+    let knowledge = Arc::new(knowledge(layers)?);
     let catalog = Catalog::open(
         Arc::clone(&store),
         "catalog",
@@ -61,7 +63,7 @@ pub(crate) async fn assemble(
             catalog: Arc::new(catalog.clone()),
             knowledge: Arc::clone(&knowledge),
             clock: Arc::clone(&clock),
-            settings: ingest_settings(options),
+            settings: ingest_settings,
         })
         .await
         .context("cannot start ingest")?,
@@ -71,7 +73,7 @@ pub(crate) async fn assemble(
         Dependencies {
             catalog: catalog.clone(),
             hot: ingest.hot(),
-            store: Arc::clone(&cache) as Arc<dyn ObjectStore>,
+            store: ingest.readable(Arc::clone(&cache) as Arc<dyn ObjectStore>),
             knowledge: Arc::clone(&knowledge),
             indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
             clock: Arc::clone(&clock),
@@ -93,6 +95,7 @@ pub(crate) async fn assemble(
         knowledge,
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics),
+        files: inputs::monitor::MonitorStatus::default(),
         info: Arc::new(server_info(indexer, clock.as_ref())),
         clock,
         shutdown: shutdown.clone(),
@@ -132,11 +135,14 @@ async fn reach(store: &dyn ObjectStore) -> Result<()> {
     listed.map(drop).context("cannot read the object store (--object-store)")
 }
 
-fn knowledge(options: &ServerOptions) -> Result<Knowledge> {
-    let layers = match &options.conf_dir {
+fn layers(options: &ServerOptions) -> Result<Layers> {
+    Ok(match &options.conf_dir {
         Some(directory) => Layers::read(directory)?,
         None => Layers::builtin(),
-    };
+    })
+}
+
+fn knowledge(layers: Layers) -> Result<Knowledge> {
     let knowledge = Knowledge::new(layers);
     let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
     anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
@@ -154,17 +160,6 @@ async fn open_cache(options: &ServerOptions, store: Arc<dyn ObjectStore>) -> Res
         ..cache::Settings::default()
     };
     CachedStore::open(store, settings).await.context("cannot open the cache")
-}
-
-fn ingest_settings(options: &ServerOptions) -> ingest::Settings {
-    let mut settings = ingest::Settings::default();
-    if let Some(sets) = options.parallel_ingestion_pipelines {
-        settings.parallel_ingestion_pipelines = sets;
-    }
-    if let Some(mib) = options.max_data_size_mib {
-        settings.max_data_size = mib << 20;
-    }
-    settings
 }
 
 fn server_info(indexer: model::IndexerId, clock: &dyn Clock) -> ServerInfo {

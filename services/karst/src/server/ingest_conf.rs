@@ -44,6 +44,7 @@ const KEYS: &[Key] = &[
     key("server", "ingest", "journalCodec", |to, text| {
         to.journal_codec = match text {
             "none" => Codec::None,
+            "lz4" => Codec::Lz4,
             "zstd" => Codec::Zstd,
             _ => return None,
         };

@@ -3,7 +3,9 @@
 mod assemble;
 mod console;
 mod credentials;
+mod forwarding;
 mod identity;
+mod ingest_conf;
 mod inputs;
 mod listen;
 mod logs;
@@ -57,6 +59,7 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
     let karst = assemble::assemble(options, searches, &shutdown).await?;
     let listeners = listen::start(options, &karst, &shutdown).await?;
     inputs::start(options, &karst, &shutdown).await?;
+    forwarding::start(options, &karst, &shutdown).await?;
     credentials::leave_local_session(options, &karst)?;
     listeners.announce();
     stop_signal().await?;
