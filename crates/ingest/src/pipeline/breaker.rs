@@ -2,18 +2,33 @@
 //!
 //! A break is what the first group of the line breaker matches (`([\r\n]+)` by default): the text
 //! before it ends a line, the text after it begins the next, the break itself is dropped. Empty
-//! lines are dropped. A line longer than the limit is cut there; what is dropped of it is counted
-//! while it passes, so that memory stays within the limit and a chunk.
+//! lines are dropped. Structured sources (`INDEXED_EXTRACTIONS`) break where their records end: line
+//! ends inside of quotes and of JSON objects do not count. A line longer than the limit is cut
+//! there; what is dropped of it is counted while it passes, so that memory stays within the limit
+//! and a chunk.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use inputs::text::character_border;
 use knowledge::Pattern;
+use knowledge::structured::RecordScanner;
 use memchr::memchr2;
 
-/// How far behind the start of new text a break may begin, where the breaker is a regex.
+/// How far behind the start of new text a break may begin, where the breaker is a regex, at least
+/// (`LINE_BREAKER_LOOKBEHIND`).
 const LOOK_BEHIND: usize = 64 << 10;
+
+/// What ends lines.
+#[derive(Debug, Clone)]
+pub(crate) enum Breaks {
+    /// `([\r\n]+)`.
+    Newlines,
+    /// `LINE_BREAKER`, with `LINE_BREAKER_LOOKBEHIND`.
+    Pattern(Arc<Pattern>, usize),
+    /// The records of a structured source.
+    Records(RecordScanner),
+}
 
 /// Where a line ends and the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +39,12 @@ struct Break {
 }
 
 /// The next break at or after `from`: what the first group that takes part matches is dropped;
-/// without one, the whole match is.
+/// without one, the break is before the match and nothing is.
 fn next_break(pattern: &Pattern, text: &str, from: usize) -> Option<Break> {
     let groups = pattern.groups_at(text, from)?;
     let whole = groups.span(0)?;
     let first = (1..pattern.names().len()).find_map(|group| groups.span(group));
-    let (line_end, next_start) = first.unwrap_or(whole);
+    let (line_end, next_start) = first.unwrap_or((whole.0, whole.0));
     Some(Break { line_end, next_start, match_end: whole.1 })
 }
 
@@ -58,7 +73,7 @@ pub(crate) struct Lines {
 /// The line breaking state of one stream.
 #[derive(Debug)]
 pub(crate) struct LineBreaker {
-    pattern: Option<Arc<Pattern>>,
+    breaks: Breaks,
     limit: usize,
     /// The unfinished line, at most `limit` and a little.
     carry: Vec<u8>,
@@ -69,9 +84,9 @@ pub(crate) struct LineBreaker {
 }
 
 impl LineBreaker {
-    /// `pattern` is `None` for the default; `limit` is the longest line in bytes.
-    pub(crate) fn new(pattern: Option<Arc<Pattern>>, limit: usize) -> Self {
-        Self { pattern, limit, carry: Vec::new(), dropped: 0, searched: 0 }
+    /// `limit` is the longest line in bytes.
+    pub(crate) fn new(breaks: Breaks, limit: usize) -> Self {
+        Self { breaks, limit, carry: Vec::new(), dropped: 0, searched: 0 }
     }
 
     /// Bytes of text that wait for the end of their line.
@@ -81,10 +96,45 @@ impl LineBreaker {
 
     /// Takes the next text; `end` says that the unfinished line is complete.
     pub(crate) fn push(&mut self, text: Bytes, end: bool) -> Lines {
-        match self.pattern.clone() {
-            None => self.push_newlines(text, end),
-            Some(pattern) => self.push_pattern(&pattern, &text, end),
+        match &mut self.breaks {
+            Breaks::Newlines => self.push_newlines(text, end),
+            Breaks::Pattern(pattern, behind) => {
+                let (pattern, behind) = (Arc::clone(pattern), (*behind).max(LOOK_BEHIND));
+                self.push_pattern(&pattern, behind, &text, end)
+            }
+            Breaks::Records(_) => self.push_records(&text, end),
         }
+    }
+
+    fn push_records(&mut self, chunk: &Bytes, end: bool) -> Lines {
+        let mut whole = std::mem::take(&mut self.carry);
+        whole.extend_from_slice(chunk);
+        let whole = Bytes::from(whole);
+        let mut out = Lines::default();
+        let (mut start, mut at) = (0, self.searched);
+        loop {
+            let Breaks::Records(scanner) = &mut self.breaks else { break };
+            let Some(found) = scanner.next(&whole, &mut at) else { break };
+            if found.line_end > start && !found.is_gap {
+                self.add(&mut out, &whole, start, found.line_end);
+            }
+            start = found.next_start;
+        }
+        if end && start < whole.len() {
+            let line = whole[start..].trim_ascii_end().len();
+            if line > 0 {
+                self.add(&mut out, &whole, start, start + line);
+            }
+            start = whole.len();
+        }
+        let Ok(rest) = std::str::from_utf8(&whole[start..]) else {
+            // Only whole characters come in, and records end at ASCII; a defect must not lose text.
+            return self.push_newlines(whole, end);
+        };
+        self.keep_for_pattern(rest, LOOK_BEHIND);
+        out.covered = offset(start);
+        out.text = whole;
+        out
     }
 
     fn push_newlines(&mut self, mut text: Bytes, end: bool) -> Lines {
@@ -118,7 +168,13 @@ impl LineBreaker {
         out
     }
 
-    fn push_pattern(&mut self, pattern: &Pattern, chunk: &Bytes, end: bool) -> Lines {
+    fn push_pattern(
+        &mut self,
+        pattern: &Pattern,
+        behind: usize,
+        chunk: &Bytes,
+        end: bool,
+    ) -> Lines {
         let mut whole = std::mem::take(&mut self.carry);
         whole.extend_from_slice(chunk);
         let whole = Bytes::from(whole);
@@ -128,7 +184,7 @@ impl LineBreaker {
         };
         let mut out = Lines::default();
         let mut start = 0;
-        let mut from = self.searched.saturating_sub(LOOK_BEHIND).min(whole.len());
+        let mut from = self.searched.saturating_sub(behind).min(whole.len());
         from = text.floor_char_boundary(from);
         while let Some(found) = next_break(pattern, text, from) {
             if found.match_end == text.len() && !end {
@@ -153,7 +209,7 @@ impl LineBreaker {
             }
             start = text.len();
         }
-        self.keep_for_pattern(&text[start..]);
+        self.keep_for_pattern(&text[start..], behind);
         out.covered = offset(start);
         out.text = whole;
         out
@@ -198,10 +254,10 @@ impl LineBreaker {
     }
 
     /// Keeps the start of the unfinished line and its end, where a break may have begun.
-    fn keep_for_pattern(&mut self, text: &str) {
-        if text.len() > self.limit + 4 + 3 * LOOK_BEHIND {
+    fn keep_for_pattern(&mut self, text: &str, behind: usize) {
+        if text.len() > self.limit + 4 + 3 * behind {
             let head = text.floor_char_boundary(self.limit + 4);
-            let tail = text.ceil_char_boundary(text.len() - LOOK_BEHIND);
+            let tail = text.ceil_char_boundary(text.len() - behind);
             self.dropped += (tail - head) as u64;
             self.carry = [&text.as_bytes()[..head], &text.as_bytes()[tail..]].concat();
         } else {

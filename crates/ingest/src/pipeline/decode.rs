@@ -2,11 +2,15 @@
 //!
 //! A chunk may end inside a character: its first bytes wait for the next chunk. UTF-8 passes
 //! without a copy; what is invalid in it becomes `\xHH`. A byte order mark at the start of the
-//! stream selects UTF-16 where no character set is configured.
+//! stream selects UTF-16 where no character set is configured. With `CHARSET = AUTO` the first bytes
+//! that are not plain ASCII decide.
 
 use bytes::Bytes;
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use inputs::text::append_repaired;
+use knowledge::Charset;
+
+use super::guess;
 
 /// The decoding state of one stream.
 pub(crate) struct TextDecoder {
@@ -17,6 +21,8 @@ pub(crate) struct TextDecoder {
     /// Whether the stream's first bytes have been looked at.
     begun: bool,
     may_sniff: bool,
+    /// Whether the first bytes that are no UTF-8 may tell another character set (`AUTO`).
+    may_guess: bool,
 }
 
 impl std::fmt::Debug for TextDecoder {
@@ -34,14 +40,18 @@ pub(crate) struct Decoded {
 }
 
 impl TextDecoder {
-    /// A decoder for a `CHARSET`; `None` is UTF-8, or UTF-16 by its byte order mark.
-    pub(crate) fn new(charset: Option<&'static Encoding>) -> Self {
-        let other = charset.filter(|charset| *charset != UTF_8);
+    /// A decoder for a `CHARSET`.
+    pub(crate) fn new(charset: Charset) -> Self {
+        let other = match charset {
+            Charset::Utf8 | Charset::Auto => None,
+            Charset::Other(encoding) => Some(encoding.new_decoder_with_bom_removal()),
+        };
         Self {
-            other: other.map(Encoding::new_decoder_with_bom_removal),
+            may_sniff: other.is_none(),
+            other,
             held: Vec::new(),
             begun: false,
-            may_sniff: charset.is_none(),
+            may_guess: charset == Charset::Auto,
         }
     }
 
@@ -70,10 +80,25 @@ impl TextDecoder {
                 }
             }
         }
+        if self.other.is_none() && self.may_guess {
+            self.guess(&chunk, end);
+        }
         if let Some(decoder) = &mut self.other {
             return decode_other(decoder, &chunk, end);
         }
         self.decode_utf8(chunk, end)
+    }
+
+    /// Decides on a character set at the first chunk that is not plain ASCII. Chunks of ASCII mean the
+    /// same in all of them.
+    fn guess(&mut self, chunk: &[u8], end: bool) {
+        if chunk.is_ascii() && !chunk.contains(&0) {
+            return;
+        }
+        self.may_guess = false;
+        let complete = if end { chunk.len() } else { without_torn_character(chunk) };
+        let found = guess::charset(&chunk[..complete]);
+        self.other = found.map(Encoding::new_decoder_without_bom_handling);
     }
 
     fn join_held(&mut self, chunk: Bytes) -> Bytes {
@@ -144,7 +169,7 @@ mod tests {
     fn a_character_cut_between_chunks_is_whole_again() {
         let text = "aä世𝄞b".as_bytes();
         for cut in 0..=text.len() {
-            let mut decoder = TextDecoder::new(None);
+            let mut decoder = TextDecoder::new(Charset::Utf8);
             let first = decoder.decode(Bytes::copy_from_slice(&text[..cut]), false);
             let second = decoder.decode(Bytes::copy_from_slice(&text[cut..]), true);
             assert!(!first.repaired && !second.repaired);
@@ -154,16 +179,35 @@ mod tests {
 
     #[test]
     fn a_torn_character_at_the_end_of_the_stream_is_repaired() {
-        let mut decoder = TextDecoder::new(None);
+        let mut decoder = TextDecoder::new(Charset::Utf8);
         assert_eq!(decoder.decode(Bytes::from_static(b"x\xe4\xb8"), false).text, "x");
         assert_eq!(decoder.decode(Bytes::new(), true).text, "\\xE4\\xB8");
     }
 
     #[test]
     fn other_character_sets_are_decoded() {
-        let mut latin = TextDecoder::new(Encoding::for_label(b"iso-8859-1"));
+        let mut latin = TextDecoder::new(Charset::Other(encoding_rs::WINDOWS_1252));
         assert_eq!(latin.decode(Bytes::from_static(b"gr\xfc\xdfe"), true).text, "grüße");
-        let mut marked = TextDecoder::new(None);
+        let mut marked = TextDecoder::new(Charset::Utf8);
         assert_eq!(marked.decode(Bytes::from_static(b"\xff\xfea\0\xe4\0"), true).text, "aä");
+    }
+
+    #[test]
+    fn a_character_set_is_guessed_where_the_text_stops_being_ascii() {
+        let decode = |chunks: &[&'static [u8]]| {
+            let mut decoder = TextDecoder::new(Charset::Auto);
+            let mut text = String::new();
+            for chunk in chunks {
+                let decoded = decoder.decode(Bytes::from_static(chunk), false);
+                text.push_str(std::str::from_utf8(&decoded.text).unwrap());
+            }
+            text
+        };
+        assert_eq!(decode(&[b"plain\n", b"gr\xfc\xdfe aus K\xf6ln\n"]), "plain\ngrüße aus Köln\n");
+        assert_eq!(decode(&[b"plain\n", "grüße aus Köln\n".as_bytes()]), "plain\ngrüße aus Köln\n");
+        assert_eq!(decode(&[b"a\0b\0c\0\n\0"]), "abc\n");
+        assert_eq!(decode(&[b"\0a\0b\0c\0\n"]), "abc\n");
+        let japanese = b"\x82\xb1\x82\xea\x82\xcd\x93\xfa\x96{\x8c\xea\x82\xc5\x82\xb7\n";
+        assert_eq!(decode(&[japanese]), "これは日本語です\n");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! With `SHOULD_LINEMERGE` a line begins an event when `BREAK_ONLY_BEFORE` matches it or, without
 //! that rule, when it shows a timestamp (`BREAK_ONLY_BEFORE_DATE`); `MUST_BREAK_AFTER`,
-//! `MUST_NOT_BREAK_BEFORE` and `MAX_EVENTS` are Splunk's. An event without a timestamp gets the
+//! `MUST_NOT_BREAK_BEFORE`, `MUST_NOT_BREAK_AFTER` and `MAX_EVENTS` are Splunk's. Records of a
+//! structured source get the fields that its header names. An event without a timestamp gets the
 //! time of the event before it in its stream, else the time its file was written, else now.
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use foldhash::HashMap;
 use inputs::{CutEvents, MissingTime, StreamKey, text};
+use knowledge::structured::StructuredReader;
 use knowledge::timestamp::TimestampFinder;
 use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origins};
 use runtime::{Clock, metrics as names};
@@ -18,6 +20,7 @@ use super::ack::Share;
 use super::breaker::Line;
 use super::messages::{Merged, Order, OriginInfo, Parsed, ParsedLines, StreamInfo};
 use super::queue::Queue;
+use super::resume;
 
 /// The merging state of one stream.
 #[derive(Debug)]
@@ -29,6 +32,9 @@ struct Stream {
     open: Option<OpenEvent>,
     /// The buffer of the event before, so that events cost no allocation.
     spare: String,
+    /// Of a structured source, with the fields of the record at hand.
+    reader: Option<StructuredReader>,
+    fields: Vec<(Arc<str>, String)>,
 }
 
 #[derive(Debug)]
@@ -42,6 +48,8 @@ struct OpenEvent {
     start: u64,
     /// The last line demands that the event ends.
     complete: bool,
+    /// A line demands that the event goes on until one matches `MUST_BREAK_AFTER`.
+    held: bool,
 }
 
 /// See the module.
@@ -65,11 +73,18 @@ struct Output<'a> {
 
 impl Output<'_> {
     fn push(&mut self, time: EventTime, raw: &str) {
+        self.push_with(time, raw, &[]);
+    }
+
+    fn push_with(&mut self, time: EventTime, raw: &str, fields: &[(Arc<str>, String)]) {
         let builder = self.builder.get_or_insert_with(|| {
             let room = self.expected.min(self.batch_size + (64 << 10));
             EventBatchBuilder::new(self.info.origin.index.clone(), room)
         });
         builder.push(&self.info.origin, time, raw);
+        for (name, value) in fields {
+            builder.push_field(Arc::clone(name), value);
+        }
         if builder.raw_bytes() >= self.batch_size {
             self.flush();
         }
@@ -122,7 +137,7 @@ impl Merge {
         let key = &parsed.stream.key;
         let known = self.streams.get(key).is_some_and(|s| Arc::ptr_eq(&s.info, &parsed.stream));
         if !known {
-            let stream = Stream::new(Arc::clone(&parsed.stream));
+            let stream = Stream::new(Arc::clone(&parsed.stream), &parsed.lines.text);
             self.streams.insert(key.clone(), stream);
         }
         let Some(stream) = self.streams.get_mut(key) else { return };
@@ -135,12 +150,15 @@ impl Merge {
             expected: parsed.lines.text.len(),
         };
         let missing = parsed.modified.unwrap_or(now);
-        if stream.info.rules.merge.is_some() {
+        if stream.reader.is_some() {
+            stream.each_record(&parsed, now, missing, &mut out);
+        } else if stream.info.rules.merge.is_some() {
             stream.merge(&parsed, now, missing, &mut out);
         } else {
             stream.each_line(&parsed, now, missing, &mut out);
         }
         out.flush();
+        count_jumps(&mut stream.finder);
         let open = stream.open.as_ref().map_or(0, |open| open.before);
         parsed.share.set_pending((parsed.unbroken + open) * parsed.input_per_text);
         parsed.share.settle(0, 0);
@@ -192,19 +210,22 @@ impl Merge {
         let mut times = Vec::with_capacity(events.len());
         for run in &events.runs {
             let finder = &mut finders[finder_of[run.origin as usize]];
+            let rules = &infos[run.origin as usize].rules;
             for _ in 0..run.rows {
                 let row = times.len();
                 let time = events.times[row].unwrap_or_else(|| {
                     let raw = std::str::from_utf8(events.text(row)).unwrap_or_default();
                     finder.find(raw, now).unwrap_or_else(|| {
-                        fallbacks += 1;
-                        times.last().copied().unwrap_or(now)
+                        let (time, odd) = rules.time_without_text(now, times.last().copied(), now);
+                        fallbacks += u64::from(odd);
+                        time
                     })
                 });
                 times.push(time);
             }
         }
         count_fallbacks(fallbacks);
+        finders.iter_mut().for_each(count_jumps);
         times
     }
 }
@@ -284,10 +305,54 @@ fn count_fallbacks(count: u64) {
     }
 }
 
+fn count_jumps(finder: &mut TimestampFinder) {
+    let jumps = finder.take_jumps();
+    if jumps > 0 {
+        metrics::counter!(names::INGEST_TIMESTAMP_JUMPS).increment(jumps);
+    }
+}
+
 impl Stream {
-    fn new(info: Arc<StreamInfo>) -> Self {
+    fn new(info: Arc<StreamInfo>, first: &[u8]) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&info.rules.timestamps));
-        Self { info, finder, last_time: None, open: None, spare: String::new() }
+        let reader = resume::reader(&info, first);
+        let (spare, fields) = (String::new(), Vec::new());
+        Self { info, finder, last_time: None, open: None, spare, reader, fields }
+    }
+
+    /// Every record that is no header is an event with fields.
+    fn each_record(
+        &mut self,
+        parsed: &ParsedLines,
+        now: EventTime,
+        missing: EventTime,
+        out: &mut Output<'_>,
+    ) {
+        let info = Arc::clone(&self.info);
+        let Some(reader) = &mut self.reader else { return };
+        let mut fallbacks = 0;
+        for_each_line(parsed, &info, |_, raw| {
+            if !reader.is_event(raw) {
+                return;
+            }
+            self.fields.clear();
+            let fields = &mut self.fields;
+            reader.fields(raw, |name, value| fields.push((Arc::clone(name), value.to_owned())));
+            let found = if reader.rules().timestamp_fields.is_empty() {
+                self.finder.find(raw, now)
+            } else {
+                let text = reader.time_text(fields);
+                text.and_then(|text| self.finder.find(&text, now))
+            };
+            let time = found.unwrap_or_else(|| {
+                let (time, odd) = info.rules.time_without_text(now, self.last_time, missing);
+                fallbacks += u64::from(odd);
+                time
+            });
+            self.last_time = Some(time);
+            out.push_with(time, raw, fields);
+        });
+        count_fallbacks(fallbacks);
     }
 
     /// Every line is an event.
@@ -299,11 +364,12 @@ impl Stream {
         out: &mut Output<'_>,
     ) {
         let mut fallbacks = 0;
-        let from_text = self.info.rules.time_from_text;
         for_each_line(parsed, &self.info, |_, raw| {
             let time = self.finder.find(raw, now).unwrap_or_else(|| {
-                fallbacks += u64::from(from_text);
-                if from_text { self.last_time.unwrap_or(missing) } else { now }
+                let rules = &self.info.rules;
+                let (time, odd) = rules.time_without_text(now, self.last_time, missing);
+                fallbacks += u64::from(odd);
+                time
             });
             self.last_time = Some(time);
             out.push(time, raw);
@@ -320,29 +386,32 @@ impl Stream {
     ) {
         let info = Arc::clone(&self.info);
         let Some(rules) = &info.rules.merge else { return };
-        let mut fallbacks = 0;
+        let (mut fallbacks, mut too_long) = (0, 0);
         for_each_line(parsed, &info, |line, raw| {
             let found = self.finder.find(raw, now);
             let breaks = match &mut self.open {
                 None => true,
-                Some(open) => {
-                    open.complete
-                        || open.lines >= rules.max_lines
-                        || rules.starts_event(raw, found.is_some())
+                Some(open) if open.complete => true,
+                Some(open) if open.lines >= rules.max_lines => {
+                    too_long += 1;
+                    true
                 }
+                Some(open) => !open.held && rules.starts_event(raw, found.is_some()),
             };
             if breaks {
                 self.emit_open(out);
                 let time = found.unwrap_or_else(|| {
-                    fallbacks += u64::from(info.rules.time_from_text);
-                    if info.rules.time_from_text { self.last_time.unwrap_or(missing) } else { now }
+                    let (time, odd) = info.rules.time_without_text(now, self.last_time, missing);
+                    fallbacks += u64::from(odd);
+                    time
                 });
                 self.last_time = Some(time);
                 let start = u64::from(line.start);
                 let mut text = std::mem::take(&mut self.spare);
                 text.push_str(raw);
+                let (complete, held) = (false, false);
                 self.open =
-                    Some(OpenEvent { text, time, lines: 1, before: 0, start, complete: false });
+                    Some(OpenEvent { text, time, lines: 1, before: 0, start, complete, held });
             } else if let Some(open) = &mut self.open {
                 open.text.push('\n');
                 open.text.push_str(raw);
@@ -350,9 +419,13 @@ impl Stream {
             }
             if let Some(open) = &mut self.open {
                 open.complete = rules.ends_event(raw) || open.text.len() > rules.max_bytes;
+                open.held |= rules.holds_event(raw);
             }
         });
         count_fallbacks(fallbacks);
+        if too_long > 0 {
+            metrics::counter!(names::INGEST_MAX_EVENTS).increment(too_long);
+        }
         if parsed.end {
             self.emit_open(out);
         }

@@ -31,7 +31,6 @@ pub(crate) struct Parse {
     from: Arc<Queue<Work>>,
     to: Arc<Queue<Parsed>>,
     rules: RuleBook,
-    max_event_size: usize,
     /// Input is worked through in pieces of this size, so that a huge one does not hold several
     /// times its size in memory at once.
     piece: usize,
@@ -48,18 +47,10 @@ impl Parse {
         from: Arc<Queue<Work>>,
         to: Arc<Queue<Parsed>>,
         rules: RuleBook,
-        max_event_size: usize,
         piece: usize,
     ) -> Self {
-        Self {
-            from,
-            to,
-            rules,
-            max_event_size,
-            piece,
-            streams: HashMap::default(),
-            origins: HashMap::default(),
-        }
+        let (streams, origins) = (HashMap::default(), HashMap::default());
+        Self { from, to, rules, piece, streams, origins }
     }
 
     /// Works until the queue is closed and empty.
@@ -126,14 +117,10 @@ impl Parse {
     fn open(&self, meta: &Arc<InputMeta>, key: &StreamKey, first: &[u8]) -> Stream {
         let info = self.info(meta, key, first);
         let rules = &info.rules;
-        let limit = match rules.truncate {
-            0 => self.max_event_size,
-            limit => limit.min(self.max_event_size),
-        };
         Stream {
             meta: Arc::clone(meta),
             decoder: TextDecoder::new(rules.charset),
-            breaker: LineBreaker::new(rules.line_breaker.clone(), limit),
+            breaker: LineBreaker::new(rules.breaks.clone(), rules.limit),
             info,
         }
     }

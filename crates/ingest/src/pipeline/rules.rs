@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use encoding_rs::Encoding;
 use foldhash::HashMap;
 use inputs::InputMeta;
+use knowledge::structured::{RecordScanner, StructuredRules};
 use knowledge::timestamp::{TimestampRules, TimestampSource};
-use knowledge::{Knowledge, LineBreaker, ParsingRules, Pattern};
+use knowledge::{Charset, IndexTimeRules, Knowledge, LineBreaker, ParsingRules, Pattern};
+use model::EventTime;
+
+use super::breaker::Breaks;
 
 /// How lines become events.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub(crate) struct MergeRules {
     pub(crate) must_break_after: Option<Pattern>,
     /// A line that matches never begins an event.
     pub(crate) must_not_break_before: Option<Pattern>,
+    /// After a line that matches no event begins until one matches `must_break_after`.
+    pub(crate) must_not_break_after: Option<Pattern>,
     /// Lines of an event at most.
     pub(crate) max_lines: usize,
     /// Bytes after which an event ends.
@@ -41,27 +46,44 @@ impl MergeRules {
     pub(crate) fn ends_event(&self, line: &str) -> bool {
         self.must_break_after.as_ref().is_some_and(|pattern| pattern.is_match(line))
     }
+
+    /// Whether a line keeps its event open until another ends it.
+    pub(crate) fn holds_event(&self, line: &str) -> bool {
+        self.must_not_break_after.as_ref().is_some_and(|pattern| pattern.is_match(line))
+    }
 }
 
 /// What the pipeline does with a stream.
 #[derive(Debug)]
 pub(crate) struct StreamRules {
-    /// `None`: the default, `([\r\n]+)`.
-    pub(crate) line_breaker: Option<Arc<Pattern>>,
-    /// Bytes of a line that are kept; 0: all.
-    pub(crate) truncate: usize,
-    /// `None`: UTF-8, or UTF-16 by its byte order mark.
-    pub(crate) charset: Option<&'static Encoding>,
+    pub(crate) breaks: Breaks,
+    /// Bytes of a line that are kept.
+    pub(crate) limit: usize,
+    pub(crate) charset: Charset,
     /// Lines that are not events.
     pub(crate) preamble: Option<Pattern>,
     /// `None`: every line is an event.
     pub(crate) merge: Option<MergeRules>,
     pub(crate) timestamps: Arc<TimestampRules>,
-    /// Whether events without a time are an oddity.
-    pub(crate) time_from_text: bool,
+    /// Headers and fields of a structured source.
+    pub(crate) structured: Option<Arc<StructuredRules>>,
 }
 
 impl StreamRules {
+    /// The time of an event whose text shows none, and whether that is an oddity.
+    pub(crate) fn time_without_text(
+        &self,
+        now: EventTime,
+        before: Option<EventTime>,
+        input: EventTime,
+    ) -> (EventTime, bool) {
+        match self.timestamps.from {
+            TimestampSource::Text => (before.unwrap_or(input), true),
+            TimestampSource::Arrival => (now, false),
+            TimestampSource::Input => (input, false),
+        }
+    }
+
     pub(crate) fn is_preamble(&self, line: &str) -> bool {
         self.preamble.as_ref().is_some_and(|pattern| pattern.is_match(line))
     }
@@ -94,6 +116,28 @@ impl RuleBook {
         self.knowledge.sourcetype(source, &sample).into()
     }
 
+    /// Whether typing has something to do with any event.
+    pub(crate) fn has_index_time(&self) -> bool {
+        self.knowledge.has_index_time_rules()
+    }
+
+    /// What typing does with the events of an origin.
+    pub(crate) fn index_time(
+        &self,
+        sourcetype: &str,
+        source: &str,
+        host: &str,
+    ) -> Arc<IndexTimeRules> {
+        Arc::clone(&self.knowledge.parsing_rules(sourcetype, source, host).index_time)
+    }
+
+    /// Whether an index is configured and not switched off; where none is configured, all are.
+    pub(crate) fn has_index(&self, name: &str) -> bool {
+        let indexes = self.knowledge.indexes();
+        indexes.is_empty()
+            || indexes.iter().any(|index| index.name.as_str() == name && !index.disabled)
+    }
+
     /// The sourcetype and the rules of what an input describes and begins with `first`.
     pub(crate) fn rules_of(&self, meta: &InputMeta, first: &[u8]) -> (Arc<str>, Arc<StreamRules>) {
         let sourcetype =
@@ -114,37 +158,36 @@ impl RuleBook {
 }
 
 fn stream_rules(parsing: &ParsingRules, max_event_size: usize) -> StreamRules {
-    let line_breaker = match &parsing.line_breaker {
-        LineBreaker::Newlines => None,
-        LineBreaker::Pattern(pattern) => Some(Arc::new(pattern.clone())),
+    let limit = match parsing.truncate {
+        Some(limit) => limit.min(max_event_size),
+        None => max_event_size,
     };
-    let merge = parsing.should_linemerge.then(|| MergeRules {
+    let structured = parsing.structured.clone();
+    let records = || structured.as_ref().and_then(|rules| RecordScanner::new(rules, limit));
+    let breaks = match &parsing.line_breaker {
+        LineBreaker::Newlines => records().map_or(Breaks::Newlines, Breaks::Records),
+        LineBreaker::Pattern(pattern) => {
+            Breaks::Pattern(Arc::new(pattern.clone()), parsing.line_breaker_lookbehind)
+        }
+    };
+    let merges = parsing.should_linemerge && structured.is_none();
+    let merge = merges.then(|| MergeRules {
         break_only_before: parsing.break_only_before.clone(),
         break_only_before_date: parsing.break_only_before_date,
         must_break_after: parsing.must_break_after.clone(),
         must_not_break_before: parsing.must_not_break_before.clone(),
+        must_not_break_after: parsing.must_not_break_after.clone(),
         max_lines: parsing.max_events,
         max_bytes: max_event_size,
     });
     StreamRules {
-        line_breaker,
-        truncate: parsing.truncate.unwrap_or(0),
-        charset: charset(&parsing.charset),
-        preamble: parsing.preamble.clone(),
+        breaks,
+        limit,
+        charset: parsing.charset,
+        // A structured source's preamble is before its header.
+        preamble: parsing.preamble.clone().filter(|_| structured.is_none()),
         merge,
         timestamps: Arc::clone(&parsing.timestamp),
-        time_from_text: parsing.timestamp.from == TimestampSource::Text,
+        structured,
     }
-}
-
-fn charset(name: &str) -> Option<&'static Encoding> {
-    // UTF-8 is the default, and AUTO is what a byte order mark gives.
-    if ["utf-8", "utf8", "auto", ""].iter().any(|default| name.eq_ignore_ascii_case(default)) {
-        return None;
-    }
-    let found = Encoding::for_label(name.as_bytes());
-    if found.is_none() {
-        tracing::warn!(charset = name, "CHARSET is not known; the text is taken as UTF-8");
-    }
-    found
 }

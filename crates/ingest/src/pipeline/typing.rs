@@ -1,5 +1,5 @@
-//! Typing: decides where events go. Events far from now go to the quarantine of their index, so
-//! that they do not stretch the time range of other buckets.
+//! Typing: runs the index-time rules and decides where events go. Events far from now go to the
+//! quarantine of their index, so that they do not stretch the time range of other buckets.
 
 use std::sync::Arc;
 
@@ -9,6 +9,8 @@ use runtime::{Clock, metrics as names};
 use super::ack::Share;
 use super::messages::{Merged, Typed};
 use super::queue::Queue;
+use super::rules::RuleBook;
+use super::transform::{Outcome, Transforms};
 use crate::hot::limits::HotLimits;
 
 /// See the module.
@@ -17,14 +19,24 @@ pub(crate) struct Typing {
     pub(crate) to: Arc<Queue<Typed>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Arc<HotLimits>,
+    pub(crate) rules: RuleBook,
 }
 
 impl Typing {
     /// Works until the queue is closed and empty.
     pub(crate) fn run(self) {
+        let mut transforms = Transforms::new(self.rules.clone());
         while let Some(merged) = self.from.pop() {
             match merged {
-                Merged::Batch(batch, share) => self.take(batch, share),
+                Merged::Batch(batch, share) => match transforms.run(batch, self.clock.now()) {
+                    Outcome::Untouched(batch) => self.take(batch, share),
+                    Outcome::Changed(batches) => {
+                        for batch in batches {
+                            self.take(batch, share.another());
+                        }
+                        share.settle(0, 0);
+                    }
+                },
                 Merged::Order(order, share) => self.send(Typed::Order(order, share), 64),
             }
         }
@@ -66,7 +78,7 @@ impl Typing {
 }
 
 /// The rows that are wanted.
-fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
+pub(super) fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
     let mut builder = EventBatchBuilder::new(batch.index.clone(), batch.raw.len());
     let mut fields = batch.fields.iter().peekable();
     for (row, origin) in batch.each_origin().enumerate() {

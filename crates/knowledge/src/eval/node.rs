@@ -147,7 +147,7 @@ pub(super) enum What {
     Call {
         run: Run,
         arguments: Vec<Node>,
-        prepared: Prepared,
+        prepared: Box<Prepared>,
     },
     /// `mvmap` and `mvfilter`: an expression for each value of a field.
     Each {

@@ -15,7 +15,7 @@ pub(super) struct Sed(Vec<Command>);
 
 #[derive(Debug)]
 enum Command {
-    Substitute { pattern: Pattern, replacement: Vec<Part>, global: bool, nth: usize },
+    Substitute { pattern: Box<Pattern>, replacement: Vec<Part>, global: bool, nth: usize },
     Translate(Vec<(char, char)>),
 }
 
@@ -134,7 +134,7 @@ fn command(text: &str) -> Result<(Command, &str), String> {
         }
     }
     let nth = if number.is_empty() { 1 } else { number.parse().unwrap_or(usize::MAX) };
-    let pattern = Pattern::compile(&format!("{insensitive}{from}"))?;
+    let pattern = Box::new(Pattern::compile(&format!("{insensitive}{from}"))?);
     Ok((
         Command::Substitute { pattern, replacement: replacement(&to), global, nth: nth.max(1) },
         rest,

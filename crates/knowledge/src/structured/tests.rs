@@ -1,13 +1,23 @@
 //! Structured sources from their settings on.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use proptest::prelude::*;
 
 use super::{RecordScanner, StructuredReader, StructuredRules};
 use crate::Knowledge;
 use crate::layers::{Layer, Layers};
 
+/// The rules of some settings, compiled once.
 fn rules(settings: &str) -> Arc<StructuredRules> {
+    static KNOWN: Mutex<BTreeMap<String, Arc<StructuredRules>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(known.entry(settings.to_owned()).or_insert_with(|| compiled(settings)))
+}
+
+fn compiled(settings: &str) -> Arc<StructuredRules> {
     let text = format!("[a]\n{settings}");
     let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", &text));
     assert!(knowledge.errors().is_empty(), "{:?}", knowledge.errors());
@@ -159,4 +169,35 @@ fn json_records_end_with_their_brackets() {
     assert_eq!(records(json, array, 1000), ["{\"a\":1}", "{\"a\":[2]}", "{\"b\":1}"]);
     let broken = "{\"a\":\n{\"b\":1}\n{\"c\":2}\n{\"d\":3}\n";
     assert_eq!(records(json, broken, 10)[0], "{\"a\":");
+}
+
+proptest! {
+    #[test]
+    fn records_do_not_depend_on_the_chunks_and_nothing_but_line_ends_is_lost(
+        text in "[ab,\"\n ]{0,40}|[a{}\\[\\],:\"\n\\\\ ]{0,40}", limit in 1_usize..20, json: bool
+    ) {
+        let settings = if json { "INDEXED_EXTRACTIONS = json" } else { "INDEXED_EXTRACTIONS = csv" };
+        let found = records(settings, &text, limit).concat();
+        let kept = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
+        // Brackets and commas around the records of a JSON array are gaps.
+        let gaps = |text: String| if json { text.replace(['[', ']', ','], "") } else { text };
+        prop_assert_eq!(gaps(kept(&found)), gaps(kept(&text)));
+    }
+
+    #[test]
+    fn any_record_is_read(lines in proptest::collection::vec("\\PC{0,20}|[a,\" \t]{0,20}", 1..6)) {
+        for settings in [
+            "INDEXED_EXTRACTIONS = csv",
+            "INDEXED_EXTRACTIONS = csv\nFIELD_DELIMITER = whitespace\nFIELD_QUOTE = '",
+            "INDEXED_EXTRACTIONS = w3c",
+            "INDEXED_EXTRACTIONS = json",
+        ] {
+            let mut reader = StructuredReader::new(rules(settings));
+            for line in &lines {
+                if reader.is_event(line) {
+                    reader.fields(line, |_, _| {});
+                }
+            }
+        }
+    }
 }

@@ -172,7 +172,8 @@ fn read(xml: &str) -> Result<Lists, String> {
             Ok(Event::Start(tag)) => match tag.name().as_ref() {
                 b"define" => {
                     let name = attribute(&tag, "name");
-                    let definition = Definition { extract: attribute(&tag, "extract"), parts: Vec::new() };
+                    let definition =
+                        Definition { extract: attribute(&tag, "extract"), parts: Vec::new() };
                     lists.definitions.insert(name.clone(), definition);
                     place = Place::Definition(name);
                 }
@@ -232,7 +233,9 @@ impl Extracting {
         let Some(groups) = self.pattern.groups_at(text, 0) else { return false };
         let mut filled = *fields;
         for (at, part) in self.groups.iter().enumerate() {
-            let Some(value) = groups.get(at + 1).filter(|value| !value.is_empty()) else { continue };
+            let Some(value) = groups.get(at + 1).filter(|value| !value.is_empty()) else {
+                continue;
+            };
             if fill(*part, value, &mut filled).is_none() {
                 return false;
             }

@@ -1,10 +1,12 @@
-//! `karst btool`: the effective configuration, value by value, with the file it comes from.
+//! `karst btool`: the effective configuration, value by value, with the file it comes from, and what
+//! is wrong with it.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use knowledge::Knowledge;
 use knowledge::layers::Layers;
 
 use crate::config::BtoolOptions;
@@ -25,6 +27,14 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
             writeln!(out, "{:<48} {} = {}", entry.place.to_string(), entry.key, entry.value)?;
         }
         writeln!(out)?;
+    }
+    drop(out);
+    let knowledge = Knowledge::new(layers);
+    let errors = knowledge.errors().iter().map(|error| format!("error: {error}"));
+    let warnings = knowledge.warnings().iter().map(|warning| format!("warning: {warning}"));
+    let file = format!("/{}.conf:", options.conf);
+    for trouble in errors.chain(warnings).filter(|trouble| trouble.contains(&file)) {
+        eprintln!("{trouble}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -54,12 +54,13 @@ fn a_huge_line_takes_little_memory() {
 
 fn breaker(pattern: Option<&str>, limit: usize) -> LineBreaker {
     let pattern = pattern.map(|pattern| Arc::new(Pattern::compile(pattern).unwrap()));
-    LineBreaker::new(pattern, limit)
+    let breaks = pattern.map_or(Breaks::Newlines, |pattern| Breaks::Pattern(pattern, 100));
+    LineBreaker::new(breaks, limit)
 }
 
 fn lines(pattern: Option<&str>, limit: usize, text: &str, size: usize) -> (Vec<String>, u64, u64) {
     let mut breaker = breaker(pattern, limit);
-    let mut decoder = crate::pipeline::decode::TextDecoder::new(None);
+    let mut decoder = crate::pipeline::decode::TextDecoder::new(knowledge::Charset::Utf8);
     let mut found = Vec::new();
     let (mut cut_lines, mut cut_bytes) = (0, 0);
     let chunks: Vec<_> = text.as_bytes().chunks(size).collect();

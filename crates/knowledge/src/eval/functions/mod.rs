@@ -112,7 +112,7 @@ impl Function {
                     }
                     ResultKind::OfAll => Kind::Text,
                 };
-                let prepared = prepare(&arguments)?;
+                let prepared = Box::new(prepare(&arguments)?);
                 Ok(Node::new(kind, What::Call { run: *run, arguments, prepared }))
             }
             Build::Nodes(build) => build(arguments),
