@@ -58,8 +58,10 @@ def test_the_official_client_sends_in_bulk_and_every_document_is_there(elastic):
 
 
 def test_an_index_that_karst_has_not_goes_to_the_default_of_the_token(elastic):
-    answer = client(elastic).index(index="filebeat-8.17.0", document={"message": "fallback"})
-    assert answer["result"] == "created"
+    answer = client(elastic).bulk(
+        operations=[{"index": {}}, {"message": "fallback"}], index="filebeat-8.17.0"
+    )
+    assert [item["index"]["result"] for item in answer["items"]] == ["created"]
     (row,) = elastic.rows("search index=main fallback | table es_index _raw")
     assert row == {"es_index": "filebeat-8.17.0", "_raw": '{"message":"fallback"}'}
 

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import threading
 import time
 
 import pytest
@@ -229,37 +228,6 @@ def test_two_tokens_cannot_have_one_secret(server):
 def test_settings_of_all_tokens_are_shown(server):
     answer = server.rest("GET", "/services/data/inputs/http/http?output_mode=json")
     assert answer.json()["entry"][0]["content"]["maxIdleTime"] == 600
-
-
-def test_full_queues_are_told_with_the_time_to_wait(own_server, tmp_path):
-    local = tmp_path / "conf" / "system" / "local"
-    local.mkdir(parents=True)
-    # The queues hold less than one of the requests; a request that is let in blocks the next.
-    (local / "server.conf").write_text(
-        "[queue]\nmaxSize = 64KB\n[ingest]\nqueueWaitSecs = 0\n[general]\nparallelIngestionPipelines = 1\n"
-    )
-    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
-    body = json.dumps({"event": "x" * 500}) * 4000
-    answers, events = [], []
-
-    def send():
-        for _ in range(10):
-            answer = server.hec(body)
-            answers.append(answer)
-            if answer.status == 200:
-                events.append(4000)
-
-    threads = [threading.Thread(target=send) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    busy = [answer for answer in answers if answer.status != 200]
-    assert busy, "eight senders of 2 MB requests never filled a queue of 64 KB"
-    for answer in busy:
-        check(answer, 503, "Server is busy", 9)
-        assert int(answer.headers["Retry-After"]) > 0
-    assert server.count("index=main") == sum(events)
 
 
 def test_another_method_is_405_and_another_path_404(server):

@@ -35,7 +35,7 @@ def splunkhec(server):
 
 def otlp_grpc(server):
     return {
-        "otlp": {
+        "otlp_grpc": {
             "endpoint": f"127.0.0.1:{server.ports['KARST_OTLP_GRPC']}",
             "tls": {"insecure": True},
             "headers": {"Authorization": f"Splunk {TOKEN}"},
@@ -45,7 +45,7 @@ def otlp_grpc(server):
 
 def otlp_http(server):
     return {
-        "otlphttp": {
+        "otlp_http": {
             "endpoint": f"http://127.0.0.1:{server.ports['KARST_OTLP_HTTP']}",
             "headers": {"Authorization": f"Bearer {TOKEN}"},
         }
@@ -63,7 +63,8 @@ ATTRIBUTES = {
 
 def write(path, first, last):
     with path.open("a") as file:
-        file.writelines(f'2026-01-02T03:04:05Z n={n} msg="line {n}" ünïcode\n' for n in range(first, last))
+        for n in range(first, last):
+            file.write(f'2026-01-02T03:04:05Z n={n} msg="line {n}" ünïcode\n')
 
 
 def numbers(server):

@@ -28,7 +28,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::{Code, Status};
 
 use crate::credentials::Scheme;
-use crate::receiver::{Denied, RETRY_AFTER, Receiver, body_status, with_retry_after};
+use crate::receiver::{Denied, RETRY_AFTER, Receiver, body_status, with_retry_after, work};
 
 const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Bearer, Scheme::Basic];
 const PROTOBUF: &str = "application/x-protobuf";
@@ -111,7 +111,7 @@ async fn take(
         source: token.source.clone().unwrap_or_else(|| format!("otlp:{}", token.name)).into(),
         sourcetype: Some(token.sourcetype.as_deref().unwrap_or("otlp").into()),
     };
-    let logs = tokio::task::block_in_place(|| {
+    let logs = work(request.encoded_len(), || {
         decode_logs(&request, &defaults, &|index| receiver.allows(&token, index))
     });
     if !logs.events.is_empty() {
@@ -169,7 +169,7 @@ async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Respon
         receiver.sender(&parts.headers, SCHEMES)?;
         let body = receiver.body(&parts.headers, body).await;
         let body = body.map_err(|error| Refusal::invalid(body_status(&error), error))?;
-        let request = tokio::task::block_in_place(|| parse(body, is_json))?;
+        let request = work(body.len(), || parse(body, is_json))?;
         take(&receiver, &parts.headers, peer, request).await
     };
     match taken.await {

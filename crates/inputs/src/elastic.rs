@@ -256,7 +256,7 @@ impl Decoder<'_> {
         let time = parsed.timestamp.map(|raw| timestamp(raw.get())).transpose()?;
         let host = parsed.host.and_then(|host| text(host).or_else(|| member(host, "name")));
         let host = host.or_else(|| parsed.agent.and_then(|agent| member(agent, "hostname")));
-        let file = parsed.log.and_then(|log| file_path(log));
+        let file = parsed.log.and_then(file_path);
         let source = file.or_else(|| parsed.source.and_then(text));
         let origin = OriginRef {
             index: &karst_index,
@@ -357,7 +357,10 @@ mod tests {
 
     #[test]
     fn documents_are_kept_whole_with_time_host_and_source_of_their_own() {
-        let document = r#"{"@timestamp":"2026-01-02T03:04:05.678Z","message":"hé \"x\"","host":{"name":"web-1"},"log":{"file":{"path":"/var/log/a"},"offset":3}}"#;
+        let document = concat!(
+            r#"{"@timestamp":"2026-01-02T03:04:05.678Z","message":"hé \"x\"","#,
+            r#""host":{"name":"web-1"},"log":{"file":{"path":"/var/log/a"},"offset":3}}"#
+        );
         let body = format!("{{\"create\":{{\"_index\":\"logs-x\",\"_id\":\"7\"}}}}\n{document}\n");
         let bulk = decode(&body).unwrap();
         assert_eq!(bulk.events.text(0), document.as_bytes());

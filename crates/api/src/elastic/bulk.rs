@@ -12,7 +12,7 @@ use inputs::{Input, StreamKey};
 use serde_json::{Value, json};
 
 use super::{Elastic, error};
-use crate::receiver::body_status;
+use crate::receiver::{body_status, work};
 
 pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) -> Response {
     take(&state, request).await.unwrap_or_else(|refusal| refusal)
@@ -39,8 +39,7 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
     let body = receiver.body(&parts.headers, body).await;
     let body = body.map_err(|wrong| invalid(body_status(&wrong), &wrong.to_string()))?;
     let allowed = |index: &model::IndexName| receiver.allows(&token, index);
-    let decoded =
-        tokio::task::block_in_place(|| decode_bulk(&body, path_index, &defaults, &allowed));
+    let decoded = work(body.len(), || decode_bulk(&body, path_index, &defaults, &allowed));
     let Bulk { items, events } =
         decoded.map_err(|wrong| invalid(StatusCode::BAD_REQUEST, &wrong.to_string()))?;
     if !events.is_empty() {

@@ -49,7 +49,11 @@ pub(super) async fn take(
     };
     let waiting = Arc::clone(receiver);
     receiver.api.shutdown.spawn(async move {
-        let outcome = outcome.wait().await;
+        // After a stop nobody can ask any more.
+        let outcome = tokio::select! {
+            outcome = outcome.wait() => outcome,
+            () = waiting.api.shutdown.stopped() => return,
+        };
         if let Err(error) = &outcome {
             let (token, channel) = (&key.token, key.channel);
             tracing::warn!(token, %channel, id, %error, "not safe: never acknowledged");

@@ -24,7 +24,7 @@ use serde_json::json;
 use self::answer::{answer, denied, refuse, refuse_body};
 use crate::credentials::Scheme;
 use crate::params::Params;
-use crate::receiver::{Denied, Receiver};
+use crate::receiver::{Denied, Receiver, work};
 use crate::tokens::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Basic];
@@ -216,8 +216,11 @@ async fn read(
         None
     };
     let body = receiver.body(&parts.headers, body).await.map_err(|error| refuse_body(&error))?;
-    // A large body takes milliseconds to decode: do it beside the threads that wait for sockets.
-    let decoded = tokio::task::block_in_place(|| decode(receiver, body, &request));
+    // A slow sender may have been overtaken by the stop.
+    if receiver.api.shutdown.is_stopped() {
+        return Err(refuse(&HecError::SHUTTING_DOWN));
+    }
+    let decoded = work(body.len(), || decode(receiver, body, &request));
     Ok((decoded.map_err(|error| refuse(&error))?, channel))
 }
 

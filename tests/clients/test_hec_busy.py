@@ -1,0 +1,96 @@
+"""What senders are told when the server cannot take more, or goes down."""
+
+import json
+import signal
+import socket
+import threading
+
+import pytest
+from karst import TOKEN, free_port, wait_for
+
+TEXT = "x" * 500
+EVENTS = 4000
+
+
+def hec(server, _):
+    return server.hec(json.dumps({"event": TEXT}) * EVENTS)
+
+
+def raw(server, _):
+    path = "/services/collector/raw?sourcetype=plain"
+    return server.hec(f"2026-01-02T03:04:05Z {TEXT}\n" * EVENTS, path)
+
+
+def bulk(server, ports):
+    pair = '{"index":{"_index":"main"}}\n' + json.dumps({"message": TEXT}) + "\n"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    port = ports["KARST_ELASTICSEARCH"]
+    return server.request(port, "POST", "/_bulk", pair * EVENTS, headers)
+
+
+def otlp(server, ports):
+    record = {"body": {"stringValue": TEXT}}
+    body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record] * EVENTS}]}]}
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    port = ports["KARST_OTLP_HTTP"]
+    return server.request(port, "POST", "/v1/logs", json.dumps(body), headers)
+
+
+@pytest.mark.parametrize("send,status", [(hec, 503), (raw, 503), (bulk, 429), (otlp, 503)])
+def test_full_queues_make_senders_wait_and_lose_nothing(own_server, tmp_path, send, status):
+    local = tmp_path / "conf" / "system" / "local"
+    local.mkdir(parents=True)
+    # A queue holds less than one of the requests: whoever comes second waits, and not for long.
+    (local / "server.conf").write_text("[queue]\nmaxSize = 64KB\n[ingest]\nqueueWaitSecs = 0\n")
+    ports = {name: free_port() for name in ("KARST_ELASTICSEARCH", "KARST_OTLP_HTTP")}
+    environment = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
+    environment["KARST_CONF_DIR"] = str(tmp_path / "conf")
+    server = own_server(environment=environment).start()
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.extend(send(server, ports) for _ in range(8)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    busy = [answer for answer in answers if answer.status != 200]
+    assert busy, "eight senders of 2 MB requests never filled a queue of 64 KB"
+    assert {answer.status for answer in busy} == {status}
+    assert all(int(answer.headers["Retry-After"]) > 0 for answer in busy)
+    if send is hec:
+        assert {answer.json()["code"] for answer in busy} == {9}
+    taken = len(answers) - len(busy)
+    assert taken > 0
+    assert server.count("index=main") == taken * EVENTS
+    metrics = server.request(server.web_port, "GET", "/metrics").text
+    line = next(m for m in metrics.splitlines() if "requests_total{" in m and 'outcome="busy"' in m)
+    assert int(line.split()[-1]) == len(busy)
+
+
+def test_a_request_that_is_overtaken_by_the_stop_is_told_so(own_server):
+    server = own_server().start()
+    body = b'{"event":"too late"}'
+    head = (
+        "POST /services/collector/event HTTP/1.1\r\nHost: karst\r\n"
+        f"Authorization: Splunk {TOKEN}\r\nContent-Length: {len(body)}\r\n"
+        "Expect: 100-continue\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.hec_port), timeout=20) as connection:
+        connection.sendall(head.encode())
+        # The server asks for the body: from here on the request is being read.
+        assert b"100 Continue" in connection.recv(1000)
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: "stopping" in own_log(server), "the stop begins")
+        connection.sendall(body)
+        answer = b""
+        while piece := connection.recv(1000):
+            answer += piece
+    assert b" 503 " in answer and b'"code":23' in answer, answer
+    assert server.stop() == 0
+
+
+def own_log(server):
+    logs = [server.log, *(server.data / "log").glob("*"), *(server.data / "logs").glob("*")]
+    return "".join(log.read_text(errors="replace") for log in logs if log.is_file())
