@@ -1,11 +1,14 @@
 """The life of buckets: merging, retention, archives, acknowledgements, and a store that is away."""
 
+import os
 import shutil
 import threading
 import time
 
 import pytest
 from karst import wait_for
+
+TIME = "2025-11-20T21:00:00Z"
 
 # Everything at once, so that tests need not wait.
 QUICK = """
@@ -116,7 +119,7 @@ def test_events_wait_on_the_disk_while_s3_is_away_and_are_found(configured, stor
     store.freeze()
     try:
         for at in range(12):
-            lines = [f"n={at * 1000 + k} {'x' * 1000}" for k in range(1000)]
+            lines = [f"{TIME} n={at * 1000 + k} {'x' * 1000}" for k in range(1000)]
             answer = server.send_raw("\n".join(lines), index="main", sourcetype="plain")
             assert answer.status == 200, answer
         wait_for(lambda: metric(server, "karst_spool_buckets") >= 4, "buckets wait on the disk")
@@ -140,17 +143,18 @@ def test_over_the_disks_limit_senders_get_503_and_nothing_is_lost(configured, st
     store.freeze()
     try:
         for at in range(400):
-            noise = " ".join(f"{hash((at, k)):x}" for k in range(60_000))
-            answer = server.send_raw(f"n={at} {noise}", index="main", sourcetype="plain")
+            # Random digits do not compress to nothing.
+            lines = [f"{TIME} n={at}-{k} {os.urandom(400).hex()}" for k in range(500)]
+            answer = server.send_raw("\n".join(lines), index="main", sourcetype="plain")
             if answer.status == 503:
                 break
             assert answer.status == 200, answer
-            accepted += 1
+            accepted += 500
         assert answer.status == 503
         wait_for(lambda: "maxSpoolSize" in server.cli("list", "queues").stdout, "the reason")
     finally:
         store.thaw()
-    wait_for(lambda: server.send_raw("n=after", index="main").status == 200, "intake", 60)
+    wait_for(lambda: server.send_raw(f"{TIME} n=after", index="main").status == 200, "intake", 60)
     assert server.count("index=main") == accepted + 1
 
 
