@@ -154,8 +154,8 @@ async fn connect(setup: &Setup, token: &str) -> (Client, Option<to_forwarder::Ki
 }
 
 async fn say(client: &mut Client, kind: to_indexer::Kind) {
-    let bytes = ToIndexer { kind: Some(kind) }.encode_to_vec();
-    client.send(bytes.into()).await.unwrap();
+    let bytes = Bytes::from(ToIndexer { kind: Some(kind) }.encode_to_vec());
+    client.send(bytes).await.unwrap();
 }
 
 async fn hear(client: &mut Client) -> Option<to_forwarder::Kind> {
