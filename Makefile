@@ -60,7 +60,7 @@ bench: build ## measure, print rates beside their bars
 bench-ingest: build ## measure the bars of ingest (BENCH_QUICK=1: check the harness)
 	@ci/bench-ingest.sh
 
-bench-kill: build ## kill -9 server and S3 server under load, count what is lost
+bench-kill: build ## kill -9 server, forwarder and S3 server under load, count what is lost
 	@ci/bench-kill.sh
 
 clean: ## remove what was built

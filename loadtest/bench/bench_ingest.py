@@ -174,9 +174,10 @@ def soak_details(result):
             f" {times['max'] * 1e3:.0f} ms; {result.answers['busy']} were refused as busy and sent again."
         )
     if result.queues:
-        lines += ["", "| queue | bytes waiting at the end | share of the time its feeder waited |"]
-        lines += ["| --- | --- | --- |"]
-        lines += [f"| {name} | {size:,.0f} | {share:.1%} |" for name, size, share in result.queues]
+        lines += ["", "| queue | bytes waiting, mean | at most seen | share of the time its feeder waited |"]
+        lines += ["| --- | --- | --- | --- |"]
+        for name, mean, most, share in result.queues:
+            lines.append(f"| {name} | {mean:,.0f} | {most:,.0f} | {share:.1%} |")
     return lines
 
 

@@ -55,7 +55,8 @@ class FullLoad:
         # Events of the present, so that a search for new ones has to go through the load's.
         shape = ("--events", ENDLESS, "--start", "now", "--span", "24h", "--for", f"{seconds}s")
         where = (host.hec_url, "--connections", 4, "--index", "bench")
-        ack = ("--ack",) if self.token else ()
+        # A few open requests per connection: more would wait in queues and only tell how long those are.
+        ack = ("--ack", "--open", 4) if self.token else ()
         token = ("--token", self.token or karst.TOKEN)
         self.process = host.start_loadgen("hec", "--event", *where, *token, *ack, *shape)
 
@@ -83,13 +84,15 @@ def slope(points):
 
 
 def soak(folder, seconds):
-    """Full rate with two sets: resident memory every half second, queues at the end."""
+    """Full rate with two sets: resident memory every half second, queues every two."""
     with IngestHost(folder / "soak", TWO_SETS) as host:
         host.start()
-        points, begun, cut_short = [], time.monotonic(), False
+        points, fills, begun, cut_short = [], [], time.monotonic(), False
         load = FullLoad(host, seconds)
         while load.running():
             points.append((time.monotonic() - begun, host.memory()))
+            if len(points) % 4 == 0:
+                fills.append(labelled(host.metrics(), "karst_queue_bytes"))
             if shutil.disk_usage(folder).free < SPARE:
                 cut_short = True
                 load.stop()
@@ -108,7 +111,7 @@ def soak(folder, seconds):
             samples=len(points),
             acks=load.token is not None,
             answers=report.get("answers") or {},
-            queues=queue_rows(metrics, took),
+            queues=queue_rows(fills, metrics, took),
             cut_short=cut_short,
         )
     shutil.rmtree(folder / "soak", ignore_errors=True)
@@ -121,18 +124,24 @@ def growth(memory):
     return max(memory[-quarter:]) / max(memory[quarter : 2 * quarter] or memory)
 
 
-def queue_rows(metrics, seconds):
-    """(labels, bytes waiting, share of the time its feeder was blocked) of every queue."""
-    filled, blocked = {}, {}
-    for name, value in metrics.items():
-        for prefix, target in (
-            ("karst_queue_bytes{", filled),
-            ("karst_queue_blocked_seconds_total{", blocked),
-        ):
-            if name.startswith(prefix):
-                target[name[len(prefix) : -1].replace('"', "")] = value
-    labels = sorted({*filled, *blocked})
-    return [(one, filled.get(one, 0), blocked.get(one, 0) / seconds) for one in labels]
+def labelled(metrics, name):
+    """The values of a metric by its labels."""
+    start = name + "{"
+    return {
+        one[len(start) : -1].replace('"', ""): value
+        for one, value in metrics.items()
+        if one.startswith(start)
+    }
+
+
+def queue_rows(fills, metrics, seconds):
+    """(labels, bytes waiting on average, at most, share of the time its feeder waited) of each queue."""
+    blocked = labelled(metrics, "karst_queue_blocked_seconds_total")
+    rows = []
+    for one in sorted({*blocked, *(label for fill in fills for label in fill)}):
+        seen = [fill.get(one, 0) for fill in fills] or [0]
+        rows.append((one, statistics.fmean(seen), max(seen), blocked.get(one, 0) / seconds))
+    return rows
 
 
 # Visibility.
