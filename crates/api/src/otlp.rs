@@ -271,3 +271,20 @@ impl Any {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_sent_again_says_when_and_the_rest_does_not() {
+        let later = status(&inputs::Error::Closed.into());
+        let details = RpcStatus::decode(later.details()).unwrap().details;
+        let retry = RetryInfo::decode(details[0].value.as_slice()).unwrap();
+        assert_eq!(later.code(), Code::Unavailable);
+        assert_eq!(retry.retry_delay, Some(Delay { seconds: 2, nanos: 0 }));
+        let never = status(&Denied::Unknown.into());
+        assert_eq!((never.code(), never.details().len()), (Code::PermissionDenied, 0));
+    }
+}

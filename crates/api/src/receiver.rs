@@ -79,21 +79,18 @@ impl Receivers {
     }
 
     /// The HTTP Event Collector, and OTLP over HTTP beside it.
-    #[must_use]
     pub fn hec(&self) -> Router {
         let hec = crate::hec::router(Arc::clone(&self.0));
         counted(hec, "hec").merge(counted(crate::otlp::http_router(Arc::clone(&self.0)), "otlp"))
     }
 
     /// OTLP logs over gRPC and HTTP.
-    #[must_use]
     pub fn otlp(&self) -> Router {
         let grpc = crate::otlp::grpc_router(Arc::clone(&self.0));
         counted(grpc.merge(crate::otlp::http_router(Arc::clone(&self.0))), "otlp")
     }
 
     /// Elasticsearch's `_bulk`; `version` is what the server says it is.
-    #[must_use]
     pub fn elasticsearch(&self, version: &str) -> Router {
         counted(crate::elastic::router(Arc::clone(&self.0), version), "elasticsearch")
     }

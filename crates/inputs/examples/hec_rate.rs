@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use inputs::StreamKey;
-use inputs::hec::{HecDefaults, decode_events, unpack};
+use karst_inputs::StreamKey;
+use karst_inputs::hec::{HecDefaults, decode_events, unpack};
 use model::IndexName;
 
 /// Megabytes of body per second.

@@ -11,7 +11,7 @@ use inputs::elastic::{Bulk, BulkDefaults, BulkItem, decode_bulk};
 use inputs::{Input, StreamKey};
 use serde_json::{Value, json};
 
-use super::{Elastic, error};
+use super::{Elastic, denied, error};
 use crate::receiver::{body_status, work};
 
 pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) -> Response {
@@ -20,7 +20,7 @@ pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) ->
 
 async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
     let begin = Instant::now();
-    let token = state.sender(&request)?;
+    let token = state.sender(&request).map_err(denied)?;
     let receiver = &state.receiver;
     let (parts, body) = request.into_parts();
     let path_index =

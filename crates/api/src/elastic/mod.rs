@@ -53,15 +53,15 @@ async fn as_elasticsearch(request: Request, next: Next) -> Response {
 }
 
 impl Elastic {
-    fn sender(&self, request: &Request) -> Result<Arc<HecToken>, Response> {
-        self.receiver.sender(request.headers(), SCHEMES).map_err(denied)
+    fn sender(&self, request: &Request) -> Result<Arc<HecToken>, Denied> {
+        self.receiver.sender(request.headers(), SCHEMES)
     }
 }
 
 /// Everything that is not about documents.
 async fn other(State(state): State<Arc<Elastic>>, request: Request) -> Response {
-    if let Err(refusal) = state.sender(&request) {
-        return refusal;
+    if let Err(reason) = state.sender(&request) {
+        return denied(reason);
     }
     let info = &state.receiver.api.info;
     match handshake::answer(request.method(), request.uri().path(), &state.version, info) {

@@ -22,11 +22,11 @@ pub(super) fn channel(
     token: &HecToken,
     headers: &HeaderMap,
     params: &Params,
-) -> Result<ChannelKey, Response> {
+) -> Result<ChannelKey, HecError> {
     let header = headers.get("x-splunk-request-channel").and_then(|value| value.to_str().ok());
     let named = header.filter(|text| !text.is_empty()).or_else(|| params.text("channel"));
-    let named = named.ok_or_else(|| refuse(&HecError::NO_CHANNEL))?;
-    let channel = Uuid::parse_str(named).map_err(|_| refuse(&HecError::WRONG_CHANNEL))?;
+    let named = named.ok_or(HecError::NO_CHANNEL)?;
+    let channel = Uuid::parse_str(named).map_err(|_| HecError::WRONG_CHANNEL)?;
     Ok(ChannelKey { token: token.name.clone(), channel })
 }
 
@@ -74,11 +74,12 @@ pub(super) async fn ask(State(receiver): State<Arc<Receiver>>, request: Request)
 
 async fn answer_question(receiver: &Receiver, request: Request) -> Result<Response, Response> {
     let (parts, body) = request.into_parts();
-    let request = HecRequest::new(receiver, &parts)?;
+    let request = HecRequest::new(receiver, &parts).map_err(|error| refuse(&error))?;
     if !request.token.use_ack {
         return Err(refuse(&HecError::ACK_DISABLED));
     }
-    let key = channel(&request.token, &request.headers, &request.params)?;
+    let key = channel(&request.token, &request.headers, &request.params);
+    let key = key.map_err(|error| refuse(&error))?;
     let body = receiver.body(&parts.headers, body).await.map_err(|error| refuse_body(&error))?;
     if body.trim_ascii().is_empty() {
         return Err(refuse(&HecError::NO_DATA));

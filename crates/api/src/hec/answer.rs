@@ -31,13 +31,19 @@ pub(super) fn refuse_body(error: &BodyError) -> Response {
     }
 }
 
-pub(super) fn denied(denied: Denied) -> Response {
-    match denied {
-        Denied::Missing => answer(StatusCode::UNAUTHORIZED, "Token is required", 2),
-        Denied::Unreadable => answer(StatusCode::UNAUTHORIZED, "Invalid authorization", 3),
-        Denied::Unknown => answer(StatusCode::FORBIDDEN, "Invalid token", 4),
-        Denied::Disabled => answer(StatusCode::FORBIDDEN, "Token disabled", 1),
-    }
+pub(super) fn denied(denied: Denied) -> HecError {
+    let (status, code, text) = match denied {
+        Denied::Missing => (401, 2, "Token is required"),
+        Denied::Unreadable => (401, 3, "Invalid authorization"),
+        Denied::Unknown => (403, 4, "Invalid token"),
+        Denied::Disabled => (403, 1, "Token disabled"),
+    };
+    HecError { code, status, text, invalid_event_number: None }
+}
+
+pub(super) fn no_token_in_query() -> HecError {
+    let text = "Query string authorization is not enabled";
+    HecError { code: 16, status: 400, text, invalid_event_number: None }
 }
 
 pub(super) fn answer(status: StatusCode, text: &str, code: u16) -> Response {

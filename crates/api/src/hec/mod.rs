@@ -21,7 +21,7 @@ use inputs::{Input, StreamKey};
 use model::IndexName;
 use serde_json::json;
 
-use self::answer::{answer, denied, refuse, refuse_body};
+use self::answer::{answer, denied, no_token_in_query, refuse, refuse_body};
 use crate::credentials::Scheme;
 use crate::params::Params;
 use crate::receiver::{Denied, Receiver, work};
@@ -121,7 +121,7 @@ async fn validate_token(State(receiver): State<Arc<Receiver>>, request: Request)
     let (parts, _) = request.into_parts();
     match HecRequest::new(&receiver, &parts) {
         Ok(_) => answer(StatusCode::OK, "Success", 0),
-        Err(refusal) => refusal,
+        Err(error) => refuse(&error),
     }
 }
 
@@ -146,11 +146,11 @@ struct HecRequest {
 }
 
 impl HecRequest {
-    fn new(receiver: &Receiver, parts: &Parts) -> Result<Self, Response> {
+    fn new(receiver: &Receiver, parts: &Parts) -> Result<Self, HecError> {
         let params = Params::parse(parts.uri.query().unwrap_or_default(), &[]);
         let token = sender(receiver, &parts.headers, &params)?;
         if receiver.api.shutdown.is_stopped() {
-            return Err(refuse(&HecError::SHUTTING_DOWN));
+            return Err(HecError::SHUTTING_DOWN);
         }
         let host = receiver.host(&token, parts);
         Ok(Self { token, params, headers: parts.headers.clone(), host })
@@ -188,15 +188,11 @@ fn sender(
     receiver: &Receiver,
     headers: &HeaderMap,
     params: &Params,
-) -> Result<Arc<HecToken>, Response> {
+) -> Result<Arc<HecToken>, HecError> {
     match (receiver.sender(headers, SCHEMES), params.text("token")) {
         (Err(Denied::Missing), Some(secret)) => {
             let token = receiver.token(&[secret.to_owned()]).map_err(denied)?;
-            let off = || {
-                let text = "Query string authorization is not enabled";
-                answer(StatusCode::BAD_REQUEST, text, 16)
-            };
-            if token.allow_query_string_auth { Ok(token) } else { Err(off()) }
+            if token.allow_query_string_auth { Ok(token) } else { Err(no_token_in_query()) }
         }
         (sender, _) => sender.map_err(denied),
     }
@@ -209,9 +205,10 @@ async fn read(
     decode: Decode,
 ) -> Result<(Input, Option<inputs::hec::ChannelKey>), Response> {
     let (parts, body) = request.into_parts();
-    let request = HecRequest::new(receiver, &parts)?;
+    let request = HecRequest::new(receiver, &parts).map_err(|error| refuse(&error))?;
     let channel = if request.token.use_ack {
-        Some(ack::channel(&request.token, &request.headers, &request.params)?)
+        let channel = ack::channel(&request.token, &request.headers, &request.params);
+        Some(channel.map_err(|error| refuse(&error))?)
     } else {
         None
     };
