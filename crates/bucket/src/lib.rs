@@ -9,6 +9,9 @@
 //! search <------------- read (granules) <--+   lookup <-+  open: one read of the end <+
 //! ```
 //!
+//! Several buckets become one by handing the batches of [`BucketReader::read_rows`] of each to one
+//! [`write_bucket`].
+//!
 //! Invariants: rows are sorted by (`_time`, `_indextime`) ascending; a granule is a fixed number of
 //! consecutive rows ([`WriteOptions::granule_rows`]), and pages are cut at its borders; the term
 //! index never misses a row that has the term ([`TermQuery`] gives supersets); every embedded

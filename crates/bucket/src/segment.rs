@@ -274,7 +274,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
 fn short_hash(bytes: &[u8], start: usize, end: usize) -> u64 {
     let length = end - start;
     let (first, last) = (read_u64(bytes, start), read_u64(bytes, end - 8));
-    let middle = first >> (8 * (length / 2) & 63) & 0xff;
+    let middle = first >> ((8 * (length / 2)) & 63) & 0xff;
     let few = ((first & 0xff) << 16 | middle << 8 | last >> 56, 0);
     let some = (first & 0xffff_ffff, last >> 32);
     let (low, high) = std::hint::select_unpredictable(length < 4, few, some);
@@ -379,7 +379,7 @@ mod tests {
         let long = b"a string that is rather long";
         for length in 0..long.len() {
             let string = &long[..length];
-            assert!(same(string, &string.to_vec()));
+            assert!(same(string, &Vec::from(string)));
             assert!(!same(string, &long[..=length]));
             for at in 0..length {
                 let mut other = string.to_vec();

@@ -1,7 +1,7 @@
 //! Rates and sizes of the bucket format on generated lines, as a whole and phase by phase.
 //!
-//! `cargo run -p karst-bucket --example rates [rows] [write]`; takes some seconds. With `write` it
-//! only writes, for a profiler.
+//! `cargo run -p karst-bucket --example rates [rows] [file]`; takes some seconds, and keeps the bucket
+//! in the file. With `write` for a file it only writes buckets into memory, for a profiler.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
 
 mod data;
@@ -75,6 +75,9 @@ async fn main() {
     }
     timed("whole bucket without fields", data, || bucket(&batches, &NoFields));
     let written = timed("whole bucket", data, || bucket(&batches, &rules));
+    if let Some(path) = arguments.get(1) {
+        std::fs::write(path, &written.bytes).unwrap();
+    }
     phases(&batches, &rules, data);
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let path = Path::from("x");

@@ -31,12 +31,15 @@ pub(crate) struct IndexBuilder {
     /// By the first [`PARTITION_BITS`] of the hash.
     occurrences: Vec<Vec<Occurrence>>,
     stems: Stems,
+    granules: usize,
     granule: u32,
 }
 
 impl IndexBuilder {
-    pub(crate) fn new(max_vocabulary: usize) -> Self {
+    /// For a bucket of so many granules.
+    pub(crate) fn new(max_vocabulary: usize, granules: usize) -> Self {
         Self {
+            granules,
             segmenter: Segmenter::default(),
             terms: GranuleTerms::new(),
             vocabulary: VocabularyBuilder::new(max_vocabulary),
@@ -79,7 +82,19 @@ impl IndexBuilder {
     pub(crate) fn end_granule(&mut self) {
         self.terms.drain(self.granule, &mut self.occurrences);
         self.stems.clear();
+        if self.granule == 0 {
+            self.reserve();
+        }
         self.granule += 1;
+    }
+
+    /// The granules to come will have about as many words as the first one.
+    fn reserve(&mut self) {
+        let pairs: usize = self.occurrences.iter().map(Vec::len).sum();
+        let each = pairs * self.granules / self.occurrences.len();
+        for partition in &mut self.occurrences {
+            partition.reserve_exact(each + each / 8);
+        }
     }
 
     /// Encodes everything.

@@ -60,8 +60,7 @@ fn hot_rows(batch: &RecordBatch, names: &[String]) -> Result<RecordBatch, ArrowE
 fn fields(indexed: &[ArrayRef], names: &[String], rows: usize) -> Result<ArrayRef, ArrowError> {
     let mut objects = StringBuilder::new();
     let keys: Vec<String> = names.iter().map(|name| json(sent_name(name))).collect();
-    let readers: Vec<Values<'_>> =
-        indexed.iter().map(|column| Values::of(column)).collect::<Result<_, _>>()?;
+    let readers: Vec<Values<'_>> = indexed.iter().map(Values::of).collect::<Result<_, _>>()?;
     let mut object = String::new();
     for row in 0..rows {
         object.clear();

@@ -138,8 +138,9 @@ fn scan(
     fields: &dyn FieldSource,
     options: &WriteOptions,
 ) -> Result<(Shredded, BuiltIndex, Rules), Error> {
-    let mut index = IndexBuilder::new(options.max_vocabulary);
-    let mut shredder = Shredder::new(options.max_fields);
+    let mut index =
+        IndexBuilder::new(options.max_vocabulary, rows.len().div_ceil(options.granule_rows));
+    let mut shredder = Shredder::new(rows.len(), options);
     let mut origins = Origins::new(fields);
     let mut seen = [&rows.host, &rows.source, &rows.sourcetype].map(Seen::new);
     for row in 0..rows.len() {

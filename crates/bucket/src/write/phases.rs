@@ -37,7 +37,7 @@ pub fn phases(
         std::hint::black_box(bytes);
         0
     });
-    let mut shredder = Some(Shredder::new(options.max_fields));
+    let mut shredder = Some(Shredder::new(rows.len(), options));
     run("extract fields and shred", &mut || {
         let Some(shredder) = &mut shredder else { return 0 };
         let mut origins = Origins::new(fields);
@@ -87,7 +87,8 @@ fn index_phases(
         std::hint::black_box(sum);
         0
     });
-    let mut index = Some(IndexBuilder::new(options.max_vocabulary));
+    let granules = rows.len().div_ceil(options.granule_rows);
+    let mut index = Some(IndexBuilder::new(options.max_vocabulary, granules));
     run("split, hash, distinct words per granule", &mut || {
         let Some(index) = &mut index else { return 0 };
         for row in 0..rows.len() {

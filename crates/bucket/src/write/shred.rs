@@ -9,7 +9,7 @@ use model::{ColumnKind, FieldSummary};
 
 use super::WriteOptions;
 use super::column::Source;
-use super::values::{Data, Places, Values};
+use super::values::{Data, Places, Plan, Values};
 use crate::hot::{FIELDS, is_reserved};
 use crate::segment::{hash, same};
 
@@ -33,6 +33,7 @@ pub(crate) struct Shredder {
     position: usize,
     max_fields: usize,
     complete: bool,
+    plan: Plan,
 }
 
 /// A row's text, to tell where in it a value lies.
@@ -50,14 +51,16 @@ impl RowText<'_> {
 }
 
 impl Shredder {
-    pub(crate) fn new(max_fields: usize) -> Self {
+    pub(crate) fn new(rows: usize, options: &WriteOptions) -> Self {
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
         Self {
             fields: Vec::new(),
             by_name: HashTable::new(),
             expected: Vec::new(),
             position: 0,
-            max_fields,
+            max_fields: options.max_fields,
             complete: true,
+            plan: Plan { rows, unique_texts: options.unique_text_columns },
         }
     }
 
@@ -73,7 +76,7 @@ impl Shredder {
         if last == Some(row) && field.extracted.places.last() != Some(row) {
             field.both += 1;
         }
-        field.extracted.push(row, value);
+        field.extracted.push(row, value, self.plan);
     }
 
     /// A field sent along with the row; before any that is found in its text.
@@ -87,7 +90,8 @@ impl Shredder {
         };
         // Never dropped: the limit on names is for what can be found again in the text.
         let field = self.field_or_insert(name);
-        self.fields[field].indexed.push(row, value);
+        let plan = Plan { unique_texts: true, ..self.plan };
+        self.fields[field].indexed.push(row, value, plan);
     }
 
     #[inline]
@@ -214,7 +218,7 @@ impl Column {
     pub(super) fn text(&self, key: u32) -> &[u8] {
         match &self.values.data {
             Data::Interned(texts) => texts.text(key),
-            Data::Integers(_) | Data::Plain(..) => &[],
+            Data::Integers(_) | Data::Plain(..) | Data::Left => &[],
         }
     }
 
@@ -236,6 +240,8 @@ impl Column {
             Data::Plain(texts, _) => {
                 Source::Texts { lengths: &texts.lengths[range], bytes: &texts.bytes[text..] }
             }
+            // Never chosen: see `choose`.
+            Data::Left => Source::Texts { lengths: &[], bytes: &[] },
         }
     }
 }

@@ -14,6 +14,17 @@ const FIRST_LOOK: usize = 1 << 16;
 const DISTINCT_BYTES: usize = 16 << 20;
 /// Of fewer values than this it is never said that all are distinct.
 const FEW: usize = 4096;
+/// At this many values memory is taken for all rows to come, if most rows so far have one.
+const MANY: u32 = 4096;
+
+/// What is known of a bucket before its values are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan {
+    /// Rows of the bucket.
+    pub(super) rows: u32,
+    /// Whether texts are kept that hardly ever repeat.
+    pub(super) unique_texts: bool,
+}
 
 /// Values of a field in row order; a row with several has several in succession.
 #[derive(Debug, Default)]
@@ -40,8 +51,10 @@ pub(super) enum Data {
     /// Every text so far is the decimal form of an integer.
     Integers(Vec<i64>),
     Interned(Interned),
-    /// Nearly all were distinct; whether really all were.
+    /// Many were distinct; whether nearly all were.
     Plain(Texts, bool),
+    /// Nearly all were distinct, and nobody wants to have them.
+    Left,
 }
 
 /// Texts one after the other.
@@ -118,14 +131,17 @@ impl Places {
 
 impl Values {
     #[inline]
-    pub(super) fn push(&mut self, row: u32, text: &str) {
+    pub(super) fn push(&mut self, row: u32, text: &str, plan: Plan) {
         if self.places.last() == Some(row) {
             self.multivalue = true;
         } else {
             self.count += 1;
+            if self.count == u64::from(MANY) && row < MANY * 2 {
+                self.data.reserve(plan.rows.saturating_sub(row) as usize);
+            }
         }
         self.places.push(row);
-        self.data.push(text);
+        self.data.push(text, plan.unique_texts);
     }
 
     pub(super) fn kind(&self) -> ColumnKind {
@@ -141,6 +157,7 @@ impl Values {
         match &self.data {
             Data::Integers(_) => false,
             Data::Plain(_, unique) => *unique,
+            Data::Left => true,
             Data::Interned(texts) => texts.keys.len() >= FEW && texts.is_unique(),
         }
     }
@@ -148,7 +165,7 @@ impl Values {
     /// Several values in a row are always texts.
     pub(super) fn finish(mut self) -> Self {
         if self.multivalue {
-            self.data.make_texts();
+            self.data.make_texts(true);
         }
         self
     }
@@ -156,35 +173,57 @@ impl Values {
 
 impl Data {
     #[inline]
-    fn push(&mut self, text: &str) {
+    fn push(&mut self, text: &str, unique_texts: bool) {
         if let Self::Integers(values) = self {
             if let Some(value) = canonical_integer(text) {
                 return values.push(value);
             }
-            self.make_texts();
+            self.make_texts(unique_texts);
         }
         match self {
             Self::Interned(texts) => {
                 texts.push(text.as_bytes());
                 if texts.is_too_varied() {
-                    let unique = texts.keys.len() >= FEW && texts.is_unique();
-                    *self = Self::Plain(texts.spread(0..texts.keys.len()), unique);
+                    self.give_up(unique_texts);
                 }
             }
             Self::Plain(texts, _) => texts.push(text.as_bytes()),
-            Self::Integers(_) => {}
+            Self::Integers(_) | Self::Left => {}
         }
+    }
+
+    /// Texts vary too much to be interned.
+    #[cold]
+    fn give_up(&mut self, unique_texts: bool) {
+        let Self::Interned(texts) = self else { return };
+        let unique = texts.keys.len() >= FEW && texts.is_unique();
+        *self = if unique && !unique_texts {
+            Self::Left
+        } else {
+            Self::Plain(texts.spread(0..texts.keys.len()), unique)
+        };
     }
 
     /// Integers become what they were.
     #[cold]
-    fn make_texts(&mut self) {
+    fn make_texts(&mut self, unique_texts: bool) {
         if let Self::Integers(values) = self {
             let values = std::mem::take(values);
             *self = Self::Interned(Interned::default());
             for value in values {
-                self.push(&value.to_string());
+                self.push(&value.to_string(), unique_texts);
             }
+        }
+    }
+
+    /// Takes memory for as many values more.
+    #[cold]
+    fn reserve(&mut self, more: usize) {
+        match self {
+            Self::Integers(values) => values.reserve_exact(more),
+            Self::Interned(texts) => texts.keys.reserve_exact(more),
+            Self::Plain(texts, _) => texts.lengths.reserve_exact(more),
+            Self::Left => {}
         }
     }
 }
@@ -290,6 +329,8 @@ fn long_integer(text: &str, digits: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
+    const PLAN: Plan = Plan { rows: 10, unique_texts: true };
+
     #[test]
     fn an_integer_is_canonical_only_when_its_text_can_be_restored() {
         for good in ["0", "7", "-7", "10", "9223372036854775807", "-9223372036854775808"] {
@@ -307,7 +348,7 @@ mod tests {
     fn integers_become_texts_again_when_one_value_is_none() {
         let mut values = Values::default();
         for (row, text) in ["1", "-20", "1", "x"].into_iter().enumerate() {
-            values.push(row as u32, text);
+            values.push(row as u32, text, PLAN);
         }
         assert_eq!(values.kind(), ColumnKind::Text);
         let Data::Interned(texts) = values.data else { panic!("{values:?}") };
@@ -315,16 +356,28 @@ mod tests {
         assert_eq!(texts.spread(1..4).bytes, b"-201x");
     }
 
-    #[test]
-    fn texts_that_do_not_repeat_are_not_interned() {
+    fn unique(plan: Plan) -> Values {
         let mut values = Values::default();
         for row in 0..FIRST_LOOK as u32 + 10 {
-            values.push(row, &format!("u{row}"));
+            values.push(row, &format!("u{row}"), plan);
         }
+        values
+    }
+
+    #[test]
+    fn texts_that_do_not_repeat_are_not_interned() {
+        let values = unique(PLAN);
         assert!(values.is_unique_text());
         let Data::Plain(texts, _) = values.data else { panic!("interned") };
         assert_eq!(texts.lengths.len(), FIRST_LOOK + 10);
         assert!(texts.bytes.starts_with(b"u0u1u2"));
+    }
+
+    #[test]
+    fn texts_that_do_not_repeat_are_not_even_kept_where_nobody_wants_them() {
+        let values = unique(Plan { unique_texts: false, ..PLAN });
+        assert!(values.is_unique_text() && matches!(values.data, Data::Left));
+        assert_eq!((values.count, values.kind()), (FIRST_LOOK as u64 + 10, ColumnKind::Text));
     }
 
     #[test]

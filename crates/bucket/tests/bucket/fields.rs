@@ -161,3 +161,20 @@ async fn words_of_values_are_found_also_where_the_text_does_not_have_them() {
     assert_eq!(texts(&found, 0), [Some("cde".into())]);
     assert_eq!(texts(&found, 1), [Some("computed-12".into())]);
 }
+
+#[tokio::test]
+async fn texts_that_hardly_ever_repeat_are_left_in_raw_unless_asked_for() {
+    let events = lines((0..5000).map(|at| format!("id=u{:x} user=u{}", at * 7919, at % 900)));
+    for asked in [false, true] {
+        let options = WriteOptions { unique_text_columns: asked, ..WriteOptions::default() };
+        let bucket = written(&events, &Pairs, &options);
+        let kind = asked.then_some(ColumnKind::Text);
+        let expected = [field("id", 5000, kind), field("user", 5000, Some(ColumnKind::Text))];
+        assert_eq!(bucket.summary.fields, expected);
+        let reader = open(&bucket).await;
+        assert_eq!(reader.schema().index_of("id").is_ok(), asked);
+        let query = TermQuery::for_text(&format!("id=u{:x}", 4000 * 7919));
+        let found: Vec<usize> = reader.candidates(&query).await.unwrap().iter().collect();
+        assert_eq!(found, [4000 / 1024]);
+    }
+}

@@ -36,7 +36,12 @@ fn many_events() -> Vec<Event> {
 /// Writes the files of the current format if they are missing; existing ones are never changed.
 #[test]
 fn the_current_format_has_golden_files() {
-    for (name, events) in [("v1-mixed.parquet", events()), ("v1-blocks.parquet", many_events())] {
+    let files = [
+        ("v1-mixed.parquet", events()),
+        ("v1-blocks.parquet", many_events()),
+        ("v1-shared-pages.parquet", events()),
+    ];
+    for (name, events) in files {
         let path = directory().join(name);
         if !path.exists() {
             std::fs::write(&path, written(&events, &Pairs, &small()).bytes).unwrap();
@@ -59,9 +64,20 @@ async fn version_1_with_many_blocks_is_still_read() {
     }
 }
 
+/// Pages of one granule each, as Parquet's own writer cuts them.
 #[tokio::test]
 async fn version_1_is_still_read() {
-    let bytes = std::fs::read(directory().join("v1-mixed.parquet")).unwrap();
+    check_events("v1-mixed.parquet").await;
+}
+
+/// Pages of several granules, dictionaries beside other encodings, columns without compression.
+#[tokio::test]
+async fn version_1_with_shared_pages_is_still_read() {
+    check_events("v1-shared-pages.parquet").await;
+}
+
+async fn check_events(name: &str) {
+    let bytes = std::fs::read(directory().join(name)).unwrap();
     let reader = open_in(Arc::new(InMemory::new()), bytes.into()).await.unwrap();
     let mut expected = events();
     expected.sort();

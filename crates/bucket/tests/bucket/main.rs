@@ -4,6 +4,7 @@
 
 extern crate karst_bucket as bucket;
 
+mod columns;
 mod damage;
 mod fields;
 mod golden;
