@@ -13,6 +13,7 @@ import time
 import karst
 
 SEED = 20261121
+TIME = "2025-11-20T21:00:00Z"
 
 
 def configured(own_server, tmp_path, text):
@@ -41,16 +42,17 @@ class Writer(threading.Thread):
             if self.done.is_set():
                 return
             with self.path.open("a") as log:
-                for part in range(self.dice.randint(1, 200)):
+                for part in range(self.dice.randint(1, 60)):
                     one = f"{self.name}n{number}p{part}"
-                    log.write(f"2025-11-20T21:00:00Z followed id={one} {'x' * 150}\n")
+                    log.write(f"{TIME} followed id={one} {'x' * 150}\n")
                     self.written.append(one)
             time.sleep(0.01)
-            if self.dice.random() < 0.05:
+            if self.dice.random() < 0.008:
                 self.rotate()
 
     def rotate(self):
-        kept = 4
+        # Longer than a restart takes, or files would go that nobody can have read.
+        kept = 12
         for age in range(kept, 0, -1):
             for ending in ("", ".gz"):
                 old = self.path.with_name(f"{self.path.name}.{age}{ending}")
@@ -98,13 +100,13 @@ def test_a_clean_restart_reads_nothing_again_and_the_state_can_be_listed(own_ser
     logs.mkdir()
     server = configured(own_server, tmp_path, f"[monitor://{logs}/*.log]\nsourcetype = plain\n")
     for number in range(200):
-        lines = (f"followed id={number}-{line}\n" for line in range(10))
+        lines = (f"{TIME} followed id={number}-{line}\n" for line in range(10))
         (logs / f"{number}.log").write_text("".join(lines))
     server.start()
     karst.wait_for(lambda: sum(ids(server).values()) == 2000, "all lines")
     assert server.stop() == 0
     with (logs / "7.log").open("a") as log:
-        log.write("followed id=new\n")
+        log.write(f"{TIME} followed id=new\n")
     server.start()
     karst.wait_for(lambda: "new" in ids(server), "the new line")
     assert sum(ids(server).values()) == 2001
@@ -124,7 +126,7 @@ def test_batch_files_go_when_they_are_safe_and_survive_a_kill(own_server, tmp_pa
     server = configured(own_server, tmp_path, text).start()
     expected = set()
     for number in range(30):
-        body = "".join(f"followed id=b{number}-{line} {'y' * 300}\n" for line in range(2000))
+        body = "".join(f"{TIME} followed id=b{number}-{line} {'y' * 300}\n" for line in range(2000))
         expected |= {f"b{number}-{line}" for line in range(2000)}
         # Moved in whole, as a drop folder is used.
         packed = number % 3 == 0
@@ -200,6 +202,7 @@ def is_gone(pid):
 
 def test_a_mistake_in_the_file_is_named_and_the_server_does_not_start(own_server, tmp_path):
     server = configured(own_server, tmp_path, "[monitor:///var/log]\ninitCrcLength = 12\n")
+    server.directory.mkdir(parents=True)
     answer = server.cli("server", timeout=30)
     assert answer.returncode != 0
     assert "inputs.conf:2" in answer.stderr and "initCrcLength = 12" in answer.stderr, answer.stderr

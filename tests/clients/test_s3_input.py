@@ -16,7 +16,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGIO
 
 
 def body(name, count):
-    return "".join(f"queued id={name}-{n} {'z' * 100}\n" for n in range(count))
+    return "".join(f"2025-11-20T21:00:00Z queued id={name}-{n} {'z' * 100}\n" for n in range(count))
 
 
 def ids(server):
