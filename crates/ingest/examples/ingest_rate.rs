@@ -18,6 +18,10 @@ use model::{IndexName, IndexerId};
 use object_store::local::LocalFileSystem;
 use runtime::SystemClock;
 
+/// The program's allocator, so that rates are comparable.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Failure = Box<dyn std::error::Error>;
 
 #[tokio::main]
@@ -29,7 +33,7 @@ async fn main() -> Result<(), Failure> {
         Some(path) => samples(path, megabytes << 20)?,
         None => vec![("generated".to_owned(), generated(megabytes << 20))],
     };
-    for codec in [Codec::Zstd, Codec::None] {
+    for codec in [Codec::Lz4, Codec::Zstd, Codec::None] {
         run(&sources, codec).await?;
     }
     Ok(())
