@@ -164,6 +164,7 @@ async fn a_full_queue_drops_when_it_is_told_to() {
 }
 
 #[tokio::test]
+#[allow(clippy::await_holding_lock, reason = "the lock stands for a slow disk")]
 async fn who_waits_in_vain_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let queue = DiskQueue::open(Settings { memory: 400, ..settings(folder.path()) }).unwrap();

@@ -331,10 +331,8 @@ impl Writer {
         }
         let at = SEGMENT_HEADER as u64;
         let mut state = self.shared.lock();
-        if state.segments.back().is_some_and(|segment| segment.path == path) {
-            if let Some(old) = state.segments.pop_back() {
-                state.bytes = state.bytes.saturating_sub(old.bytes);
-            }
+        if let Some(old) = state.segments.pop_back_if(|segment| segment.path == path) {
+            state.bytes = state.bytes.saturating_sub(old.bytes);
         }
         state.bytes += at;
         let first = self.next;
