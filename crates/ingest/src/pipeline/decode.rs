@@ -207,7 +207,10 @@ mod tests {
         assert_eq!(decode(&[b"plain\n", "grüße aus Köln\n".as_bytes()]), "plain\ngrüße aus Köln\n");
         assert_eq!(decode(&[b"a\0b\0c\0\n\0"]), "abc\n");
         assert_eq!(decode(&[b"\0a\0b\0c\0\n"]), "abc\n");
-        let japanese = b"\x82\xb1\x82\xea\x82\xcd\x93\xfa\x96{\x8c\xea\x82\xc5\x82\xb7\n";
-        assert_eq!(decode(&[japanese]), "これは日本語です\n");
+        let text = "売上報告書を作成しました。会議に参加してください。エラーが発生しました。\n";
+        let (japanese, ..) = encoding_rs::SHIFT_JIS.encode(text);
+        let mut decoder = TextDecoder::new(Charset::Auto);
+        let decoded = decoder.decode(Bytes::copy_from_slice(&japanese), true);
+        assert_eq!(decoded.text, text);
     }
 }
