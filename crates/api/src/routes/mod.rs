@@ -2,6 +2,7 @@
 
 pub(crate) mod apps;
 pub(crate) mod auth;
+pub(crate) mod buckets;
 pub(crate) mod complete;
 pub(crate) mod console;
 pub(crate) mod data_indexes;
@@ -9,6 +10,7 @@ mod feed;
 pub(crate) mod health;
 pub(crate) mod hec_tokens;
 mod job_entry;
+pub(crate) mod inputstatus;
 pub(crate) mod jobs;
 pub(crate) mod messages;
 pub(crate) mod metrics;
