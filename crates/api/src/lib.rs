@@ -104,10 +104,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            session_timeout: std::time::Duration::from_secs(3_600),
-            max_page_rows: 500_000,
-        }
+        Self { session_timeout: std::time::Duration::from_secs(3_600), max_page_rows: 500_000 }
     }
 }
 

@@ -18,8 +18,8 @@ use crate::error::RestError;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::routes::{
-    apps, auth, buckets, complete, console, data_indexes, health, hec_tokens, inputstatus, jobs, messages, metrics,
-    parser, receivers, server, sql, users,
+    apps, auth, buckets, complete, console, data_indexes, health, hec_tokens, inputstatus, jobs,
+    messages, metrics, parser, receivers, server, sql, users,
 };
 
 /// Largest body of a REST request; events come in through HEC.
@@ -68,10 +68,7 @@ fn object_routes() -> Router<ApiState> {
         .route("/services/server/status/cache", get(server::cache))
         .route("/services/server/status/queues", get(server::queues))
         .route("/services/admin/inputstatus", get(inputstatus::files))
-        .route(
-            "/services/admin/inputstatus/TailingProcessor:FileStatus",
-            get(inputstatus::files),
-        )
+        .route("/services/admin/inputstatus/TailingProcessor:FileStatus", get(inputstatus::files))
         .route("/services/messages", get(messages::list))
         .route("/services/apps/local", get(apps::list))
         .route("/services/authentication/users", get(users::list).post(users::create))

@@ -11,8 +11,8 @@
 //! Invariants: an input bounds what it holds in memory; what a sink has not acknowledged is read
 //! again where the source can be read again; what is dropped is counted and logged.
 
-pub mod elastic;
 pub mod configured;
+pub mod elastic;
 mod error;
 pub mod exec;
 pub mod fifo;
@@ -21,8 +21,8 @@ mod input;
 mod intake;
 pub mod monitor;
 pub mod oneshot;
-pub mod s3;
 pub mod otlp;
+pub mod s3;
 mod sink;
 mod syslog;
 pub mod tcp;

@@ -20,8 +20,8 @@ mod reader;
 mod record;
 mod writer;
 
-pub(crate) use reader::{Scan, scan_segment};
 pub use pack::Codec;
+pub(crate) use reader::{Scan, scan_segment};
 pub(crate) use record::{
     BatchRecord, Delivered, Encoder, Record, RollStarted, encode_delivered, encode_roll, mark_part,
     set_lane,

@@ -112,9 +112,9 @@ impl LineBreaker {
         let whole = Bytes::from(whole);
         let mut out = Lines::default();
         let (mut start, mut at) = (0, self.searched);
-        loop {
-            let Breaks::Records(scanner) = &mut self.breaks else { break };
-            let Some(found) = scanner.next(&whole, &mut at) else { break };
+        while let Breaks::Records(scanner) = &mut self.breaks
+            && let Some(found) = scanner.next(&whole, &mut at)
+        {
             if found.line_end > start && !found.is_gap {
                 self.add(&mut out, &whole, start, found.line_end);
             }

@@ -45,6 +45,7 @@ pub(crate) fn is_whole(group: &[Box<IndexedRecord>]) -> bool {
 }
 
 /// Drops the parts of inputs that have lost a part; their senders are told.
+#[allow(clippy::vec_box)]
 pub(crate) fn drop_torn(group: &mut Vec<Box<IndexedRecord>>) {
     group.retain(|record| record.share.batch().is_none() || !record.share.has_failed());
 }

@@ -87,12 +87,8 @@ impl PipelineSet {
         let committing = Arc::new(Queue::new(set, "journal", size));
         let stopping = Arc::new(AtomicBool::new(false));
         let typed_rules = rules.clone();
-        let parse = Parse::new(
-            Arc::clone(&parsing),
-            Arc::clone(&merging),
-            rules,
-            settings.batch_size,
-        );
+        let parse =
+            Parse::new(Arc::clone(&parsing), Arc::clone(&merging), rules, settings.batch_size);
         let merge = Merge::new(
             Arc::clone(&merging),
             Arc::clone(&typing),

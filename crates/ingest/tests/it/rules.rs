@@ -51,7 +51,7 @@ async fn configured(props: &str, transforms: &str) -> (TestDir, Setup) {
 fn events(setup: &Setup) -> Vec<String> {
     let mut out = Vec::new();
     for index in indexes() {
-        for bucket in setup.ingest.hot().snapshot(&[index.clone()], &TimeRange::ALL) {
+        for bucket in setup.ingest.hot().snapshot(std::slice::from_ref(&index), &TimeRange::ALL) {
             for batch in &bucket.batches {
                 let raw = batch.column(2).as_string_view();
                 let fields = batch.column(6).as_string::<i32>();

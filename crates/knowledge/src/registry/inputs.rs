@@ -84,7 +84,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     unused("no_priority_stripping"),
     unused("no_appending_timestamp"),
     unused("_rcvbuf"),
-    used("_TCP_ROUTING", "forwarder: groups of outputs.conf that get the input, or *; default: defaultGroup"),
+    used(
+        "_TCP_ROUTING",
+        "forwarder: groups of outputs.conf that get the input, or *; default: defaultGroup",
+    ),
     unused("passAuth"),
     unused("description"),
     unused("dedicatedIoThreads"),
