@@ -114,7 +114,7 @@ impl Default for Settings {
             quarantine_past: Duration::from_secs(900 * DAY),
             quarantine_future: Duration::from_secs(30 * DAY),
             remote_ack_interval: Duration::from_secs(5),
-            max_rolled_buckets: 4,
+            max_rolled_buckets: 2,
             max_spool_size: 0,
             min_free_space: 5000 * MIB,
             encode_concurrency: 2,
