@@ -1,8 +1,9 @@
 //! Ingest: events in, buckets out. `inputs` hand bytes to pipeline sets; a set cuts them into events,
 //! writes them to its journal, makes them searchable in hot buckets, and uploads full buckets.
 //!
-//! Not here: sockets and files (`inputs`), HTTP and tokens (`api`), the bucket format (`bucket`), what the rules say
-//! (`knowledge`), searching (`search`; hot buckets reach it through `bucket::HotBuckets`).
+//! Not here: sockets and files (`inputs`), HTTP and tokens (`api`), the bucket format (`bucket`),
+//! what the rules say (`knowledge`), searching (`search`; hot buckets reach it through
+//! `bucket::HotBuckets`).
 //!
 //! ```text
 //! inputs -> parsing -> merging -> typing -> indexing -> journal (fsync) -> hot bucket -> ack

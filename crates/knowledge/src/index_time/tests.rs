@@ -107,7 +107,8 @@ fn metadata_is_set_with_and_without_its_prefix() {
     let props = "TRANSFORMS-a = host, index, source, type";
     let transforms = "[host]\nREGEX = from=(\\w+)\nDEST_KEY = MetaData:Host\nFORMAT = host::$1\n\
         [index]\nREGEX = ERROR\nDEST_KEY = _MetaData:Index\nFORMAT = errors\n\
-        [source]\nSOURCE_KEY = MetaData:Source\nREGEX = source::/(\\w)\\.log\nDEST_KEY = _MetaData:Source\nFORMAT = source::x-$1\n\
+        [source]\nSOURCE_KEY = MetaData:Source\nREGEX = source::/(\\w)\\.log\n\
+        DEST_KEY = _MetaData:Source\nFORMAT = source::x-$1\n\
         [type]\nSOURCE_KEY = MetaData:Host\nREGEX = ^host::db\nDEST_KEY = MetaData:Sourcetype\nFORMAT = other";
     check(
         props,
