@@ -4,7 +4,7 @@
 use std::path::Path;
 
 fn main() {
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/dist");
+    let dist = Path::new("../console/dist");
     println!("cargo:rerun-if-changed={}", dist.display());
     if let Err(error) = std::fs::create_dir_all(&dist) {
         println!("cargo:warning=cannot create {}: {error}", dist.display());

@@ -24,5 +24,7 @@ fn main() -> ExitCode {
 
 /// The repository's top folder.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    // Asked for when it runs: a build directory may be shared by several checkouts.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs this program");
+    Path::new(&package).join("../..")
 }

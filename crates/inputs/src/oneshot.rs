@@ -14,7 +14,7 @@ use model::{EventTime, IndexName};
 use tokio::sync::mpsc;
 
 use super::intake::Intake;
-use super::unpack::unpack;
+use super::unpack::{send_chunks, unpack};
 use crate::{Error, Input, InputMeta, Sink, StreamKey};
 
 /// Bytes per chunk.
@@ -184,30 +184,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 fn read_file(path: &Path, counter: &Arc<AtomicU64>, chunks: &mpsc::Sender<io::Result<Bytes>>) {
-    let send = |chunk| chunks.blocking_send(chunk).is_ok();
-    let mut reader = match unpacked(path, counter) {
-        Ok(reader) => reader,
-        Err(error) => {
-            send(Err(error));
-            return;
-        }
-    };
-    loop {
-        let mut chunk = Vec::with_capacity(CHUNK);
-        let result = reader.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
-        let empty = chunk.is_empty();
-        if !empty && !send(Ok(chunk.into())) {
-            return;
-        }
-        match result {
-            Ok(_) if empty => return,
-            Ok(_) => {}
-            Err(error) => {
-                send(Err(error));
-                return;
-            }
-        }
-    }
+    send_chunks(unpacked(path, counter), CHUNK, chunks);
 }
 
 /// A reader of a file's text, counting what is read from the disk.

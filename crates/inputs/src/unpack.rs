@@ -2,6 +2,9 @@
 
 use std::io::{self, BufReader, Read};
 
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
 /// How something is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
@@ -54,4 +57,37 @@ pub(crate) fn unpack<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read 
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
     })
+}
+
+/// Hands the text of a reader over in chunks, up to its end, its first failure, or until nobody
+/// wants any more. Blocks the thread.
+pub(crate) fn send_chunks(
+    reader: io::Result<impl Read>,
+    size: usize,
+    chunks: &mpsc::Sender<io::Result<Bytes>>,
+) {
+    let send = |chunk| chunks.blocking_send(chunk).is_ok();
+    let mut reader = match reader {
+        Ok(reader) => reader,
+        Err(error) => {
+            send(Err(error));
+            return;
+        }
+    };
+    loop {
+        let mut chunk = Vec::with_capacity(size);
+        let result = reader.by_ref().take(size as u64).read_to_end(&mut chunk);
+        let empty = chunk.is_empty();
+        if !empty && !send(Ok(chunk.into())) {
+            return;
+        }
+        match result {
+            Ok(_) if empty => return,
+            Ok(_) => {}
+            Err(error) => {
+                send(Err(error));
+                return;
+            }
+        }
+    }
 }

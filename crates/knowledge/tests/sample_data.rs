@@ -50,7 +50,7 @@ const FILES: &[(&str, &str, usize, i64, i64, i64)] = &[
 ];
 
 fn data() -> Option<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let beside = "../../../shared/data";
     let root = std::env::var_os("KARST_TEST_DATA").map_or_else(|| beside.into(), PathBuf::from);
     if root.is_dir() {
         return Some(root);

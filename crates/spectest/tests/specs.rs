@@ -7,7 +7,7 @@ use karst_spectest::{Memory, Topology, run_directory};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn specs_hold_however_events_are_split() {
-    let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs");
+    let specs = Path::new("specs");
     let topologies: Vec<Arc<dyn Topology>> =
         vec![Arc::new(Memory::Whole), Arc::new(Memory::Pieces(1)), Arc::new(Memory::Pieces(2))];
     let report = run_directory(&specs, &topologies).await.expect("spec files are well-formed");

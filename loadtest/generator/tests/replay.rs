@@ -176,7 +176,7 @@ fn files_of_different_size_end_together() {
 
 /// The sample data, where it is.
 fn samples() -> Vec<PathBuf> {
-    let default = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let default = PathBuf::from("../../../shared/data");
     let folder = std::env::var_os("KARST_TEST_DATA").map_or(default, PathBuf::from);
     let Ok(files) = std::fs::read_dir(folder.join("loghub")) else {
         println!("skipped: no sample data (KARST_TEST_DATA)");

@@ -9,7 +9,7 @@ use object_store::memory::InMemory;
 use crate::support::{Event, Pairs, event, lines, open_in, rows, small, texts, written};
 
 fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schemas/bucket/golden")
+    PathBuf::from("../../schemas/bucket/golden")
 }
 
 fn events() -> Vec<Event> {

@@ -127,6 +127,7 @@ impl Transforms {
         while let Some(mut clone) = clones.pop() {
             if seen.iter().any(|sourcetype| *sourcetype == clone.sourcetype) {
                 // Stanzas that clone each other's events would never come to an end.
+                self.warn_of_circle(&clone.sourcetype);
                 continue;
             }
             seen.push(clone.sourcetype.to_string());
@@ -135,6 +136,16 @@ impl Transforms {
             rules.apply(&mut clone, now, &mut tally, &mut clones);
             self.put(&clone, own, filling);
             self.report(&rules, &tally);
+        }
+    }
+
+    fn warn_of_circle(&mut self, sourcetype: &str) {
+        if self.logged.insert((sourcetype.to_owned(), "clones in a circle")) {
+            tracing::warn!(
+                sourcetype,
+                "CLONE_SOURCETYPE leads back to a source type that the event already had; it is not \
+                 cloned again"
+            );
         }
     }
 

@@ -15,7 +15,7 @@ use super::flight::Flight;
 use super::place::Seen;
 use super::target::MonitorTarget;
 use super::turn::Shared;
-use crate::unpack::unpack;
+use crate::unpack::{send_chunks, unpack};
 use crate::{Error, Input, InputMeta, StreamKey};
 
 const CHUNK: usize = 1 << 20;
@@ -175,33 +175,10 @@ impl Reading {
 }
 
 fn read(path: &std::path::Path, skip: u64, chunks: &mpsc::Sender<io::Result<Bytes>>) {
-    let send = |chunk| chunks.blocking_send(chunk).is_ok();
     let opened = File::open(path).and_then(|file| {
         let mut reader = unpack(file)?;
         io::copy(&mut reader.by_ref().take(skip), &mut io::sink())?;
         Ok(reader)
     });
-    let mut reader = match opened {
-        Ok(reader) => reader,
-        Err(error) => {
-            send(Err(error));
-            return;
-        }
-    };
-    loop {
-        let mut chunk = Vec::with_capacity(CHUNK);
-        let result = reader.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
-        let empty = chunk.is_empty();
-        if !empty && !send(Ok(chunk.into())) {
-            return;
-        }
-        match result {
-            Ok(_) if empty => return,
-            Ok(_) => {}
-            Err(error) => {
-                send(Err(error));
-                return;
-            }
-        }
-    }
+    send_chunks(opened, CHUNK, chunks);
 }
