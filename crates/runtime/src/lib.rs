@@ -1,8 +1,9 @@
 //! The one door to effects: clock, store, shutdown of background work, metric names, tracing set-up.
 //!
 //! Other crates take what they need from here as arguments, so that a test can hand in a clock it
-//! moves by hand and wait for every task to end. It holds no domain knowledge and reads neither the
-//! environment nor configuration: `services` decides levels, formats and URLs and passes them in.
+//! moves by hand and wait for every task to end. It holds no domain knowledge and reads neither
+//! configuration nor, but for settings of the allocator, the environment: `services` decides levels,
+//! formats and URLs and passes them in.
 //!
 //! ```text
 //! services -> telemetry::install(level, format), metrics::Recorder::install()
@@ -12,6 +13,7 @@
 //! Guarantees: a [`Clock`] never panics; after [`Shutdown::finish`] returns `Ok`, every task started
 //! through it has ended.
 
+pub mod allocator;
 pub mod metrics;
 pub mod store;
 pub mod telemetry;

@@ -105,20 +105,9 @@ const ALLOCATOR: [(&str, &str); 4] = [
     ("MIMALLOC_ABANDONED_PAGE_PURGE", "1"),
 ];
 
-/// Sets the allocator's settings. It reads them before the program begins, so the program begins
-/// again, as the same process; what the operator has set is left as it is.
+/// Sets the allocator's settings.
 pub(crate) fn use_little_memory() {
-    use std::os::unix::process::CommandExt;
-    let missing = || ALLOCATOR.iter().filter(|(name, _)| std::env::var_os(name).is_none());
-    if missing().next().is_none() {
-        return;
+    if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
+        eprintln!("karst-forwarder: cannot begin again with less memory: {error}");
     }
-    let Ok(program) = std::env::current_exe() else { return };
-    let mut arguments = std::env::args_os();
-    let mut again = std::process::Command::new(program);
-    if let Some(name) = arguments.next() {
-        again.arg0(name);
-    }
-    let error = again.args(arguments).envs(missing().copied()).exec();
-    eprintln!("karst-forwarder: cannot begin again with less memory: {error}");
 }

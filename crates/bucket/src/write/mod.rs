@@ -45,11 +45,11 @@ pub struct WriteOptions {
     pub max_columns: usize,
     /// A field becomes a column when at least one in this many rows has it.
     pub column_rows_per_value: u64,
-    /// Whether extracted text fields whose values hardly ever repeat (of at least 4,096 values 99 %
-    /// are distinct: session and trace ids, free text) become columns. They would store that text a
-    /// second time, incompressible (a 16-digit id in every line of 300 bytes: 2.6 % of raw). One of
-    /// their values is found through the term index in any case; a report over all of them reads
-    /// `_raw` instead of the column.
+    /// Whether extracted text fields become columns whose values hardly ever repeat (of at least
+    /// 4,096 values 99 % are distinct: session and trace ids), or mostly differ and are more than a
+    /// quarter of their events (messages). They would store that text a second time, incompressible
+    /// (a 16-digit id in every line of 300 bytes: 2.6 % of raw). One of their values is found through
+    /// the term index in any case; a report over all of them reads `_raw` instead of the column.
     pub unique_text_columns: bool,
     /// At most this many distinct field names in the catalogue; beyond, `fields_complete` is false.
     pub max_fields: usize,
@@ -154,7 +154,7 @@ fn scan(
         }
         let text = rows.text(row);
         index.raw(within as u32, text);
-        shredder.start_row();
+        shredder.start_row(rows.sourcetype.keys[row], text);
         if let Some(json) = rows.fields(row) {
             indexed::read_fields(json, |name, value| {
                 shredder.indexed(row as u32, name, value);

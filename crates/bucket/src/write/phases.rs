@@ -42,7 +42,7 @@ pub fn phases(
         let Some(shredder) = &mut shredder else { return 0 };
         let mut origins = Origins::new(fields);
         for row in 0..rows.len() {
-            shredder.start_row();
+            shredder.start_row(rows.sourcetype.keys[row], rows.text(row));
             let extractor = origins.extractor(&rows, row);
             extractor.extract(rows.text(row), &mut |name, value| {
                 shredder.extracted(row as u32, name, value);

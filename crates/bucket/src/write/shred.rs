@@ -9,7 +9,7 @@ use model::{ColumnKind, FieldSummary};
 
 use super::WriteOptions;
 use super::column::Source;
-use super::values::{Data, Places, Plan, Values};
+use super::values::{Data, Places, Plan, Value, Values};
 use crate::hot::{FIELDS, is_reserved};
 use crate::segment::{hash, same};
 
@@ -28,9 +28,12 @@ struct FieldValues {
 pub(crate) struct Shredder {
     fields: Vec<FieldValues>,
     by_name: HashTable<u32>,
-    /// The fields of the row before, in order: most rows have the same ones.
-    expected: Vec<u32>,
+    /// The fields of the last row of each source type, in order: most rows have the same ones.
+    expected: Vec<Vec<u32>>,
+    sourcetype: usize,
     position: usize,
+    /// Bytes of the row's text.
+    event: usize,
     max_fields: usize,
     complete: bool,
     plan: Plan,
@@ -57,15 +60,21 @@ impl Shredder {
             fields: Vec::new(),
             by_name: HashTable::new(),
             expected: Vec::new(),
+            sourcetype: 0,
             position: 0,
+            event: 0,
             max_fields: options.max_fields,
             complete: true,
             plan: Plan { rows, unique_texts: options.unique_text_columns },
         }
     }
 
-    pub(crate) fn start_row(&mut self) {
-        self.position = 0;
+    /// Begins a row; rows of the same source type have mostly the same fields.
+    pub(crate) fn start_row(&mut self, sourcetype: u32, text: &str) {
+        (self.sourcetype, self.position, self.event) = (sourcetype as usize, 0, text.len());
+        if self.sourcetype >= self.expected.len() {
+            self.expected.resize_with(self.sourcetype + 1, Vec::new);
+        }
     }
 
     /// A field found in the row's text.
@@ -76,7 +85,7 @@ impl Shredder {
         if last == Some(row) && field.extracted.places.last() != Some(row) {
             field.both += 1;
         }
-        field.extracted.push(row, value, self.plan);
+        field.extracted.push(row, Value { text: value, event: self.event }, self.plan);
     }
 
     /// A field sent along with the row; before any that is found in its text.
@@ -91,12 +100,14 @@ impl Shredder {
         // Never dropped: the limit on names is for what can be found again in the text.
         let field = self.field_or_insert(name);
         let plan = Plan { unique_texts: true, ..self.plan };
+        let value = Value { text: value, event: self.event };
         self.fields[field].indexed.push(row, value, plan);
     }
 
     #[inline]
     fn field(&mut self, name: &str) -> Option<usize> {
-        let guess = self.expected.get(self.position).map(|field| *field as usize);
+        let expected = &self.expected[self.sourcetype];
+        let guess = expected.get(self.position).map(|field| *field as usize);
         if let Some(field) =
             guess.filter(|field| same(self.fields[*field].name.as_bytes(), name.as_bytes()))
         {
@@ -112,8 +123,9 @@ impl Shredder {
             return None;
         }
         let field = known.unwrap_or_else(|| self.insert(name));
-        self.expected.truncate(self.position);
-        self.expected.push(field as u32);
+        let expected = &mut self.expected[self.sourcetype];
+        expected.truncate(self.position);
+        expected.push(field as u32);
         self.position += 1;
         Some(field)
     }
@@ -168,7 +180,7 @@ fn choose(fields: &[FieldValues], rows: u64, options: &WriteOptions) -> Vec<bool
         chosen[at] = field.indexed.count > 0;
         let count = field.extracted.count;
         let often = count.saturating_mul(options.column_rows_per_value) >= rows;
-        let pays = options.unique_text_columns || !field.extracted.is_unique_text();
+        let pays = options.unique_text_columns || !field.extracted.is_dear();
         if !chosen[at] && often && pays && !is_reserved(&field.name) {
             candidates.push((std::cmp::Reverse(count), at));
         }

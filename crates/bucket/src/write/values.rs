@@ -10,10 +10,14 @@ use crate::segment::{MAX_TERM_BYTES, hash, same};
 
 /// After this many values it shows whether they repeat; looked at again at every doubling.
 const FIRST_LOOK: usize = 1 << 16;
+/// After this many values it shows whether they are free text.
+const FREE_TEXT_LOOK: usize = 1 << 13;
 /// Distinct texts are kept up to this many bytes.
 const DISTINCT_BYTES: usize = 16 << 20;
 /// Of fewer values than this it is never said that all are distinct.
 const FEW: usize = 4096;
+/// A field is a good part of its events if it is more than one in so many of their bytes.
+const FREE_TEXT_SHARE: u64 = 4;
 /// At this many values memory is taken for all rows to come, if most rows so far have one.
 const MANY: u32 = 4096;
 
@@ -22,8 +26,16 @@ const MANY: u32 = 4096;
 pub(super) struct Plan {
     /// Rows of the bucket.
     pub(super) rows: u32,
-    /// Whether texts are kept that hardly ever repeat.
+    /// Whether texts are kept that hardly ever repeat, or are most of the event.
     pub(super) unique_texts: bool,
+}
+
+/// A value on its way into a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'a> {
+    pub(super) text: &'a str,
+    /// Bytes of the event it is of.
+    pub(super) event: usize,
 }
 
 /// Values of a field in row order; a row with several has several in succession.
@@ -35,6 +47,8 @@ pub(super) struct Values {
     pub(super) count: u64,
     /// Whether some row has several values.
     pub(super) multivalue: bool,
+    /// Bytes of the values, and of the events that they are of.
+    share: (u64, u64),
 }
 
 /// The row of each value.
@@ -51,9 +65,9 @@ pub(super) enum Data {
     /// Every text so far is the decimal form of an integer.
     Integers(Vec<i64>),
     Interned(Interned),
-    /// Many were distinct; whether nearly all were.
+    /// Many were distinct; whether a column of them pays only if asked for.
     Plain(Texts, bool),
-    /// Nearly all were distinct, and nobody wants to have them.
+    /// A column of them would not pay, and nobody asked for it.
     Left,
 }
 
@@ -88,6 +102,14 @@ impl Entry {
     fn of(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.start as usize..][..self.length as usize]
     }
+}
+
+/// Which texts are kept.
+#[derive(Debug, Clone, Copy)]
+struct Keep {
+    all: bool,
+    /// Whether the values are a good part of their events.
+    is_large: bool,
 }
 
 impl Default for Places {
@@ -131,7 +153,7 @@ impl Places {
 
 impl Values {
     #[inline]
-    pub(super) fn push(&mut self, row: u32, text: &str, plan: Plan) {
+    pub(super) fn push(&mut self, row: u32, value: Value<'_>, plan: Plan) {
         if self.places.last() == Some(row) {
             self.multivalue = true;
         } else {
@@ -141,7 +163,10 @@ impl Values {
             }
         }
         self.places.push(row);
-        self.data.push(text, plan.unique_texts);
+        self.share.0 += value.text.len() as u64;
+        self.share.1 += value.event as u64;
+        let is_large = self.share.0 > self.share.1 / FREE_TEXT_SHARE;
+        self.data.push(value.text, Keep { all: plan.unique_texts, is_large });
     }
 
     pub(super) fn kind(&self) -> ColumnKind {
@@ -152,11 +177,12 @@ impl Values {
         }
     }
 
-    /// Whether these are texts that hardly ever repeat: at most one in a hundred does.
-    pub(super) fn is_unique_text(&self) -> bool {
+    /// Whether a column of them would not pay: of texts that hardly ever repeat (at most one in a
+    /// hundred does), or that differ mostly and are a good part of the events, which are stored anyway.
+    pub(super) fn is_dear(&self) -> bool {
         match &self.data {
             Data::Integers(_) => false,
-            Data::Plain(_, unique) => *unique,
+            Data::Plain(_, dear) => *dear,
             Data::Left => true,
             Data::Interned(texts) => texts.keys.len() >= FEW && texts.is_unique(),
         }
@@ -165,7 +191,7 @@ impl Values {
     /// Several values in a row are always texts.
     pub(super) fn finish(mut self) -> Self {
         if self.multivalue {
-            self.data.make_texts(true);
+            self.data.make_texts(Keep { all: true, is_large: false });
         }
         self
     }
@@ -173,18 +199,18 @@ impl Values {
 
 impl Data {
     #[inline]
-    fn push(&mut self, text: &str, unique_texts: bool) {
+    fn push(&mut self, text: &str, keep: Keep) {
         if let Self::Integers(values) = self {
             if let Some(value) = canonical_integer(text) {
                 return values.push(value);
             }
-            self.make_texts(unique_texts);
+            self.make_texts(keep);
         }
         match self {
             Self::Interned(texts) => {
                 texts.push(text.as_bytes());
-                if texts.is_too_varied() {
-                    self.give_up(unique_texts);
+                if texts.is_too_varied(keep.is_large) {
+                    self.give_up(keep);
                 }
             }
             Self::Plain(texts, _) => texts.push(text.as_bytes()),
@@ -194,24 +220,24 @@ impl Data {
 
     /// Texts vary too much to be interned.
     #[cold]
-    fn give_up(&mut self, unique_texts: bool) {
+    fn give_up(&mut self, keep: Keep) {
         let Self::Interned(texts) = self else { return };
-        let unique = texts.keys.len() >= FEW && texts.is_unique();
-        *self = if unique && !unique_texts {
+        let dear = texts.keys.len() >= FEW && (texts.is_unique() || keep.is_large);
+        *self = if dear && !keep.all {
             Self::Left
         } else {
-            Self::Plain(texts.spread(0..texts.keys.len()), unique)
+            Self::Plain(texts.spread(0..texts.keys.len()), dear)
         };
     }
 
     /// Integers become what they were.
     #[cold]
-    fn make_texts(&mut self, unique_texts: bool) {
+    fn make_texts(&mut self, keep: Keep) {
         if let Self::Integers(values) = self {
             let values = std::mem::take(values);
             *self = Self::Interned(Interned::default());
             for value in values {
-                self.push(&value.to_string(), unique_texts);
+                self.push(&value.to_string(), keep);
             }
         }
     }
@@ -279,10 +305,13 @@ impl Interned {
     }
 
     #[inline]
-    fn is_too_varied(&self) -> bool {
+    fn is_too_varied(&self, is_large: bool) -> bool {
         let count = self.keys.len();
-        let look = count.is_power_of_two() && count >= FIRST_LOOK;
-        look && self.distinct() > count / 2 || self.bytes.len() > DISTINCT_BYTES
+        let is_free = || is_large && self.distinct() > count - count / 8;
+        count.is_power_of_two()
+            && (count >= FIRST_LOOK && self.distinct() > count / 2
+                || count >= FREE_TEXT_LOOK && is_free())
+            || self.bytes.len() > DISTINCT_BYTES
     }
 }
 
@@ -348,7 +377,7 @@ mod tests {
     fn integers_become_texts_again_when_one_value_is_none() {
         let mut values = Values::default();
         for (row, text) in ["1", "-20", "1", "x"].into_iter().enumerate() {
-            values.push(row as u32, text, PLAN);
+            values.push(row as u32, Value { text, event: 100 }, PLAN);
         }
         assert_eq!(values.kind(), ColumnKind::Text);
         let Data::Interned(texts) = values.data else { panic!("{values:?}") };
@@ -359,7 +388,7 @@ mod tests {
     fn unique(plan: Plan) -> Values {
         let mut values = Values::default();
         for row in 0..FIRST_LOOK as u32 + 10 {
-            values.push(row, &format!("u{row}"), plan);
+            values.push(row, Value { text: &format!("u{row}"), event: 100 }, plan);
         }
         values
     }
@@ -367,7 +396,7 @@ mod tests {
     #[test]
     fn texts_that_do_not_repeat_are_not_interned() {
         let values = unique(PLAN);
-        assert!(values.is_unique_text());
+        assert!(values.is_dear());
         let Data::Plain(texts, _) = values.data else { panic!("interned") };
         assert_eq!(texts.lengths.len(), FIRST_LOOK + 10);
         assert!(texts.bytes.starts_with(b"u0u1u2"));
@@ -376,8 +405,21 @@ mod tests {
     #[test]
     fn texts_that_do_not_repeat_are_not_even_kept_where_nobody_wants_them() {
         let values = unique(Plan { unique_texts: false, ..PLAN });
-        assert!(values.is_unique_text() && matches!(values.data, Data::Left));
+        assert!(values.is_dear() && matches!(values.data, Data::Left));
         assert_eq!((values.count, values.kind()), (FIRST_LOOK as u64 + 10, ColumnKind::Text));
+    }
+
+    #[test]
+    fn free_text_is_left_where_it_is_early_and_a_varied_name_is_not() {
+        let plan = Plan { unique_texts: false, ..PLAN };
+        let (mut long, mut short) = (Values::default(), Values::default());
+        for row in 0..FREE_TEXT_LOOK as u32 + 10 {
+            let text = format!("request {} took long", row - row % 10 / 9);
+            long.push(row, Value { text: &text, event: 50 }, plan);
+            short.push(row, Value { text: &text, event: 500 }, plan);
+        }
+        assert!(long.is_dear() && matches!(long.data, Data::Left));
+        assert!(!short.is_dear());
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! Regular expressions in PCRE's syntax, on the fastest engine that can run them.
 //!
-//! Most patterns run on the `regex` crate (linear time); those with look-around, back-references or
-//! other PCRE-only parts on `fancy-regex`, whose effort per search is bounded. A search that hits
-//! that bound counts as no match.
+//! Most patterns run on the `regex` crate (linear time), and what is simple of them on a matcher of
+//! our own ([`sequence`]); those with look-around, back-references or other PCRE-only parts on
+//! `fancy-regex`, whose effort per search is bounded. A search that hits that bound counts as no
+//! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
+
+mod sequence;
 
 use std::fmt;
+use std::sync::Arc;
+
+use sequence::{Outcome, Sequence, Spans};
 
 /// Steps of backtracking per search of a PCRE-only pattern.
 const BACKTRACK_LIMIT: usize = 1_000_000;
@@ -21,7 +27,7 @@ pub struct Pattern {
 
 #[derive(Clone)]
 enum Engine {
-    Linear(regex::Regex),
+    Linear { regex: regex::Regex, sequence: Option<Arc<Sequence>> },
     Backtracking(fancy_regex::Regex),
 }
 
@@ -37,12 +43,15 @@ impl Pattern {
     /// # Errors
     /// The last line of the compiler's complaint.
     pub fn compile(text: &str) -> Result<Self, String> {
-        let translated = translate(text);
+        let translated = translate(text, true);
         let linear = regex::RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).build();
         if let Ok(regex) = linear {
             let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
-            return Ok(Self { engine: Engine::Linear(regex), names, text: text.to_owned() });
+            let sequence = Sequence::compile(&translated).map(Arc::new);
+            let engine = Engine::Linear { regex, sequence };
+            return Ok(Self { engine, names, text: text.to_owned() });
         }
+        let translated = translate(text, false);
         let built = fancy_regex::RegexBuilder::new(&translated)
             .backtrack_limit(BACKTRACK_LIMIT)
             .delegate_size_limit(SIZE_LIMIT)
@@ -70,14 +79,18 @@ impl Pattern {
     /// Whether it runs in linear time.
     #[must_use]
     pub fn is_linear(&self) -> bool {
-        matches!(self.engine, Engine::Linear(_))
+        matches!(self.engine, Engine::Linear { .. })
     }
 
     /// Whether it matches anywhere.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         match &self.engine {
-            Engine::Linear(regex) => regex.is_match(text),
+            Engine::Linear { regex, sequence } => match search(sequence.as_deref(), text, 0) {
+                Outcome::Match(_) => true,
+                Outcome::None => false,
+                Outcome::GaveUp => regex.is_match(text),
+            },
             Engine::Backtracking(regex) => regex.is_match(text).unwrap_or(false),
         }
     }
@@ -86,7 +99,11 @@ impl Pattern {
     #[must_use]
     pub fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         match &self.engine {
-            Engine::Linear(regex) => regex.find_at(text, from).map(|m| (m.start(), m.end())),
+            Engine::Linear { regex, sequence } => match search(sequence.as_deref(), text, from) {
+                Outcome::Match(spans) => spans.get(0),
+                Outcome::None => None,
+                Outcome::GaveUp => regex.find_at(text, from).map(|m| (m.start(), m.end())),
+            },
             Engine::Backtracking(regex) => {
                 let found = regex.find_from_pos(text, from).ok().flatten();
                 found.map(|m| (m.start(), m.end()))
@@ -97,16 +114,25 @@ impl Pattern {
     /// Visits the groups of every match, one after the other, until the visitor has enough.
     pub fn each_match<'t>(&self, text: &'t str, mut visit: impl FnMut(&Groups<'t>) -> bool) {
         match &self.engine {
-            Engine::Linear(regex) => {
+            Engine::Linear { sequence: Some(sequence), .. } if !sequence.can_be_empty() => {
+                let mut from = 0;
+                while let Some(groups) = self.groups_at(text, from) {
+                    from = groups.span(0).map_or(text.len(), |(_, end)| end);
+                    if !visit(&groups) {
+                        return;
+                    }
+                }
+            }
+            Engine::Linear { regex, .. } => {
                 for groups in regex.captures_iter(text) {
-                    if !visit(&Groups::Linear(groups)) {
+                    if !visit(&Groups(Found::Linear(groups))) {
                         return;
                     }
                 }
             }
             Engine::Backtracking(regex) => {
                 for groups in regex.captures_iter(text).map_while(Result::ok) {
-                    if !visit(&Groups::Backtracking(groups)) {
+                    if !visit(&Groups(Found::Backtracking(groups))) {
                         return;
                     }
                 }
@@ -118,20 +144,41 @@ impl Pattern {
     #[must_use]
     pub fn groups_at<'t>(&self, text: &'t str, from: usize) -> Option<Groups<'t>> {
         match &self.engine {
-            Engine::Linear(regex) => regex.captures_at(text, from).map(Groups::Linear),
+            Engine::Linear { regex, sequence } => {
+                let found = match sequence.as_deref() {
+                    Some(sequence) if !sequence.finds_beginnings() => {
+                        // The other engine is good at finding, and slow with groups.
+                        let begin = regex.find_at(text, from)?.start();
+                        sequence.match_at(text, begin)
+                    }
+                    sequence => search(sequence, text, from),
+                };
+                match found {
+                    Outcome::Match(spans) => Some(Groups(Found::Sequence { text, spans })),
+                    Outcome::None => None,
+                    Outcome::GaveUp => regex.captures_at(text, from).map(Found::Linear).map(Groups),
+                }
+            }
             Engine::Backtracking(regex) => {
-                regex.captures_from_pos(text, from).ok().flatten().map(Groups::Backtracking)
+                let found = regex.captures_from_pos(text, from).ok().flatten();
+                found.map(Found::Backtracking).map(Groups)
             }
         }
     }
 }
 
+fn search(sequence: Option<&Sequence>, text: &str, from: usize) -> Outcome {
+    sequence.map_or(Outcome::GaveUp, |sequence| sequence.search(text, from))
+}
+
 /// The groups of a match.
 #[derive(Debug)]
-pub enum Groups<'t> {
-    /// Of a linear pattern.
+pub struct Groups<'t>(Found<'t>);
+
+#[derive(Debug)]
+enum Found<'t> {
+    Sequence { text: &'t str, spans: Spans },
     Linear(regex::Captures<'t>),
-    /// Of a PCRE-only pattern.
     Backtracking(fancy_regex::Captures<'t>),
 }
 
@@ -139,25 +186,28 @@ impl<'t> Groups<'t> {
     /// The text of a group that took part; 0 is the whole match.
     #[must_use]
     pub fn get(&self, group: usize) -> Option<&'t str> {
-        match self {
-            Self::Linear(groups) => groups.get(group).map(|m| m.as_str()),
-            Self::Backtracking(groups) => groups.get(group).map(|m| m.as_str()),
+        match &self.0 {
+            Found::Sequence { text, spans } => spans.get(group).map(|(from, to)| &text[from..to]),
+            Found::Linear(groups) => groups.get(group).map(|m| m.as_str()),
+            Found::Backtracking(groups) => groups.get(group).map(|m| m.as_str()),
         }
     }
 
     /// Begin and end of a group that took part.
     #[must_use]
     pub fn span(&self, group: usize) -> Option<(usize, usize)> {
-        match self {
-            Self::Linear(groups) => groups.get(group).map(|m| (m.start(), m.end())),
-            Self::Backtracking(groups) => groups.get(group).map(|m| (m.start(), m.end())),
+        match &self.0 {
+            Found::Sequence { spans, .. } => spans.get(group),
+            Found::Linear(groups) => groups.get(group).map(|m| (m.start(), m.end())),
+            Found::Backtracking(groups) => groups.get(group).map(|m| (m.start(), m.end())),
         }
     }
 }
 
 /// Spells what PCRE allows and the engines refuse or read differently in their own way: an opening
-/// bracket inside a class, a brace that is no repetition, `\<` and `\>`, and `\Z`.
-fn translate(pattern: &str) -> String {
+/// bracket inside a class, a brace that is no repetition, `\<` and `\>`, `\Z`, and classes that are
+/// about ASCII; word boundaries, too, where the engine knows such.
+fn translate(pattern: &str, ascii_boundaries: bool) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut chars = pattern.char_indices().peekable();
     let mut in_class = false;
@@ -167,8 +217,23 @@ fn translate(pattern: &str) -> String {
             '\\' => match chars.next() {
                 Some((_, escaped @ ('<' | '>'))) => out.push(escaped),
                 Some((_, 'Z')) if !in_class => out.push_str(r"(?:\n?\z)"),
-                Some((_, 'h')) if in_class => out.push_str(r"\t "),
-                Some((_, 'h')) => out.push_str(r"[\t ]"),
+                Some((_, 'h')) if in_class => out.push_str(r"\t\x20"),
+                Some((_, 'h')) => out.push_str(r"[\t\x20]"),
+                Some((_, 'd')) if in_class => out.push_str("[:digit:]"),
+                Some((_, 'D')) if in_class => out.push_str("[:^digit:]"),
+                Some((_, 'w')) if in_class => out.push_str("[:word:]"),
+                Some((_, 'W')) if in_class => out.push_str("[:^word:]"),
+                Some((_, 's')) if in_class => out.push_str("[:space:]"),
+                Some((_, 'S')) if in_class => out.push_str("[:^space:]"),
+                Some((_, 'd')) => out.push_str("[0-9]"),
+                Some((_, 'D')) => out.push_str("[^0-9]"),
+                Some((_, 'w')) => out.push_str("[0-9A-Za-z_]"),
+                Some((_, 'W')) => out.push_str("[^0-9A-Za-z_]"),
+                Some((_, 's')) => out.push_str("[[:space:]]"),
+                Some((_, 'S')) => out.push_str("[^[:space:]]"),
+                Some((_, 'b')) if in_class => out.push_str(r"\x08"),
+                Some((_, 'b')) if ascii_boundaries => out.push_str(r"(?-u:\b)"),
+                Some((_, 'B')) if ascii_boundaries => out.push_str(r"(?-u:\B)"),
                 Some((_, 'R')) if !in_class => out.push_str(r"(?:\r\n|\n|\r)"),
                 Some((next, escaped)) => {
                     out.push('\\');
@@ -283,6 +348,15 @@ mod tests {
         check(r"(?<=id=)(\d+)(?!\d)", "id=12", Some("12"), false);
         check(r"(.)\1", "abb", Some("b"), false);
         check(r"(?>a+)b", "aab", Some("aab"), false);
+    }
+
+    #[test]
+    fn classes_and_borders_of_words_are_about_ascii() {
+        check(r"(\w+)", "é1x", Some("1x"), true);
+        check(r"([^\W\d]+)", "12ab\u{660}", Some("ab"), true);
+        check(r"(\S+)", "\u{a0}a b", Some("\u{a0}a"), true);
+        check(r"([\w-.]+)", "<a-b.c>", Some("a-b.c"), true);
+        check(r"(\bb)", "éb", Some("b"), true);
     }
 
     #[test]

@@ -1,0 +1,773 @@
+//! A matcher for the patterns that extractions are mostly made of: runs of characters, words and
+//! separators, one after the other.
+//!
+//! It finds the match and the groups that the `regex` crate would find from a given place, several
+//! times faster: it walks over runs of bytes instead of through states, and knows from the next byte
+//! which way to go nearly always. What it does not understand it declines to compile; a search that
+//! goes back too often gives up, and the caller asks the other engine, whose time is linear.
+
+use memchr::memmem::Finder;
+use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
+
+/// Groups of a pattern, the whole match included.
+pub(super) const GROUPS: usize = 16;
+/// Steps of a pattern.
+const STEPS: usize = 256;
+/// Ways that a search from one place may take back.
+const RETREATS: u32 = 512;
+/// Places that a search may begin at.
+const BEGINNINGS: u32 = 32;
+/// No place.
+const NOWHERE: u32 = u32::MAX;
+
+/// Begins and ends of the groups of a match, in bytes of the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spans([u32; 2 * GROUPS]);
+
+impl Spans {
+    pub(super) fn get(&self, group: usize) -> Option<(usize, usize)> {
+        let (start, end) = (*self.0.get(2 * group)?, *self.0.get(2 * group + 1)?);
+        (start != NOWHERE && end != NOWHERE).then_some((start as usize, end as usize))
+    }
+}
+
+/// What a search came to.
+pub(super) enum Outcome {
+    Match(Spans),
+    None,
+    /// It went back too often to be worth it.
+    GaveUp,
+}
+
+/// A compiled pattern.
+#[derive(Debug, Clone)]
+pub(super) struct Sequence {
+    steps: Vec<Step>,
+    beginning: Beginning,
+    can_be_empty: bool,
+}
+
+/// Where matches can begin.
+#[derive(Debug, Clone)]
+enum Beginning {
+    /// At the start of the text only.
+    Text,
+    /// Where these bytes are.
+    Literal(Finder<'static>),
+    /// Somewhere that another engine has to find.
+    Anywhere,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Bytes(Box<[u8]>),
+    /// One character.
+    Character(Set),
+    /// As many characters as possible, or as few.
+    Run {
+        set: Set,
+        least: u32,
+        most: u32,
+        lazy: bool,
+        next: Next,
+    },
+    Group(u8),
+    TextStart,
+    TextEnd,
+    WordBoundary {
+        negated: bool,
+    },
+    /// The first way, and if it leads nowhere the second one.
+    Fork {
+        first: u16,
+        second: u16,
+        into_first: Next,
+        into_second: Next,
+    },
+    Jump(u16),
+    Done,
+}
+
+/// Bytes that the text can go on with behind a step.
+#[derive(Debug, Clone, Default)]
+struct Next {
+    bytes: Bytes,
+    /// Whether the match can end there, or nothing can be said.
+    any: bool,
+    /// Whether the match ends there, whatever comes.
+    done: bool,
+    /// Whether it cannot go on with a character of the run before it.
+    apart: bool,
+}
+
+impl Next {
+    fn allows(&self, byte: Option<&u8>) -> bool {
+        self.any || byte.is_some_and(|byte| self.bytes.has(*byte))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Bytes(Box<[bool; 256]>);
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self(Box::new([false; 256]))
+    }
+}
+
+impl Bytes {
+    fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte)]
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0.iter()) {
+            *mine |= theirs;
+        }
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0.iter()).any(|(mine, theirs)| *mine && *theirs)
+    }
+}
+
+/// A set of characters: some of ASCII, and all others or none of them.
+#[derive(Debug, Clone)]
+struct Set {
+    bytes: Bytes,
+    /// The one byte that is missing.
+    all_but: Option<u8>,
+}
+
+impl Set {
+    fn new(class: &Class) -> Option<Self> {
+        let mut bytes = Bytes::default();
+        let mut beyond = false;
+        let mut add = |start: u32, end: u32| {
+            for byte in start..=end.min(0x7f) {
+                bytes.0[byte as usize] = true;
+            }
+        };
+        match class {
+            Class::Unicode(class) => {
+                for range in class.ranges() {
+                    add(range.start().into(), range.end().into());
+                    if range.end() == char::MAX && range.start() <= '\u{80}' {
+                        beyond = true;
+                    } else if !range.end().is_ascii() {
+                        return None;
+                    }
+                }
+            }
+            Class::Bytes(class) => {
+                for range in class.ranges() {
+                    add(range.start().into(), range.end().into());
+                    if !range.end().is_ascii() {
+                        return None;
+                    }
+                }
+            }
+        }
+        if beyond {
+            bytes.0[0x80..].fill(true);
+        }
+        let mut missing = (0..=255u8).filter(|byte| !bytes.has(*byte));
+        let all_but = missing.next().filter(|_| missing.next().is_none());
+        Some(Self { bytes, all_but })
+    }
+
+    /// Whether every character of it is a byte.
+    fn is_ascii(&self) -> bool {
+        !self.bytes.has(0x80)
+    }
+
+    /// How far a run goes from a place.
+    fn run(&self, text: &[u8], from: usize, most: u32) -> usize {
+        let rest = &text[from..];
+        let rest = &rest[..rest.len().min(most as usize)];
+        let length = match self.all_but {
+            Some(byte) => memchr::memchr(byte, rest),
+            None => rest.iter().position(|byte| !self.bytes.has(*byte)),
+        };
+        from + length.unwrap_or(rest.len())
+    }
+}
+
+/// The character's bytes at a place.
+fn width(byte: u8) -> usize {
+    match byte {
+        0..=0x7f => 1,
+        0x80..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0.. => 4,
+    }
+}
+
+fn is_word(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+impl Sequence {
+    /// Compiles a pattern; `None` for one that is not of this kind.
+    pub(super) fn compile(pattern: &str) -> Option<Self> {
+        let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
+        if hir.properties().explicit_captures_len() + 1 > GROUPS {
+            return None;
+        }
+        let mut compiler = Compiler { steps: Vec::new() };
+        compiler.step(Step::Group(0))?;
+        compiler.hir(&hir)?;
+        compiler.step(Step::Group(1))?;
+        compiler.step(Step::Done)?;
+        let mut steps = compiler.steps;
+        look_ahead(&mut steps);
+        let beginning = Beginning::of(&steps);
+        let can_be_empty = hir.properties().minimum_len() == Some(0);
+        Some(Self { steps, beginning, can_be_empty })
+    }
+
+    /// Whether a match can be of no characters.
+    pub(super) fn can_be_empty(&self) -> bool {
+        self.can_be_empty
+    }
+
+    /// Whether it finds the begin of matches by itself.
+    pub(super) fn finds_beginnings(&self) -> bool {
+        !matches!(self.beginning, Beginning::Anywhere)
+    }
+
+    /// The first match that begins at or after a place. The pattern must find beginnings by itself.
+    pub(super) fn search(&self, text: &str, from: usize) -> Outcome {
+        match &self.beginning {
+            Beginning::Text if from == 0 => self.match_at(text, 0),
+            Beginning::Text => Outcome::None,
+            Beginning::Literal(literal) => {
+                let mut from = from;
+                for _ in 0..BEGINNINGS {
+                    let rest = text.as_bytes().get(from..);
+                    let Some(at) = rest.and_then(|rest| literal.find(rest)) else {
+                        return Outcome::None;
+                    };
+                    match self.match_at(text, from + at) {
+                        Outcome::None => from += at + 1,
+                        other => return other,
+                    }
+                }
+                Outcome::GaveUp
+            }
+            Beginning::Anywhere => Outcome::GaveUp,
+        }
+    }
+
+    /// The match that begins at a place.
+    pub(super) fn match_at(&self, text: &str, at: usize) -> Outcome {
+        if text.len() >= NOWHERE as usize {
+            return Outcome::GaveUp;
+        }
+        Walk { steps: &self.steps, text: text.as_bytes(), spans: Spans([NOWHERE; 2 * GROUPS]) }
+            .run(at)
+    }
+}
+
+impl Beginning {
+    fn of(steps: &[Step]) -> Self {
+        let first = steps.iter().find(|step| !matches!(step, Step::Group(_)));
+        match first {
+            Some(Step::TextStart) => Self::Text,
+            Some(Step::Bytes(bytes)) => Self::Literal(Finder::new(bytes).into_owned()),
+            _ => Self::Anywhere,
+        }
+    }
+}
+
+struct Compiler {
+    steps: Vec<Step>,
+}
+
+impl Compiler {
+    fn step(&mut self, step: Step) -> Option<()> {
+        self.steps.push(step);
+        (self.steps.len() <= STEPS).then_some(())
+    }
+
+    fn here(&self) -> u16 {
+        // At most STEPS.
+        u16::try_from(self.steps.len()).unwrap_or(u16::MAX)
+    }
+
+    fn hir(&mut self, hir: &Hir) -> Option<()> {
+        match hir.kind() {
+            HirKind::Empty => Some(()),
+            HirKind::Literal(literal) => self.step(Step::Bytes(literal.0.clone())),
+            HirKind::Class(class) => self.step(Step::Character(Set::new(class)?)),
+            HirKind::Look(look) => self.look(*look),
+            HirKind::Repetition(repetition) => self.repetition(repetition),
+            HirKind::Capture(Capture { index, sub, .. }) => {
+                let slot = u8::try_from(2 * index).ok()?;
+                self.step(Step::Group(slot))?;
+                self.hir(sub)?;
+                self.step(Step::Group(slot + 1))
+            }
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.hir(part)),
+            HirKind::Alternation(ways) => self.alternation(ways),
+        }
+    }
+
+    fn look(&mut self, look: Look) -> Option<()> {
+        self.step(match look {
+            Look::Start => Step::TextStart,
+            Look::End => Step::TextEnd,
+            Look::WordAscii => Step::WordBoundary { negated: false },
+            Look::WordAsciiNegate => Step::WordBoundary { negated: true },
+            _ => return None,
+        })
+    }
+
+    fn repetition(&mut self, repetition: &Repetition) -> Option<()> {
+        let Repetition { min, max, greedy, sub } = repetition;
+        let class = match sub.kind() {
+            HirKind::Class(class) => Set::new(class),
+            // A literal of one byte is a class of one.
+            HirKind::Literal(literal) if literal.0.len() == 1 => Some(Set::only(literal.0[0])),
+            _ => None,
+        };
+        if let Some(set) = class
+            && (set.is_ascii() || (*min <= 1 && max.is_none()))
+        {
+            let (least, most) = (*min, max.unwrap_or(u32::MAX));
+            return self.step(Step::Run { set, least, most, lazy: !greedy, next: Next::default() });
+        }
+        match (min, max) {
+            (0, Some(1)) => {
+                let fork = self.fork()?;
+                self.hir(sub)?;
+                self.join(fork, fork + 1, self.here(), *greedy);
+                Some(())
+            }
+            // What repeats must take something, or it would go on for ever.
+            (0, None) if sub.properties().minimum_len().is_some_and(|len| len > 0) => {
+                let fork = self.fork()?;
+                self.hir(sub)?;
+                self.step(Step::Jump(fork))?;
+                self.join(fork, fork + 1, self.here(), *greedy);
+                Some(())
+            }
+            (1, None) if sub.properties().minimum_len().is_some_and(|len| len > 0) => {
+                let begin = self.here();
+                self.hir(sub)?;
+                let fork = self.fork()?;
+                self.join(fork, begin, fork + 1, *greedy);
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn alternation(&mut self, ways: &[Hir]) -> Option<()> {
+        let (last, others) = ways.split_last()?;
+        let mut jumps = Vec::new();
+        for way in others {
+            let fork = self.fork()?;
+            self.hir(way)?;
+            jumps.push(self.here());
+            self.step(Step::Jump(0))?;
+            self.join(fork, fork + 1, self.here(), true);
+        }
+        self.hir(last)?;
+        let end = self.here();
+        for jump in jumps {
+            self.steps[usize::from(jump)] = Step::Jump(end);
+        }
+        Some(())
+    }
+
+    /// A fork whose ways are not known yet.
+    fn fork(&mut self) -> Option<u16> {
+        let at = self.here();
+        let next = Next::default();
+        self.step(Step::Fork { first: 0, second: 0, into_first: next.clone(), into_second: next })?;
+        Some(at)
+    }
+
+    fn join(&mut self, at: u16, taken: u16, passed: u16, greedy: bool) {
+        let (ahead, other) = if greedy { (taken, passed) } else { (passed, taken) };
+        if let Step::Fork { first, second, .. } = &mut self.steps[usize::from(at)] {
+            (*first, *second) = (ahead, other);
+        }
+    }
+}
+
+impl Set {
+    fn only(byte: u8) -> Self {
+        let mut bytes = Bytes::default();
+        bytes.0[usize::from(byte)] = true;
+        Self { bytes, all_but: None }
+    }
+}
+
+/// Works out what can follow runs and forks.
+fn look_ahead(steps: &mut [Step]) {
+    for at in 0..steps.len() {
+        match &steps[at] {
+            Step::Run { .. } => {
+                let following = following(steps, at + 1);
+                if let Step::Run { set, next, .. } = &mut steps[at] {
+                    *next = following;
+                    next.apart = !next.any && !next.bytes.meets(&set.bytes);
+                }
+            }
+            Step::Fork { first, second, .. } => {
+                let (a, b) = (usize::from(*first), usize::from(*second));
+                let (a, b) = (following(steps, a), following(steps, b));
+                if let Step::Fork { into_first, into_second, .. } = &mut steps[at] {
+                    (*into_first, *into_second) = (a, b);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Bytes with which the text can go on at a step.
+fn following(steps: &[Step], at: usize) -> Next {
+    let mut next = Next::default();
+    let behind_groups = steps[at..].iter().find(|step| !matches!(step, Step::Group(_)));
+    next.done = matches!(behind_groups, Some(Step::Done));
+    let mut seen = vec![false; steps.len()];
+    let mut open = vec![at];
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut seen[at], true) {
+            continue;
+        }
+        match &steps[at] {
+            Step::Bytes(bytes) => match bytes.first() {
+                Some(first) => next.bytes.0[usize::from(*first)] = true,
+                None => open.push(at + 1),
+            },
+            Step::Character(set) => next.bytes.add(&set.bytes),
+            Step::Run { set, least, .. } => {
+                next.bytes.add(&set.bytes);
+                if *least == 0 {
+                    open.push(at + 1);
+                }
+            }
+            Step::Group(_) | Step::TextStart | Step::WordBoundary { .. } => open.push(at + 1),
+            Step::TextEnd | Step::Done => next.any = true,
+            Step::Fork { first, second, .. } => {
+                open.extend([usize::from(*first), usize::from(*second)]);
+            }
+            Step::Jump(to) => open.push(usize::from(*to)),
+        }
+    }
+    next
+}
+
+/// What to do when a way leads nowhere.
+enum Retreat {
+    /// A group's place as it was.
+    Group { slot: u8, was: u32 },
+    /// Another way.
+    Other { step: u16, at: u32 },
+    /// A run gives a character back, down to a place.
+    Shorter { step: u16, least: u32, at: u32 },
+    /// A run takes one more, up to a place.
+    Longer { step: u16, at: u32, most: u32 },
+}
+
+struct Walk<'p> {
+    steps: &'p [Step],
+    text: &'p [u8],
+    spans: Spans,
+}
+
+impl Walk<'_> {
+    fn run(mut self, from: usize) -> Outcome {
+        let mut retreats: Vec<Retreat> = Vec::new();
+        let mut taken_back = 0;
+        let mut way = Some((0, from));
+        loop {
+            let Some((step, at)) = way else {
+                taken_back += 1;
+                if taken_back > RETREATS {
+                    return Outcome::GaveUp;
+                }
+                let Some(retreat) = retreats.pop() else { return Outcome::None };
+                way = self.retreat(&retreat, &mut retreats);
+                continue;
+            };
+            if matches!(self.steps[step], Step::Done) {
+                return Outcome::Match(self.spans);
+            }
+            way = self.advance(step, at, &mut retreats);
+        }
+    }
+
+    /// Does a step at a place: the next step and its place, if it fits.
+    #[inline]
+    fn advance(
+        &mut self,
+        step: usize,
+        at: usize,
+        retreats: &mut Vec<Retreat>,
+    ) -> Option<(usize, usize)> {
+        let text = self.text;
+        match &self.steps[step] {
+            Step::Bytes(bytes) => {
+                text[at..].starts_with(bytes).then(|| (step + 1, at + bytes.len()))
+            }
+            Step::Character(set) => {
+                let byte = *text.get(at)?;
+                set.bytes.has(byte).then(|| (step + 1, at + width(byte)))
+            }
+            Step::Run { set, least, most, lazy, next } => {
+                let longest = set.run(text, at, *most);
+                let shortest = self.behind(at, *least, longest)?;
+                let run = step;
+                if *lazy {
+                    self.extend(run, next, shortest, longest, retreats)
+                } else if next.done || next.apart {
+                    // Nothing that follows could take what the run would give back.
+                    (next.done || next.allows(text.get(longest))).then_some((step + 1, longest))
+                } else {
+                    self.shorten(run, next, shortest, longest, retreats)
+                }
+            }
+            Step::Group(slot) => {
+                let place = &mut self.spans.0[usize::from(*slot)];
+                if !retreats.is_empty() {
+                    retreats.push(Retreat::Group { slot: *slot, was: *place });
+                }
+                *place = place_of(at);
+                Some((step + 1, at))
+            }
+            Step::TextStart => (at == 0).then_some((step + 1, at)),
+            Step::TextEnd => (at == text.len()).then_some((step + 1, at)),
+            Step::WordBoundary { negated } => {
+                let before = at.checked_sub(1).and_then(|before| text.get(before));
+                let is_boundary = is_word(before) != is_word(text.get(at));
+                (is_boundary != *negated).then_some((step + 1, at))
+            }
+            Step::Fork { first, second, into_first, into_second } => {
+                let byte = text.get(at);
+                match (into_first.allows(byte), into_second.allows(byte)) {
+                    (true, true) => {
+                        retreats.push(Retreat::Other { step: *second, at: place_of(at) });
+                        Some((usize::from(*first), at))
+                    }
+                    (true, false) => Some((usize::from(*first), at)),
+                    (false, true) => Some((usize::from(*second), at)),
+                    (false, false) => None,
+                }
+            }
+            Step::Jump(to) => Some((usize::from(*to), at)),
+            Step::Done => Some((step, at)),
+        }
+    }
+
+    /// The place behind the characters that a run must have.
+    fn behind(&self, at: usize, least: u32, longest: usize) -> Option<usize> {
+        let end = match least {
+            0 => at,
+            // At most one of a set beyond ASCII: see the compiler.
+            1 => at + self.text.get(at).map_or(1, |byte| width(*byte)),
+            least => at + least as usize,
+        };
+        (end <= longest).then_some(end)
+    }
+
+    /// Takes as much as what follows allows, down to a place.
+    fn shorten(
+        &self,
+        run: usize,
+        next: &Next,
+        least: usize,
+        most: usize,
+        retreats: &mut Vec<Retreat>,
+    ) -> Option<(usize, usize)> {
+        let fits = |at: &usize| next.allows(self.text.get(*at)) && self.is_border(*at);
+        let end = (least..=most).rev().find(fits)?;
+        if end > least {
+            let (least, at) = (place_of(least), place_of(end - 1));
+            retreats.push(Retreat::Shorter { step: number_of(run), least, at });
+        }
+        Some((run + 1, end))
+    }
+
+    /// Takes as little as what follows allows, up to a place.
+    fn extend(
+        &self,
+        run: usize,
+        next: &Next,
+        least: usize,
+        most: usize,
+        retreats: &mut Vec<Retreat>,
+    ) -> Option<(usize, usize)> {
+        let fits = |at: &usize| next.allows(self.text.get(*at)) && self.is_border(*at);
+        let end = (least..=most).find(fits)?;
+        if end < most {
+            let (at, most) = (place_of(end + 1), place_of(most));
+            retreats.push(Retreat::Longer { step: number_of(run), at, most });
+        }
+        Some((run + 1, end))
+    }
+
+    fn retreat(
+        &mut self,
+        retreat: &Retreat,
+        retreats: &mut Vec<Retreat>,
+    ) -> Option<(usize, usize)> {
+        let next_of = |step: u16| match &self.steps[usize::from(step)] {
+            Step::Run { next, .. } => Some(next),
+            _ => None,
+        };
+        match *retreat {
+            Retreat::Group { slot, was } => {
+                self.spans.0[usize::from(slot)] = was;
+                None
+            }
+            Retreat::Other { step, at } => Some((usize::from(step), at as usize)),
+            Retreat::Shorter { step, least, at } => {
+                let next = next_of(step)?;
+                self.shorten(usize::from(step), next, least as usize, at as usize, retreats)
+            }
+            Retreat::Longer { step, at, most } => {
+                let next = next_of(step)?;
+                self.extend(usize::from(step), next, at as usize, most as usize, retreats)
+            }
+        }
+    }
+
+    fn is_border(&self, at: usize) -> bool {
+        // Bytes that go on with a character are 10xxxxxx.
+        self.text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80)
+    }
+}
+
+fn place_of(at: usize) -> u32 {
+    // Texts of 4 GiB are declined.
+    u32::try_from(at).unwrap_or(NOWHERE)
+}
+
+fn number_of(step: usize) -> u16 {
+    u16::try_from(step).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spans(outcome: &Outcome, groups: usize) -> Option<Vec<Option<(usize, usize)>>> {
+        match outcome {
+            Outcome::Match(spans) => Some((0..groups).map(|group| spans.get(group)).collect()),
+            Outcome::None => None,
+            Outcome::GaveUp => panic!("gave up"),
+        }
+    }
+
+    fn reference(pattern: &str, text: &str) -> Option<Vec<Option<(usize, usize)>>> {
+        let groups = regex::Regex::new(pattern).unwrap().captures(text)?;
+        Some(groups.iter().map(|group| group.map(|group| (group.start(), group.end()))).collect())
+    }
+
+    fn check(pattern: &str, text: &str) {
+        let sequence = Sequence::compile(pattern).unwrap();
+        let groups = regex::Regex::new(pattern).unwrap().captures_len();
+        let found = spans(&sequence.search(text, 0), groups);
+        assert_eq!(found, reference(pattern, text), "{pattern} in {text:?}");
+    }
+
+    #[test]
+    fn extractions_find_what_the_other_engine_finds() {
+        let texts = [
+            "",
+            "a b c",
+            "Dec 10 06:55:46 LabSZ sshd[24200]: Failed password for root from 1.2.3.4 port 5",
+            "<34>Oct 11 22:14:15 mymachine su(pam_unix): 'su root' failed",
+            "03-17 16:13:38.811  1702  2395 D WindowManager: printFreezingDisplayLogsopening app",
+            "x - - [10/Oct] \"GET /a?b=1 HTTP/1.1\" 200 23 \"http://r\\\"x/\" \"Mozilla: é\"",
+            "2015-07-29 17:41:41,536 - INFO  [main:QuorumPeerConfig@101] - Reading: é@1] - x",
+        ];
+        let patterns = [
+            r"^(?:<([0-9]+)>)?[0-9A-Za-z_]{3}[ ]+[0-9]+[ ][0-9:]{8}[ ]([^ ]+)[ ]([^ \[(:]+)(?:\([^)]*\))?(?:\[([0-9]+)\])?:",
+            r"^[^ ]+ [^ ]+ +([0-9]+) +([0-9]+) ([VDIWEF]) ([^:]+?) *: (.*)",
+            r#"^([^ ]+) ([^ ]+) ([^ ]+) \[([^\]]+)\] "(?:([A-Z]+) )?([^ "]*)(?: ([^"]+))?" ([0-9]{3}) ([^ ]+)(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)")?"#,
+            r"^[^ ]+ [^ ]+ - (TRACE|DEBUG|INFO|WARN) +\[(.*):([^:@]+)@([0-9]+)\] - (.*)",
+            r"for (?:invalid user )?([^ ]+) from ([^ ]+) port ([0-9]+)",
+            r"^(.*?)(?:: |$)",
+            r"(?-u:\b)?a(?-u:\b)",
+            "^$",
+        ];
+        for pattern in patterns {
+            let sequence = Sequence::compile(pattern).unwrap();
+            if sequence.finds_beginnings() {
+                texts.iter().for_each(|text| check(pattern, text));
+            }
+        }
+    }
+
+    #[test]
+    fn what_it_does_not_understand_it_declines() {
+        for pattern in [r"(?:ab?){2,3}", "(?m)^a", "[^a]{3}", "[a-é]", "(?:a*)*", r"(?i)k"] {
+            assert!(Sequence::compile(pattern).is_none(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_goes_back_too_often_gives_up() {
+        let sequence = Sequence::compile("^(?:a|b|ab)*c").unwrap();
+        assert!(matches!(sequence.search(&"ab".repeat(100), 0), Outcome::GaveUp));
+    }
+
+    /// A piece of a pattern.
+    fn piece() -> impl Strategy<Value = String> {
+        let repeat = prop_oneof!["[*+?]", "[*+?][?]", Just(String::new()), "\\{[0-2],3\\}"];
+        let set = prop_oneof![
+            Just("[ab]".to_owned()),
+            Just("[^a]".to_owned()),
+            Just("[^:é]".to_owned()),
+            Just(".".to_owned()),
+            Just("[a-c ]".to_owned()),
+        ];
+        let run = (set, repeat).prop_map(|(set, repeat)| format!("{set}{repeat}"));
+        let leaf = prop_oneof![run, "[abc:é ]{1,3}", Just("(?-u:\\b)".to_owned())];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            let some = prop::collection::vec(inner.clone(), 1..4);
+            let any = prop::collection::vec(inner, 2..4);
+            prop_oneof![
+                some.clone().prop_map(|parts| format!("({})", parts.concat())),
+                (some, "[*+?][?]?").prop_map(|(parts, r)| format!("(?:{}){r}", parts.concat())),
+                any.prop_map(|ways| format!("(?:{})", ways.join("|"))),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn both_engines_agree(
+            pieces in prop::collection::vec(piece(), 1..5),
+            from_start in any::<bool>(),
+            text in "[abc:é ]{0,12}",
+        ) {
+            let pattern = format!("{}{}", if from_start { "^" } else { "" }, pieces.concat());
+            if let Some(sequence) = Sequence::compile(&pattern) {
+                let groups = regex::Regex::new(&pattern).unwrap().captures_len();
+                let expected = reference(&pattern, &text);
+                if sequence.finds_beginnings() {
+                    let outcome = sequence.search(&text, 0);
+                    if !matches!(outcome, Outcome::GaveUp) {
+                        prop_assert_eq!(spans(&outcome, groups), expected, "{}", pattern);
+                    }
+                } else if let Some(expected) = expected {
+                    let begin = expected[0].unwrap().0;
+                    let outcome = sequence.match_at(&text, begin);
+                    if !matches!(outcome, Outcome::GaveUp) {
+                        prop_assert_eq!(spans(&outcome, groups), Some(expected), "{}", pattern);
+                    }
+                }
+            }
+        }
+    }
+}
