@@ -366,6 +366,10 @@ impl Sink for Ingest {
         self.push(input, Share::new(), wait).await
     }
 
+    fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+        self.rules.is_utf16(source, sourcetype, host)
+    }
+
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
         self.rules.recognise(source, sample)
     }

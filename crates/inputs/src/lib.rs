@@ -20,6 +20,7 @@ pub mod hec;
 mod input;
 mod intake;
 pub mod monitor;
+mod names;
 pub mod oneshot;
 pub mod otlp;
 pub mod s3;
@@ -32,4 +33,5 @@ mod unpack;
 
 pub use error::Error;
 pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey};
+pub use names::HostNames;
 pub use sink::{Acknowledgement, Note, Receipt, Sink, SinkExt, SinkLimits};

@@ -95,6 +95,13 @@ pub trait Sink: Send + Sync + Debug {
         Vec::new()
     }
 
+    /// Whether the text of a source has bytes that are zero, by its configured character set (UTF-16):
+    /// others are no text if they have.
+    fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+        let _ = (source, sourcetype, host);
+        false
+    }
+
     /// The sourcetype of a source whose first bytes are `sample`.
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str>;
 

@@ -17,10 +17,14 @@ use tokio::sync::Semaphore;
 
 use super::intake::Intake;
 use super::syslog::{Framer, header_host};
-use crate::{CutEvents, Error, Input, InputMeta, MissingTime, OriginRef, Sink, StreamKey};
+use crate::{
+    CutEvents, Error, HostNames, Input, InputMeta, MissingTime, OriginRef, Sink, StreamKey,
+};
 
 /// Bytes read at once at most.
 const CHUNK: usize = 256 << 10;
+/// How long a new connection waits for the name of its sender.
+const NAMING: Duration = Duration::from_secs(3);
 
 /// How messages are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +47,8 @@ pub struct TcpInput {
     pub sourcetype: Option<Arc<str>>,
     /// Host of the events; `None`: the header's, else the peer's address.
     pub host: Option<Arc<str>>,
+    /// Looks up the peer's name, which is the host in place of its address.
+    pub names: Option<HostNames>,
     /// How messages are told apart.
     pub framing: Framing,
     /// Connections at the same time; more are closed at once and counted.
@@ -62,6 +68,7 @@ impl TcpInput {
             source: None,
             sourcetype: None,
             host: None,
+            names: None,
             framing,
             max_connections: 10_000,
             max_message: 1 << 20,
@@ -130,7 +137,19 @@ struct Connection {
 }
 
 impl Connection {
-    fn meta(&self) -> InputMeta {
+    /// The host where neither setting nor header tells one.
+    async fn peer_host(&self) -> Arc<str> {
+        match &self.input.names {
+            Some(names) => names.host_within(self.peer.ip(), NAMING).await,
+            None => self.peer.ip().to_string().into(),
+        }
+    }
+
+    async fn meta(&self) -> InputMeta {
+        let host = match &self.input.host {
+            Some(host) => Arc::clone(host),
+            None => self.peer_host().await,
+        };
         let source = self.input.source.clone();
         let sourcetype = match self.input.framing {
             Framing::Lines => self.input.sourcetype.clone(),
@@ -140,14 +159,14 @@ impl Connection {
         };
         InputMeta {
             index: self.input.index.clone(),
-            host: self.input.host.clone().unwrap_or_else(|| self.peer.ip().to_string().into()),
+            host,
             source: source.unwrap_or_else(|| format!("tcp:{}", self.port).into()),
             sourcetype,
         }
     }
 
     async fn read(mut self, mut socket: TcpStream) -> Result<(), Error> {
-        let meta = Arc::new(self.meta());
+        let meta = Arc::new(self.meta().await);
         let stream = StreamKey(format!("tcp:{}:{}", self.port, self.peer).into());
         let mut framer = Framer::default();
         let mut unfinished = false;

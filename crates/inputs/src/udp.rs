@@ -10,7 +10,7 @@ use runtime::{Shutdown, metrics as names};
 use tokio::net::UdpSocket;
 
 use super::syslog::header_host;
-use crate::{CutEvents, Error, Input, MissingTime, OriginRef, Sink, StreamKey};
+use crate::{CutEvents, Error, HostNames, Input, MissingTime, OriginRef, Sink, StreamKey};
 
 /// Datagrams that are handed over together at most.
 const GROUP: usize = 512;
@@ -26,9 +26,18 @@ pub struct UdpInput {
     pub sourcetype: Option<Arc<str>>,
     /// Host of the events; `None`: the header's, else the peer's address.
     pub host: Option<Arc<str>>,
+    /// Looks up the peer's name, which is the host in place of its address. Nothing waits for it:
+    /// the first datagrams of a sender may have its address.
+    pub names: Option<HostNames>,
 }
 
 impl UdpInput {
+    /// An input that takes everything as it comes.
+    #[must_use]
+    pub fn new(index: IndexName) -> Self {
+        Self { index, source: None, sourcetype: None, host: None, names: None }
+    }
+
     /// Takes datagrams until the signal to stop.
     ///
     /// # Errors
@@ -84,8 +93,17 @@ impl UdpInput {
         let end = datagram.iter().rposition(|byte| !b"\r\n\0".contains(byte));
         let Some(end) = end else { return };
         let message = &datagram[..=end];
-        let peer_host = peer.ip().to_string();
-        let host = self.host.as_deref().or_else(|| header_host(message)).unwrap_or(&peer_host);
+        let peer_host;
+        let host = match self.host.as_deref().or_else(|| header_host(message)) {
+            Some(host) => host,
+            None => {
+                peer_host = match &self.names {
+                    Some(names) => names.host(peer.ip()),
+                    None => peer.ip().to_string().into(),
+                };
+                &peer_host
+            }
+        };
         let named = format!("udp:{port}");
         let origin = OriginRef {
             index: &self.index,

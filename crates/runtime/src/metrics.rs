@@ -60,6 +60,8 @@ metrics! {
     HEC_ACK_CHANNELS Gauge "karst_hec_ack_channels" "Channels of senders that use acknowledgement.";
     HEC_ACKS_PENDING Gauge "karst_hec_acks_pending"
         "Requests whose acknowledgement was not asked for yet.";
+    HOST_LOOKUPS Counter "karst_host_lookups_total"
+        "Lookups of senders' names (connection_host = dns), by outcome.";
     SCRIPT_RUNS Counter "karst_script_runs_total" "Runs of scripted inputs, by outcome.";
     S3_OBJECTS Counter "karst_s3_objects_total"
         "Objects that queues told of, by outcome (taken, duplicate, failed).";
@@ -98,6 +100,14 @@ metrics! {
         "Batches dropped because a queue was full (dropEventsOnQueueFull), by queue.";
     FORWARDER_FILTERED Counter "karst_forwarder_filtered_bytes_total"
         "Bytes that no output gets, by reason.";
+    FORWARDER_RULE_DROPPED Counter "karst_forwarder_dropped_events_total"
+        "Events that a rule sent to the nullQueue at this forwarder, by rule.";
+    FORWARDER_RULE_DROPPED_BYTES Counter "karst_forwarder_dropped_bytes_total"
+        "Bytes of events that a rule sent to the nullQueue at this forwarder, by rule.";
+    FORWARDER_ROUTED Counter "karst_forwarder_routed_events_total"
+        "Events that a rule routed (_TCP_ROUTING), by groups.";
+    FORWARDER_MISROUTED Counter "karst_forwarder_misrouted_events_total"
+        "Events that went where their input goes because no group that a rule names exists.";
     FORWARDER_RESENT Counter "karst_forwarder_resent_batches_total"
         "Batches sent again to an indexer that came back.";
     FORWARDER_REASSIGNED Counter "karst_forwarder_reassigned_batches_total"

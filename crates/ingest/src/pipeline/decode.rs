@@ -44,6 +44,10 @@ impl TextDecoder {
     pub(crate) fn new(charset: Charset) -> Self {
         let other = match charset {
             Charset::Utf8 | Charset::Auto => None,
+            // Its mark knows better than `UTF-16` in which order the bytes are.
+            Charset::Other(encoding) if [UTF_16LE, UTF_16BE].contains(&encoding) => {
+                Some(encoding.new_decoder())
+            }
             Charset::Other(encoding) => Some(encoding.new_decoder_with_bom_removal()),
         };
         Self {
@@ -190,6 +194,8 @@ mod tests {
         assert_eq!(latin.decode(Bytes::from_static(b"gr\xfc\xdfe"), true).text, "grüße");
         let mut marked = TextDecoder::new(Charset::Utf8);
         assert_eq!(marked.decode(Bytes::from_static(b"\xff\xfea\0\xe4\0"), true).text, "aä");
+        let mut named = TextDecoder::new(Charset::Other(UTF_16BE));
+        assert_eq!(named.decode(Bytes::from_static(b"\xff\xfea\0\xe4\0"), true).text, "aä");
     }
 
     #[test]

@@ -116,6 +116,12 @@ impl RuleBook {
         self.knowledge.sourcetype(source, &sample).into()
     }
 
+    /// Whether `CHARSET` says that a source is UTF-16.
+    pub(crate) fn is_utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+        let rules = self.knowledge.parsing_rules(sourcetype.unwrap_or_default(), source, host);
+        matches!(rules.charset, Charset::Other(encoding) if encoding.name().starts_with("UTF-16"))
+    }
+
     /// Whether typing has something to do with any event.
     pub(crate) fn has_index_time(&self) -> bool {
         self.knowledge.has_index_time_rules()

@@ -41,7 +41,7 @@ async fn a_datagram_is_an_event() {
     let (_data, setup) = running().await;
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
-    let input = UdpInput { index: main_index(), source: None, sourcetype: None, host: None };
+    let input = UdpInput::new(main_index());
     tokio::spawn(input.serve(socket, setup.sink(), Shutdown::new()));
     let sender = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     for text in ["<13>Oct 11 22:14:15 web01 app: a\nb", "no header"] {

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use knowledge::layers::Effective;
 use model::IndexName;
 
-use crate::Error;
 use crate::exec::ScriptInput;
 use crate::fifo::FifoInput;
 use crate::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use crate::s3::SqsInput;
 use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
+use crate::{Error, HostNames};
 
 pub use run::start;
 use stanza::Keys;
@@ -69,6 +69,8 @@ pub struct Configured {
     pub sqs: Vec<SqsInput>,
     /// Tokens of the HTTP event collector, for the program to keep.
     pub http: Vec<HttpToken>,
+    /// Names of senders, for all inputs that want them.
+    pub names: HostNames,
     /// Stanzas of inputs that do not exist here, with what can be done instead.
     pub warnings: Vec<String>,
 }
@@ -99,8 +101,8 @@ impl Configured {
             "batch" => self.monitor.extend(files::batch(keys, rest, host)),
             "script" => self.scripts.extend(files::script(keys, rest, host)),
             "fifo" => self.fifos.push(files::fifo(keys, rest, host)),
-            "tcp" => self.tcp.extend(network::tcp(keys, rest, host)),
-            "udp" => self.udp.extend(network::udp(keys, rest, host)),
+            "tcp" => self.tcp.extend(network::tcp(keys, rest, host, &self.names)),
+            "udp" => self.udp.extend(network::udp(keys, rest, host, &self.names)),
             "http" => self.http.extend(network::http(keys, rest)),
             // The port for forwarders is the program's.
             "splunktcp" | "splunktcp-ssl" => {}

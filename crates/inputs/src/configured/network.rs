@@ -7,6 +7,7 @@ use model::IndexName;
 
 use super::HttpToken;
 use super::stanza::Keys;
+use crate::HostNames;
 use crate::tcp::{Framing, TcpInput};
 use crate::udp::UdpInput;
 
@@ -15,6 +16,7 @@ pub(super) fn tcp(
     keys: &mut Keys<'_>,
     rest: &str,
     host: &Arc<str>,
+    names: &HostNames,
 ) -> Option<(SocketAddr, TcpInput)> {
     let address = address(keys, rest)?;
     let sourcetype = keys.shared("sourcetype");
@@ -25,7 +27,7 @@ pub(super) fn tcp(
     let mut input = TcpInput::new(keys.index(), framing);
     input.source = keys.shared("source");
     input.sourcetype = sourcetype;
-    input.host = fixed_host(keys, host);
+    (input.host, input.names) = host_of(keys, host, names);
     let most: Option<usize> = keys.number("maxSockets");
     if let Some(most) = most.filter(|most| *most > 0) {
         input.max_connections = most;
@@ -38,23 +40,34 @@ pub(super) fn udp(
     keys: &mut Keys<'_>,
     rest: &str,
     host: &Arc<str>,
+    names: &HostNames,
 ) -> Option<(SocketAddr, UdpInput)> {
     let address = address(keys, rest)?;
+    let (fixed, names) = host_of(keys, host, names);
     let input = UdpInput {
         index: keys.index(),
         source: keys.shared("source"),
         sourcetype: keys.shared("sourcetype"),
-        host: fixed_host(keys, host),
+        host: fixed,
+        names,
     };
     Some((address, input))
 }
 
-/// `connection_host = none`: the `host` setting, or this machine; else the sender tells.
-fn fixed_host(keys: &mut Keys<'_>, machine: &Arc<str>) -> Option<Arc<str>> {
+/// `connection_host = none`: the `host` setting, or this machine; else the sender tells, by its
+/// address (`ip`) or the name that belongs to it (`dns`).
+fn host_of(
+    keys: &mut Keys<'_>,
+    machine: &Arc<str>,
+    names: &HostNames,
+) -> (Option<Arc<str>>, Option<HostNames>) {
     let known = |text: &str| ["ip", "dns", "none"].contains(&text).then(|| text.to_owned());
     let from = keys.read("connection_host", "ip, dns or none", known);
-    let fixed = from.as_deref() == Some("none");
-    fixed.then(|| keys.host().unwrap_or_else(|| Arc::clone(machine)))
+    match from.as_deref() {
+        Some("none") => (Some(keys.host().unwrap_or_else(|| Arc::clone(machine))), None),
+        Some("dns") => (None, Some(names.clone())),
+        _ => (None, None),
+    }
 }
 
 fn address(keys: &mut Keys<'_>, rest: &str) -> Option<SocketAddr> {

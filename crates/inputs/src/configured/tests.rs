@@ -60,6 +60,27 @@ fn other_inputs_are_read_and_unknown_ones_named() {
 }
 
 #[test]
+fn senders_are_named_where_that_is_asked_for() {
+    let configured =
+        read("[tcp://1]\n[tcp://2]\nconnection_host = dns\n[udp://3]\nconnection_host = dns\n");
+    let configured = configured.unwrap();
+    let tcp: Vec<bool> = configured.tcp.iter().map(|(_, one)| one.names.is_some()).collect();
+    assert_eq!((tcp, configured.udp[0].1.names.is_some()), (vec![false, true], true));
+}
+
+#[test]
+fn limits_of_the_monitor_are_those_of_inputproc() {
+    let limits = |text: &str| {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "limits", text);
+        MonitorSettings::read(&layers.effective("limits"))
+    };
+    assert_eq!(limits("").unwrap(), MonitorSettings::default());
+    assert_eq!(limits("[inputproc]\nmax_fd = 7").unwrap().max_fd, 7);
+    let error = limits("[inputproc]\nmax_fd = many").unwrap_err().to_string();
+    assert!(error.contains("limits.conf:2: [inputproc] max_fd = many: expected"), "{error}");
+}
+
+#[test]
 fn mistakes_are_told_with_file_stanza_and_key() {
     for (text, told) in [
         ("[monitor:///a]\ninitCrcLength = 5", "initCrcLength = 5: expected a number of bytes"),

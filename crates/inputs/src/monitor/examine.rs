@@ -57,6 +57,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) target: &'a MonitorTarget,
     /// Whether a new file is to be read from its end.
     pub(crate) from_end: bool,
+    /// Text may have zeros.
+    pub(crate) has_zeros: bool,
 }
 
 /// Judges a plain or packed file; blocks.
@@ -76,7 +78,7 @@ pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io
         }
         None => {}
     }
-    if is_binary(&head) {
+    if !candidate.has_zeros && is_binary(&head) {
         return Ok(Decision::Ignore("binary".to_owned()));
     }
     let salt = target.salted(path);
@@ -172,7 +174,7 @@ pub(crate) fn examine_packed(
     let mut head = Vec::new();
     let most = SAMPLE.max(target.init_crc_length) as u64;
     reader.by_ref().take(most).read_to_end(&mut head)?;
-    if is_binary(&head) {
+    if !candidate.has_zeros && is_binary(&head) {
         return Ok(Unpacked::Binary);
     }
     let salt = target.salted(path);

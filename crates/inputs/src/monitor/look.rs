@@ -165,11 +165,14 @@ impl Monitor {
         while !new.is_empty() {
             let some: Vec<Found> = new.drain(..new.len().min(TOGETHER)).collect();
             let (book, targets) = (Arc::clone(&self.book), self.targets.clone());
+            let shared = self.shared.clone();
             let work = tokio::task::spawn_blocking(move || {
                 let judge = |(path, seen, number): Found| {
                     let target = &*targets[number];
                     let from_end = target.follow_tail && first_look;
-                    let candidate = Candidate { path: &path, seen, target, from_end };
+                    let zeros = |shared: &Arc<_>| target.has_zeros(&path, shared);
+                    let has_zeros = shared.as_ref().is_some_and(zeros);
+                    let candidate = Candidate { path: &path, seen, target, from_end, has_zeros };
                     let decision = examine(&book, candidate);
                     (path, seen, number, decision)
                 };

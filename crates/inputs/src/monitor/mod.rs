@@ -35,6 +35,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
+use knowledge::layers::Effective;
 use runtime::Shutdown;
 use tokio::task::JoinSet;
 
@@ -72,6 +73,25 @@ impl Default for MonitorSettings {
             checkpoint_interval: Duration::from_millis(200),
             max_gone: 100_000,
         }
+    }
+}
+
+impl MonitorSettings {
+    /// What `[inputproc]` of `limits.conf` says.
+    ///
+    /// # Errors
+    /// A value that does not fit, with file and line.
+    pub fn read(limits: &Effective) -> Result<Self, Error> {
+        let mut settings = Self::default();
+        let Some(entry) = limits.get("inputproc", "max_fd") else { return Ok(settings) };
+        let number = entry.value.trim().parse().ok().filter(|number| *number > 0);
+        settings.max_fd = number.ok_or_else(|| Error::Setting {
+            place: entry.place.to_string(),
+            stanza: "inputproc".to_owned(),
+            key: format!("max_fd = {}", entry.value),
+            expected: "a number of files from 1".to_owned(),
+        })?;
+        Ok(settings)
     }
 }
 

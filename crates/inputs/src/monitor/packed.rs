@@ -54,9 +54,11 @@ pub(crate) async fn take(
 ) -> Taken {
     let _permit = shared.unpackers.acquire().await;
     let (shelf, file) = (Arc::clone(book), packed.clone());
+    let has_zeros = packed.target.has_zeros(&packed.path, shared);
     let look = tokio::task::spawn_blocking(move || {
         let target = &file.target;
-        let candidate = Candidate { path: &file.path, seen: file.seen, target, from_end: false };
+        let (path, seen) = (&*file.path, file.seen);
+        let candidate = Candidate { path, seen, target, from_end: false, has_zeros };
         examine_packed(&shelf, candidate)
     });
     let fail = |error| Taken::Broken(Error::read(packed.path.display(), error));

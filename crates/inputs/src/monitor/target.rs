@@ -138,6 +138,13 @@ impl MonitorTarget {
         }
     }
 
+    /// Whether zeros do not make a file one that is not text.
+    pub(crate) fn has_zeros(&self, path: &Path, shared: &Shared) -> bool {
+        let path_text = path.to_string_lossy();
+        let source = self.source.as_deref().unwrap_or(&path_text);
+        shared.sink.has_zeros(source, self.sourcetype.as_deref(), &self.host_of(path))
+    }
+
     pub(crate) fn salted(&self, path: &Path) -> Fingerprint {
         match &self.salt {
             Salt::None => Fingerprint::EMPTY,

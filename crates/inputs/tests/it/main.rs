@@ -6,5 +6,6 @@ extern crate karst_inputs as inputs;
 
 mod many;
 mod monitor;
+mod names;
 mod rotation;
 mod sink;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::inputs::Sink;
 use ::inputs::configured::{self, Configured, HttpToken, Parts};
-use ::inputs::monitor::MonitorTarget;
+use ::inputs::monitor::{MonitorSettings, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
 use ::inputs::udp::UdpInput;
 use anyhow::{Context, Result};
@@ -29,6 +29,7 @@ pub(crate) async fn start(
         anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
     });
     let mut all = read?;
+    all.monitor_settings = MonitorSettings::read(&karst.state.knowledge.conf("limits"))?;
     add_syslog(options, &mut all)?;
     add_files(options, host, &mut all)?;
     for (index, who) in all.indexes() {
@@ -58,8 +59,7 @@ fn add_syslog(options: &ServerOptions, all: &mut Configured) -> Result<()> {
         all.tcp.push((*address, TcpInput::new(to.clone(), Framing::Syslog)));
     }
     for address in &options.syslog_udp {
-        let input = UdpInput { index: to.clone(), source: None, sourcetype: None, host: None };
-        all.udp.push((*address, input));
+        all.udp.push((*address, UdpInput::new(to.clone())));
     }
     Ok(())
 }
