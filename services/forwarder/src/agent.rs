@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use inputs::configured::{self, Configured};
-use inputs::monitor::MonitorStatus;
+use inputs::monitor::{MonitorSettings, MonitorStatus};
 use inputs::{Sink, SinkLimits};
 use knowledge::Knowledge;
 use knowledge::layers::Effective;
@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::cutter::Sizes;
 use crate::outputs::{Outputs, groups_named};
 use crate::queue::{self, DiskQueue};
+use crate::rules::{RuleBook, rule_warnings};
 use crate::sender::{Sender, SenderParts};
 use crate::sink::{Forward, Route, Set};
 use crate::status::{InputStatus, StatusBoard};
@@ -77,6 +78,9 @@ impl Agent {
             tracing::warn!("{warning}");
         }
         let outputs = Outputs::read(&conf)?;
+        for warning in rule_warnings(&knowledge, &outputs) {
+            tracing::warn!("{warning}");
+        }
         let pipelines = match options.pipelines {
             Some(pipelines) => pipelines,
             None => pipelines_of(&knowledge)?,
@@ -118,11 +122,14 @@ impl Agent {
             }
             sets.push(Set::new(queues));
         }
+        let rules = RuleBook::new(Arc::clone(&knowledge), outputs.groups.clone());
+        let rules = Arc::new(rules);
         let levels = outputs.groups.iter().map(|group| group.compressed.then_some(LEVEL));
         let forward = Arc::new(Forward {
             knowledge: Arc::clone(&knowledge),
             clock,
             filter: outputs.filter.clone(),
+            rules: Arc::clone(&rules),
             sets,
             levels: levels.collect(),
             sizes: Sizes { batch: BATCH, event: EVENT },
@@ -137,12 +144,11 @@ impl Agent {
             let status = MonitorStatus::default();
             files.push(status.clone());
             let parts = configured::Parts { state, aws: options.aws.clone(), files: status };
-            let name = route.name.as_str().into();
-            let sink = Route { forward: Arc::clone(&forward), groups: route.groups, name };
+            let sink = Route::new(Arc::clone(&forward), route.groups, &route.name);
             let sink: Arc<dyn Sink> = Arc::new(sink);
             listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);
         }
-        rest.spawn(report_inputs(board.clone(), files, listeners, rest.clone()));
+        rest.spawn(report_inputs(board.clone(), (files, listeners), rules, rest.clone()));
         rest.spawn(board.clone().keep_writing(data.clone(), rest.clone()));
         Ok(Self { inputs, senders, rest, queues: all, board, _lock: lock })
     }
@@ -179,6 +185,7 @@ struct Routed {
 /// What `inputs.conf` says, by `_TCP_ROUTING`.
 fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Routed>> {
     let conf = knowledge.conf("inputs");
+    let monitor_settings = MonitorSettings::read(&knowledge.conf("limits"))?;
     let mut by_routing: BTreeMap<String, Effective> = BTreeMap::new();
     let default = conf.stanza("default");
     for stanza in conf.stanzas.iter().filter(|stanza| stanza.name != "default") {
@@ -199,10 +206,11 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
             names => groups_named(&outputs.groups, names)
                 .map_err(|reason| anyhow::anyhow!("inputs.conf: _TCP_ROUTING: {reason}"))?,
         };
-        let configured = Configured::read(&part, host).map_err(|errors| {
+        let mut configured = Configured::read(&part, host).map_err(|errors| {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
         })?;
+        configured.monitor_settings = monitor_settings;
         let has_inputs = !configured.indexes().is_empty();
         if has_inputs && groups.is_empty() {
             anyhow::bail!(
@@ -263,8 +271,8 @@ fn lock(data: &Path) -> Result<File> {
 
 async fn report_inputs(
     board: StatusBoard,
-    files: Vec<MonitorStatus>,
-    listeners: Vec<String>,
+    (files, listeners): (Vec<MonitorStatus>, Vec<String>),
+    rules: Arc<RuleBook>,
     shutdown: Shutdown,
 ) {
     while shutdown.sleep(Duration::from_secs(1)).await {
@@ -279,5 +287,6 @@ async fn report_inputs(
             inputs.extend(crate::status::of_files(status));
         }
         board.put_inputs(inputs);
+        board.put_rules(rules.status());
     }
 }

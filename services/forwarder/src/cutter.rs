@@ -3,7 +3,7 @@
 //! The cuts are where an indexer would end an event whatever came before: at a break of
 //! `LINE_BREAKER` and, where lines are merged, before a line that begins an event by the rules of
 //! its sourcetype. Only the end of what has come is looked at; finding events is the indexer's
-//! work. What follows the last cut waits for more, up to a limit.
+//! work. What follows the last cut waits for more, up to a limit. UTF-16 is looked at as text.
 
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use knowledge::structured::RecordScanner;
 use knowledge::timestamp::TimestampFinder;
 use knowledge::{LineBreaker, ParsingRules};
 use model::EventTime;
+
+use crate::view::{Coding, View};
 
 /// How much of the end is searched for a cut first; then all of it.
 const TAIL: usize = 64 << 10;
@@ -44,6 +46,7 @@ pub(crate) struct Sizes {
 pub(crate) struct Cutter {
     rules: Arc<ParsingRules>,
     finder: TimestampFinder,
+    coding: Coding,
     sizes: Sizes,
     carry: Bytes,
 }
@@ -55,9 +58,9 @@ impl std::fmt::Debug for Cutter {
 }
 
 impl Cutter {
-    pub(crate) fn new(rules: Arc<ParsingRules>, sizes: Sizes) -> Self {
+    pub(crate) fn new(rules: Arc<ParsingRules>, coding: Coding, sizes: Sizes) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
-        Self { rules, finder, sizes, carry: Bytes::new() }
+        Self { rules, finder, coding, sizes, carry: Bytes::new() }
     }
 
     /// Bytes that wait for the rest of their event.
@@ -92,23 +95,36 @@ impl Cutter {
 
     /// Where the next piece ends.
     fn next_cut(&mut self, text: &[u8], end: bool, now: EventTime) -> Option<Cut> {
-        if end && text.len() <= self.sizes.batch {
-            return Some(Cut { end: text.len(), next: text.len() });
+        // Half a character at the end stays where it is, to be read again with its other half.
+        let whole = if self.coding.is_utf16() { text.len() & !1 } else { text.len() };
+        let rest = (end && whole > 0).then_some(Cut { end: whole, next: whole });
+        if rest.is_some() && text.len() <= self.sizes.batch {
+            return rest;
         }
         let mut window = self.sizes.batch;
         loop {
             let part = &text[..text.len().min(window)];
-            if let Some(cut) = self.last_cut(part, now) {
+            if let Some(cut) = self.cut_in(part, now) {
                 return Some(cut);
             }
             if part.len() >= self.sizes.event {
-                return Some(forced(part));
+                return Some(self.forced(part));
             }
             if part.len() == text.len() {
-                return end.then_some(Cut { end: text.len(), next: text.len() });
+                return rest;
             }
             window = (window * 4).min(self.sizes.event);
         }
+    }
+
+    /// The last cut in bytes of any coding.
+    fn cut_in(&mut self, bytes: &[u8], now: EventTime) -> Option<Cut> {
+        if !self.coding.is_utf16() {
+            return self.last_cut(bytes, now);
+        }
+        let view = View::new(&bytes[..self.coding.border(bytes)], self.coding);
+        let cut = self.last_cut(view.text().as_bytes(), now)?;
+        Some(Cut { end: view.place(cut.end), next: view.place(cut.next) })
     }
 
     /// The last cut in a text.
@@ -160,7 +176,7 @@ impl Cutter {
         // A line is judged when it is whole: from one break to the next.
         for pair in breaks.windows(2).rev() {
             let ((before, start), (line_end, _)) = (pair[0], pair[1]);
-            if self.begins_event(&whole[start..line_end], now) {
+            if begins_event(&self.rules, &mut self.finder, &whole[start..line_end], now) {
                 return Some(Cut { end: from + before, next: from + start });
             }
         }
@@ -174,16 +190,28 @@ impl Cutter {
         None
     }
 
-    /// Whether a line begins an event, whatever came before it.
-    fn begins_event(&mut self, line: &str, now: EventTime) -> bool {
-        let rules = &self.rules;
-        if rules.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
-            return false;
-        }
-        match &rules.break_only_before {
-            Some(pattern) => pattern.is_match(line),
-            None => rules.break_only_before_date && self.finder.find(line, now).is_some(),
-        }
+    /// An event that is too long is cut behind its last line, or at a character's border.
+    fn forced(&self, text: &[u8]) -> Cut {
+        let line = memchr::memrchr(b'\n', text).map(|at| at + 1);
+        let line = line.filter(|_| !self.coding.is_utf16());
+        let end = line.unwrap_or_else(|| self.coding.border(text));
+        Cut { end, next: end }
+    }
+}
+
+/// Whether a line begins an event, whatever came before it.
+pub(crate) fn begins_event(
+    rules: &ParsingRules,
+    finder: &mut TimestampFinder,
+    line: &str,
+    now: EventTime,
+) -> bool {
+    if rules.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
+        return false;
+    }
+    match &rules.break_only_before {
+        Some(pattern) => pattern.is_match(line),
+        None => rules.break_only_before_date && finder.find(line, now).is_some(),
     }
 }
 
@@ -194,13 +222,6 @@ pub(crate) fn valid(text: &[u8]) -> &str {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
     }
-}
-
-/// An event that is too long is cut behind its last line, or at a character's border.
-fn forced(text: &[u8]) -> Cut {
-    let line = memchr::memrchr(b'\n', text).map(|at| at + 1);
-    let end = line.unwrap_or_else(|| inputs::text::character_border(text, text.len()));
-    Cut { end, next: end }
 }
 
 #[cfg(test)]
@@ -217,7 +238,8 @@ mod tests {
     fn cutter(props: &str, batch: usize) -> Cutter {
         let layers = Layers::builtin().with(Layer::SystemLocal, "props", props);
         let rules = Knowledge::new(layers).parsing_rules("t", "s", "h");
-        Cutter::new(rules, Sizes { batch, event: 1 << 20 })
+        let coding = Coding::of(rules.charset, b"", None);
+        Cutter::new(rules, coding, Sizes { batch, event: 1 << 20 })
     }
 
     fn pieces(cutter: &mut Cutter, chunks: &[&str]) -> Vec<String> {
@@ -266,6 +288,34 @@ mod tests {
         let long = "x".repeat((1 << 20) + 5);
         let found = pieces(&mut cutter, &[&long, ""]);
         assert_eq!(found.iter().map(String::len).collect::<Vec<_>>(), [1 << 20, 5]);
+    }
+
+    #[test]
+    fn utf_16_is_cut_between_characters_and_events() {
+        let encode =
+            |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+        // The line feed's byte is part of these characters too.
+        let text = "2025-11-20 10:00:00 \u{0A0A}\u{010A}\n  x\n2025-11-20 10:00:01 𝄞\n  y\n";
+        for size in 1..40 {
+            let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true\nCHARSET = UTF-16BE", 1000);
+            let mut found = Vec::new();
+            for chunk in encode(text).chunks(size) {
+                found.extend(cutter.push(Bytes::copy_from_slice(chunk), false, NOW));
+            }
+            found.extend(cutter.push(Bytes::new(), true, NOW));
+            let found: Vec<_> = found.iter().map(|piece| piece.text.to_vec()).collect();
+            let first = "2025-11-20 10:00:00 \u{0A0A}\u{010A}\n  x";
+            assert_eq!(found, [encode(first), encode("2025-11-20 10:00:01 𝄞\n  y\n")], "{size}");
+        }
+        let mut little = cutter("[t]\nSHOULD_LINEMERGE = false\nCHARSET = UTF-16LE", 100);
+        let pieces = little.push(Bytes::from_static(b"a\0\n\0b\0\n"), true, NOW);
+        assert_eq!((&pieces[0].text[..], pieces[0].behind), (&b"a\0\n\0b\0"[..], 1));
+        assert_eq!(little.pending(), 1);
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false\nCHARSET = UTF-16BE", 100);
+        let long = encode(&"𝄞".repeat(1 << 18));
+        let pieces = cutter.push([&[0, b'a'][..], &long].concat().into(), true, NOW);
+        let lengths: Vec<_> = pieces.iter().map(|piece| piece.text.len()).collect();
+        assert_eq!(lengths, [(1 << 20) - 2, 4]);
     }
 
     #[test]

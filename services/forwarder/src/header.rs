@@ -8,12 +8,14 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use knowledge::structured::{StructuredFormat, StructuredReader, StructuredRules};
 
+use crate::view::{Coding, View};
+
 /// Bytes at the beginning of a source that are searched for its header.
 const BEGINNING: u64 = 64 << 10;
 /// Bytes of a stream by which its beginning is told from that of its file.
 const COMPARED: usize = 1024;
 /// How the monitor names its streams.
-const MONITORED: &str = "monitor:";
+pub(crate) const MONITORED: &str = "monitor:";
 /// Names the columns of W3C logs, anywhere in them.
 const FIELDS: &[u8] = b"#Fields:";
 
@@ -33,13 +35,14 @@ impl Header {
         stream: &str,
         source: &str,
         first: &[u8],
+        coding: Coding,
     ) -> Option<Self> {
         if rules.format == StructuredFormat::Json {
             return None;
         }
         let file = if stream.starts_with(MONITORED) { beginning(source) } else { Vec::new() };
         let same = file.is_empty() || file.starts_with(&first[..first.len().min(COMPARED)]);
-        let text = lines(rules, if same { first } else { &file });
+        let text = lines(rules, if same { first } else { &file }, coding);
         let is_w3c = rules.format == StructuredFormat::W3c;
         Some(Self { text, at_beginning: same, is_w3c })
     }
@@ -75,19 +78,20 @@ fn beginning(path: &str) -> Vec<u8> {
 }
 
 /// What precedes the first event.
-fn lines(rules: &Arc<StructuredRules>, beginning: &[u8]) -> Bytes {
+fn lines(rules: &Arc<StructuredRules>, beginning: &[u8], coding: Coding) -> Bytes {
     let most = usize::try_from(BEGINNING).unwrap_or(usize::MAX);
-    let text = crate::cutter::valid(&beginning[..beginning.len().min(most)]);
+    let view = View::new(&beginning[..beginning.len().min(most)], coding);
+    let text = view.text();
     let mut reader = StructuredReader::new(Arc::clone(rules));
     let mut length = 0;
     for line in text.split_inclusive('\n') {
-        let content = line.trim_end_matches(['\r', '\n']);
+        let content = line.trim_end_matches(['\r', '\n']).trim_start_matches('\u{FEFF}');
         if !content.is_empty() && reader.is_event(content) {
             break;
         }
         length += line.len();
     }
-    Bytes::copy_from_slice(&text.as_bytes()[..length])
+    Bytes::copy_from_slice(&beginning[..view.place(length)])
 }
 
 #[cfg(test)]
@@ -98,6 +102,10 @@ mod tests {
 
     use super::*;
 
+    fn plain() -> Coding {
+        Coding::of(knowledge::Charset::Utf8, b"", None)
+    }
+
     fn rules(kind: &str) -> Arc<StructuredRules> {
         let props = format!("[t]\nINDEXED_EXTRACTIONS = {kind}");
         let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
@@ -106,10 +114,10 @@ mod tests {
 
     #[test]
     fn every_piece_but_the_first_gets_the_header() {
-        let mut header = Header::new(&rules("csv"), "tcp:1", "x", b"a,b\n1,2\n").unwrap();
+        let mut header = Header::new(&rules("csv"), "tcp:1", "x", b"a,b\n1,2\n", plain()).unwrap();
         assert_eq!(header.before(Bytes::from("a,b\n1,2\n")), "a,b\n1,2\n");
         assert_eq!(header.before(Bytes::from("3,4\n")), "a,b\n3,4\n");
-        assert!(Header::new(&rules("json"), "tcp:1", "x", b"{}").is_none());
+        assert!(Header::new(&rules("json"), "tcp:1", "x", b"{}", plain()).is_none());
     }
 
     #[test]
@@ -117,14 +125,25 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "a,b\n1,2\n3,4\n").unwrap();
         let path = file.path().to_str().unwrap();
-        let mut header = Header::new(&rules("csv"), "monitor:1", path, b"3,4\n").unwrap();
+        let mut header = Header::new(&rules("csv"), "monitor:1", path, b"3,4\n", plain()).unwrap();
         assert_eq!(header.before(Bytes::from("3,4\n")), "a,b\n3,4\n");
+    }
+
+    #[test]
+    fn a_header_in_utf_16_is_found() {
+        let encode =
+            |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let first = encode("\u{FEFF}a,b\n1,2\n");
+        let coding = Coding::of(knowledge::Charset::Utf8, &first, None);
+        let mut header = Header::new(&rules("csv"), "tcp:1", "x", &first, coding).unwrap();
+        header.before(first.into());
+        assert_eq!(header.before(encode("3,4\n").into()), encode("\u{FEFF}a,b\n3,4\n"));
     }
 
     #[test]
     fn columns_of_w3c_logs_may_change() {
         let first = b"#Version: 1.0\n#Fields: a b\n1 2\n";
-        let mut header = Header::new(&rules("w3c"), "tcp:1", "x", first).unwrap();
+        let mut header = Header::new(&rules("w3c"), "tcp:1", "x", first, plain()).unwrap();
         header.before(Bytes::from_static(first));
         header.before(Bytes::from("#Fields: c d\n5 6\n"));
         assert_eq!(header.before(Bytes::from("7 8\n")), "#Fields: c d\n7 8\n");

@@ -2,7 +2,7 @@
 //! one of several indexers, once, whoever dies meanwhile.
 //!
 //! Not here: what an event is (the indexer cuts, dates and indexes; the forwarder only cuts between
-//! events), inputs themselves (`inputs`), the messages (`protocol`).
+//! events, and looks at single ones where rules drop or route them), inputs themselves (`inputs`), the messages (`protocol`).
 //!
 //! ```text
 //! inputs -> Route: cut, filter, clone -> DiskQueue (fsync) -> ack to the input
@@ -21,17 +21,22 @@ mod content;
 mod cutter;
 mod dead_letters;
 mod error;
+mod filter;
 mod header;
 mod ledger;
 mod link;
 mod notes;
 mod outputs;
 mod queue;
+mod rules;
 mod sender;
 mod sink;
+mod splitter;
 pub mod status;
 mod tls;
+mod view;
 
 pub use agent::{Agent, Options};
 pub use error::Error;
 pub use outputs::{Group, IndexFilter, Outputs, Server, TlsSettings};
+pub use rules::rule_warnings;

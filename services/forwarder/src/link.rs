@@ -110,7 +110,11 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
     frames.set_backpressure_boundary(64 << 10);
     frames.send(encode(to_indexer::Kind::Hello(parts.hello.clone()))).await.map_err(text)?;
     let frame = frames.next().await.ok_or("it closed the connection; is the token right?")?;
-    let message = ToForwarder::decode(frame.map_err(text)?.freeze()).map_err(text)?;
+    // What a port with TLS answers makes no frame.
+    let hint = if parts.tls.is_none() { "; is useSSL missing?" } else { "" };
+    let frame =
+        frame.map_err(|error| format!("it does not answer as an indexer: {error}{hint}"))?;
+    let message = ToForwarder::decode(frame.freeze()).map_err(text)?;
     let Some(to_forwarder::Kind::Welcome(welcome)) = message.kind else {
         return Err("it did not answer Hello with Welcome".to_owned());
     };

@@ -193,7 +193,7 @@ impl Sender {
                 Found::Lost { upto, error } => self.lost(upto, &error),
                 Found::Record(place) => {
                     let sequence = place.header.sequence;
-                    if self.ledger.acked().contains(sequence) {
+                    if self.ledger.acked().contains(sequence) || self.is_note(&place) {
                         continue;
                     }
                     let owner = self.ledger.owner(sequence);
@@ -214,6 +214,32 @@ impl Sender {
                 }
             }
         }
+    }
+
+    /// While there is no indexer, notes do not pile up before the first batch that waits for one.
+    fn skip_notes(&mut self) {
+        while self.balancer.target().is_none() && self.loose.is_empty() {
+            match self.cursor.advance() {
+                Found::End => return,
+                Found::Lost { upto, error } => self.lost(upto, &error),
+                Found::Record(place) => {
+                    let sequence = place.header.sequence;
+                    if !self.ledger.acked().contains(sequence) && !self.is_note(&place) {
+                        self.loose.insert(sequence, place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A record of a place in a source, without events: nothing is to be sent.
+    fn is_note(&mut self, place: &Place) -> bool {
+        let is_note = place.header.content_len == 0;
+        if is_note {
+            self.ledger.ack(place.header.sequence);
+            self.unsaved = true;
+        }
+        is_note
     }
 
     fn peer_of(&self, address: &str) -> Option<usize> {
@@ -247,7 +273,7 @@ impl Sender {
                 },
             };
             let sequence = place.header.sequence;
-            if self.ledger.acked().contains(sequence) {
+            if self.ledger.acked().contains(sequence) || self.is_note(&place) {
                 continue;
             }
             if let Err(error) = self.bind(target, sequence, is_new) {
@@ -452,6 +478,7 @@ impl Sender {
     }
 
     fn tick(&mut self, now: Instant) {
+        self.skip_notes();
         if let Some(server) = self.balancer.poll(now) {
             self.connect(server);
         }

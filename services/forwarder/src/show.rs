@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use forwarder::{Outputs, status};
+use forwarder::{Outputs, rule_warnings, status};
 use knowledge::Knowledge;
 use knowledge::layers::Layers;
 
@@ -88,7 +88,12 @@ fn check(knowledge: &Knowledge) -> Result<()> {
         println!("{warning}");
     }
     let mut errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
-    errors.extend(Outputs::read(&conf).err().map(|error| error.to_string()));
+    match Outputs::read(&conf) {
+        Ok(outputs) => {
+            rule_warnings(knowledge, &outputs).iter().for_each(|warning| println!("{warning}"));
+        }
+        Err(error) => errors.push(error.to_string()),
+    }
     anyhow::ensure!(errors.is_empty(), "{}", errors.join("\n"));
     println!("the configuration holds");
     Ok(())

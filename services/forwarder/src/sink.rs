@@ -1,7 +1,9 @@
 //! Where inputs hand things to: cut into batches of whole events, routed, and put into the queues on
 //! disk. An input is acknowledged when every queue that gets it has it on the disk.
 //!
-//! A stream sticks to a pipeline set; sets share nothing but the settings.
+//! A stream sticks to a pipeline set; sets share nothing but the settings. Where rules route single
+//! events of a stream, every group's queue gets a note of how far the stream has come, with or without
+//! events: a restart reads on from where all of them have it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,23 +18,35 @@ use inputs::{
 };
 use knowledge::Knowledge;
 use model::{ErrorKind, EventTime};
-use protocol::{Content, Text, content_body::Body};
+use protocol::{Compression, Content, Text, content_body::Body};
 use runtime::{Clock, metrics as names};
 use tokio::sync::oneshot;
 
 use crate::content;
-use crate::cutter::{Cutter, Piece, Sizes};
-use crate::header::Header;
+use crate::cutter::{Cutter, Sizes};
+use crate::filter::{Filter, Target, place_of};
+use crate::header::{self, Header};
 use crate::notes;
 use crate::outputs::IndexFilter;
 use crate::queue::{DiskQueue, Entry, PushError};
+use crate::rules::{Fate, RuleBook, Ruling};
+use crate::splitter::Splitter;
+use crate::view::Coding;
 
 /// Events that are whole.
 #[derive(Debug)]
 struct Whole {
-    content: Content,
-    /// Bytes of the stream behind them.
-    behind: u64,
+    /// `None`: only a note, for all groups.
+    content: Option<Content>,
+    to: Target,
+    /// Bytes of the stream behind them; `None`: there is more from before that place.
+    behind: Option<u64>,
+}
+
+impl Whole {
+    fn new(content: Content) -> Self {
+        Self { content: Some(content), to: None, behind: None }
+    }
 }
 
 /// What the streams of all routes share.
@@ -41,6 +55,8 @@ pub(crate) struct Forward {
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) filter: IndexFilter,
+    /// Rules that drop and route single events.
+    pub(crate) rules: Arc<RuleBook>,
     /// Queues by pipeline set, then by group.
     pub(crate) sets: Vec<Set>,
     /// By group: the level of compression, if any.
@@ -71,16 +87,22 @@ struct Stream {
     cutter: Cutter,
     /// Of a table.
     header: Option<Header>,
+    /// What every batch but the first has to begin with.
+    mark: &'static [u8],
+    /// Where rules decide about single events.
+    filter: Option<Filter>,
 }
 
 /// The sink of inputs that go to the same groups.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
-    pub(crate) forward: Arc<Forward>,
+    forward: Arc<Forward>,
     /// Places of the groups that get a copy each.
-    pub(crate) groups: Vec<usize>,
+    groups: Vec<usize>,
     /// Keeps the notes of its sources apart from those of other routes.
-    pub(crate) name: Arc<str>,
+    name: Arc<str>,
+    /// The same for sources whose events may go to any group.
+    name_routed: Arc<str>,
 }
 
 /// Settles an input when the last of its copies is on the disk, or lost.
@@ -103,6 +125,11 @@ impl Drop for Parts {
 }
 
 impl Route {
+    pub(crate) fn new(forward: Arc<Forward>, groups: Vec<usize>, name: &str) -> Self {
+        let name_routed = format!("{name}*").into();
+        Self { forward, groups, name: name.into(), name_routed }
+    }
+
     fn set(&self, stream: &StreamKey) -> &Set {
         use std::hash::BuildHasher;
         let hash = FixedState::with_seed(11).hash_one(stream);
@@ -155,12 +182,20 @@ impl Route {
         };
         let knowledge = &self.forward.knowledge;
         let rules = knowledge.parsing_rules(&sourcetype, &meta.source, &meta.host);
+        let file = key.0.starts_with(header::MONITORED).then_some(&*meta.source);
+        let coding = Coding::of(rules.charset, first, file);
         let table = rules.structured.as_ref();
-        let header = table.and_then(|rules| Header::new(rules, &key.0, &meta.source, first));
-        let cutter = Cutter::new(rules, self.forward.sizes);
+        let header =
+            table.and_then(|rules| Header::new(rules, &key.0, &meta.source, first, coding));
+        let sizes = self.forward.sizes;
+        let ruling = self.forward.rules.of(meta, &sourcetype);
+        let filter = ruling.map(|ruling| {
+            Filter::new(ruling, Splitter::new(Arc::clone(&rules), sizes.event), coding)
+        });
+        let cutter = Cutter::new(rules, coding, sizes);
         let mut origin = content::origin(meta);
         origin.sourcetype = Some(sourcetype.to_string());
-        Stream { meta: Arc::clone(meta), origin, cutter, header }
+        Stream { meta: Arc::clone(meta), origin, cutter, header, mark: coding.mark(), filter }
     }
 
     fn forget(&self, key: &StreamKey) {
@@ -179,20 +214,29 @@ impl Route {
         let (done, outcome) = Acknowledgement::new();
         let parts = Arc::new(Parts { receipt, left: AtomicUsize::new(0), done: Some(done) });
         let set = self.set(key);
-        for Whole { content, behind } in contents {
-            let note = note.as_ref().and_then(|note| Some((note.source, (note.at)(behind)?)));
-            let note = note.map(|(source, note)| notes::keep(&self.name, source, &note));
+        for Whole { content, to, behind } in contents {
+            let note = note.as_ref().and_then(|note| Some((note.source, (note.at)(behind?)?)));
+            let name = if content.is_some() { &self.name } else { &self.name_routed };
+            let note = note.map(|(source, note)| notes::keep(name, source, &note));
             let note = note.unwrap_or_default();
+            let everywhere: Vec<usize>;
+            let groups = match (&content, &to) {
+                (Some(_), Some(to)) => to,
+                (Some(_), None) => &self.groups[..],
+                (None, _) if note.is_empty() => continue,
+                (None, _) => {
+                    everywhere = (0..set.queues.len()).collect();
+                    &everywhere
+                }
+            };
             let mut packed: Vec<(Option<i32>, Entry)> = Vec::new();
-            for group in &self.groups {
+            for group in groups {
                 let level = self.forward.levels[*group];
                 let known = packed.iter().find(|(of, _)| *of == level);
                 let entry = match known {
                     Some((_, entry)) => entry.clone(),
                     None => {
-                        let (compression, plain_len, content) = protocol::pack(&content, level);
-                        let note = note.clone();
-                        let entry = Entry { compression, plain_len, content, note };
+                        let entry = entry(content.as_ref(), level, note.clone());
                         packed.push((level, entry.clone()));
                         entry
                     }
@@ -212,6 +256,14 @@ impl Route {
     fn allows(&self, meta: &InputMeta) -> bool {
         self.forward.filter.allows(meta.index.as_str())
     }
+}
+
+fn entry(content: Option<&Content>, level: Option<i32>, note: Bytes) -> Entry {
+    let (compression, plain_len, content) = match content {
+        Some(content) => protocol::pack(content, level),
+        None => (Compression::None, 0, Bytes::new()),
+    };
+    Entry { compression, plain_len, content, note }
 }
 
 fn refused(error: PushError, wait: Duration) -> inputs::Error {
@@ -238,24 +290,40 @@ impl Stream {
         modified: Option<EventTime>,
         now: EventTime,
     ) -> Vec<Whole> {
-        let pieces = self.cutter.push(bytes, end, now);
-        let (origin, header) = (&self.origin, &mut self.header);
-        let content = |text: Bytes| Content {
-            stream: key.0.to_string(),
-            body: Some(Body::Text(Text {
-                origin: Some(origin.clone()),
-                bytes: text,
-                modified: modified.map(|time| time.0),
-            })),
+        let mut contents = Vec::new();
+        for piece in self.cutter.push(bytes, end, now) {
+            let text = self.readable(piece.text);
+            let parts = self.filter.as_mut().and_then(|filter| filter.parts(&text, now));
+            let parts = parts.unwrap_or_else(|| vec![(None, text)]);
+            let routes = self.filter.as_ref().is_some_and(Filter::routes);
+            let last = parts.len();
+            for (number, (to, text)) in parts.into_iter().enumerate() {
+                let body = Body::Text(Text {
+                    origin: Some(self.origin.clone()),
+                    bytes: text,
+                    modified: modified.map(|time| time.0),
+                });
+                let content = Content { stream: key.0.to_string(), body: Some(body) };
+                let behind = (number + 1 == last && !routes).then_some(piece.behind);
+                contents.push(Whole { to, behind, ..Whole::new(content) });
+            }
+            if routes && last > 0 {
+                contents.push(Whole { content: None, to: None, behind: Some(piece.behind) });
+            }
+        }
+        contents
+    }
+
+    /// A piece with what is needed to read it by itself.
+    fn readable(&mut self, piece: Bytes) -> Bytes {
+        let whole = match &mut self.header {
+            Some(header) => header.before(piece),
+            None => piece,
         };
-        let whole = |piece: Piece| {
-            let text = match header {
-                Some(header) => header.before(piece.text),
-                None => piece.text,
-            };
-            Whole { content: content(text), behind: piece.behind }
-        };
-        pieces.into_iter().map(whole).collect()
+        if self.mark.is_empty() || whole.starts_with(self.mark) {
+            return whole;
+        }
+        [self.mark, &whole].concat().into()
     }
 }
 
@@ -279,16 +347,19 @@ impl Sink for Route {
     }
 
     fn notes(&self) -> Vec<Bytes> {
-        let sets = self.forward.sets.iter();
-        let found = sets.map(|set| {
-            let mut queues = self.groups.iter().map(|group| set.queues[*group].notes());
-            let Some(first) = queues.next() else { return Vec::new() };
-            // What only some of the groups have is read again: the others must not miss it.
-            let others: Vec<_> = queues.collect();
-            let in_all = |note: &&Bytes| others.iter().all(|other| other.contains(note));
-            first.iter().filter(in_all).cloned().collect::<Vec<_>>()
-        });
-        found.flatten().filter_map(|note| notes::of(&self.name, &note)).collect()
+        let mut notes = Vec::new();
+        for set in &self.forward.sets {
+            let own: Vec<_> = self.groups.iter().map(|group| &set.queues[*group]).collect();
+            notes.extend(in_all(&own).filter_map(|note| notes::of(&self.name, note)));
+            let all: Vec<_> = set.queues.iter().collect();
+            notes.extend(in_all(&all).filter_map(|note| notes::of(&self.name_routed, note)));
+        }
+        notes
+    }
+
+    fn has_zeros(&self, source: &str, sourcetype: Option<&str>, host: &str) -> bool {
+        let rules = self.forward.knowledge.parsing_rules(sourcetype.unwrap_or(""), source, host);
+        Coding::of(rules.charset, b"", None).is_utf16()
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
@@ -299,6 +370,14 @@ impl Sink for Route {
     fn limits(&self) -> SinkLimits {
         self.forward.limits
     }
+}
+
+/// What only some of the queues have is read again: the others must not miss it.
+fn in_all<'q>(queues: &'q [&'q Arc<DiskQueue>]) -> impl Iterator<Item = &'q Bytes> {
+    let (first, others) =
+        queues.split_first().map_or((None, queues), |(one, rest)| (Some(one), rest));
+    let notes = first.into_iter().flat_map(|queue| queue.notes());
+    notes.filter(move |note| others.iter().all(|other| other.notes().contains(note)))
 }
 
 impl Route {
@@ -326,38 +405,99 @@ impl Route {
                 queued
             }
             Input::Events { stream, events } => {
-                let events = self.filtered(events);
-                let contents = content::of_events(&stream, &events, self.forward.sizes.batch);
-                let whole = |content| Whole { content, behind: 0 };
-                let contents = contents.into_iter().map(whole).collect();
-                let bytes = events.text.len() as u64;
-                let receipt = Receipt { events: events.len() as u64, bytes, pending: 0 };
-                self.queue(&stream, contents, (receipt, None), wait).await
+                let receipt = |events: &CutEvents| Receipt {
+                    events: events.len() as u64,
+                    bytes: events.text.len() as u64,
+                    pending: 0,
+                };
+                let mut total = Receipt::default();
+                let mut contents = Vec::new();
+                for (to, events) in self.sorted(events) {
+                    let part = receipt(&events);
+                    total.events += part.events;
+                    total.bytes += part.bytes;
+                    let found = content::of_events(&stream, &events, self.forward.sizes.batch);
+                    let whole = |content| Whole { to: to.clone(), ..Whole::new(content) };
+                    contents.extend(found.into_iter().map(whole));
+                }
+                self.queue(&stream, contents, (total, None), wait).await
             }
         }
     }
 
-    /// Without the events of indexes that are not forwarded.
-    fn filtered(&self, events: CutEvents) -> CutEvents {
-        if events.origins.iter().all(|meta| self.allows(meta)) {
-            return events;
+    /// Events by where they go, without those that go nowhere.
+    fn sorted(&self, events: CutEvents) -> Vec<(Target, CutEvents)> {
+        let mut rulings = self.rulings(&events);
+        let free = |ruling: &Option<Ruling>| ruling.is_none();
+        if rulings.iter().all(free) && events.origins.iter().all(|meta| self.allows(meta)) {
+            return vec![(None, events)];
         }
-        let mut kept = CutEvents::new(events.missing_time);
+        let now = self.forward.clock.now();
+        let (mut targets, mut parts) = (Vec::new(), Vec::<CutEvents>::new());
         let mut fields = events.fields.iter().peekable();
-        for (row, meta) in events.each_origin().enumerate() {
-            let text = events.text(row);
-            let allowed = self.allows(meta);
-            if !allowed {
-                count_filtered(text.len());
-            }
-            let pushed = allowed && kept.push(meta.by_ref(), events.times[row], text);
+        let origins = events
+            .runs
+            .iter()
+            .flat_map(|run| std::iter::repeat_n(run.origin as usize, run.rows as usize));
+        for (row, origin) in origins.enumerate() {
+            let (meta, text) = (&events.origins[origin], events.text(row));
+            let target = self.target(meta, text, rulings[origin].as_mut(), now);
+            let mut part = target.map(|target| {
+                let place = place_of(&mut targets, target);
+                if place == parts.len() {
+                    parts.push(CutEvents::new(events.missing_time));
+                }
+                &mut parts[place]
+            });
+            // A part is not larger than the whole, which had room.
+            let pushed =
+                part.as_mut().is_some_and(|part| part.push(meta.by_ref(), events.times[row], text));
             while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
-                if pushed {
-                    kept.push_field(Arc::clone(&field.name), &field.value);
+                if let Some(part) = part.as_mut().filter(|_| pushed) {
+                    part.push_field(Arc::clone(&field.name), &field.value);
                 }
             }
         }
-        kept
+        rulings.iter_mut().flatten().for_each(Ruling::count);
+        targets.into_iter().zip(parts).collect()
+    }
+
+    /// What decides about the events of each origin.
+    fn rulings(&self, events: &CutEvents) -> Vec<Option<Ruling>> {
+        let rules = &self.forward.rules;
+        if !rules.any() {
+            return events.origins.iter().map(|_| None).collect();
+        }
+        let first_rows = events.first_rows();
+        let of = |(meta, row): (&Arc<InputMeta>, usize)| match &meta.sourcetype {
+            Some(sourcetype) => rules.of(meta, sourcetype),
+            None => rules.of(meta, &self.recognise(&meta.source, events.text(row))),
+        };
+        events.origins.iter().zip(first_rows).map(of).collect()
+    }
+
+    /// Where an event goes; `None`: nowhere.
+    fn target(
+        &self,
+        meta: &InputMeta,
+        text: &[u8],
+        ruling: Option<&mut Ruling>,
+        now: EventTime,
+    ) -> Option<Target> {
+        if !self.allows(meta) {
+            count_filtered(text.len());
+            return None;
+        }
+        let Some(ruling) = ruling else { return Some(None) };
+        let fate = match std::str::from_utf8(text) {
+            Ok(raw) => ruling.decide(raw, now, text.len()),
+            Err(_) => ruling.decide(&inputs::text::repaired(text), now, text.len()),
+        };
+        match fate {
+            Fate::Keep => Some(None),
+            Fate::To(groups) => Some(Some(groups)),
+            Fate::Drop => None,
+        }
     }
 }
 
@@ -365,7 +505,8 @@ impl Route {
 fn receipt(contents: &[Whole], pending: u64) -> Receipt {
     let mut receipt = Receipt { pending, ..Receipt::default() };
     for whole in contents {
-        if let Some(Body::Text(text)) = &whole.content.body {
+        let body = whole.content.as_ref().and_then(|content| content.body.as_ref());
+        if let Some(Body::Text(text)) = body {
             receipt.bytes += text.bytes.len() as u64;
             receipt.events += memchr::memchr_iter(b'\n', &text.bytes).count() as u64;
         }

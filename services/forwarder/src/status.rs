@@ -71,6 +71,24 @@ pub struct InputStatus {
     pub size: u64,
 }
 
+/// What a rule has done since the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleStatus {
+    /// Events it sent to the `nullQueue`.
+    pub dropped_events: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+}
+
+/// What rules have routed since the start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteStatus {
+    /// Events that rules sent there.
+    pub routed_events: u64,
+    /// Their bytes.
+    pub routed_bytes: u64,
+}
+
 /// Everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -80,6 +98,12 @@ pub struct Status {
     pub outputs: BTreeMap<String, OutputStatus>,
     /// Files and listeners.
     pub inputs: Vec<InputStatus>,
+    /// Rules that drop events, by the name of their stanza.
+    #[serde(default)]
+    pub rules: BTreeMap<String, RuleStatus>,
+    /// Where rules route events, by the names of the groups.
+    #[serde(default)]
+    pub routes: BTreeMap<String, RouteStatus>,
 }
 
 /// Where the parts put what they are doing.
@@ -94,6 +118,14 @@ impl StatusBoard {
 
     pub(crate) fn put_inputs(&self, inputs: Vec<InputStatus>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).inputs = inputs;
+    }
+
+    pub(crate) fn put_rules(
+        &self,
+        (rules, routes): (BTreeMap<String, RuleStatus>, BTreeMap<String, RouteStatus>),
+    ) {
+        let mut status = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (status.rules, status.routes) = (rules, routes);
     }
 
     /// What is known now.

@@ -1,0 +1,197 @@
+//! The events of a batch, by where rules send them.
+//!
+//! Guarantees: a batch from which nothing is taken away goes as it is; what is taken away is counted;
+//! what is left is cut by the indexer into the same events as without the rules, in the same order.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use model::EventTime;
+
+use crate::rules::{Fate, Ruling};
+use crate::splitter::{Span, Splitter};
+use crate::view::{Coding, View};
+
+/// The groups a part goes to; `None`: those of its input.
+pub(crate) type Target = Option<Arc<[usize]>>;
+
+/// The rules of a stream at work.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    ruling: Ruling,
+    splitter: Splitter,
+    coding: Coding,
+}
+
+impl Filter {
+    pub(crate) fn new(ruling: Ruling, splitter: Splitter, coding: Coding) -> Self {
+        Self { ruling, splitter, coding }
+    }
+
+    /// Whether events may go to other groups than their input's.
+    pub(crate) fn routes(&self) -> bool {
+        self.ruling.routes()
+    }
+
+    /// What becomes of whole events; `None`: all go where their input goes.
+    pub(crate) fn parts(&mut self, piece: &Bytes, now: EventTime) -> Option<Vec<(Target, Bytes)>> {
+        let view = View::new(piece, self.coding);
+        let spans = self.splitter.split(view.text(), now);
+        let mut targets: Vec<Target> = Vec::new();
+        // By event: its target's place, if it has one.
+        let mut places = Vec::with_capacity(spans.len());
+        let mut whole = true;
+        for span in &spans {
+            let fate = match span.is_event() {
+                true => {
+                    let text = self.splitter.text_of(span, &view);
+                    self.ruling.decide(&text, now, span.next - span.start)
+                }
+                false => Fate::Keep,
+            };
+            let target = match fate {
+                Fate::Keep => Some(None),
+                Fate::To(groups) => Some(Some(groups)),
+                Fate::Drop => None,
+            };
+            whole &= target == Some(None);
+            places.push(target.map(|target| place_of(&mut targets, target)));
+        }
+        self.ruling.count();
+        if whole {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for (place, target) in targets.iter().enumerate() {
+            let mine = |at: usize| places[at] == Some(place);
+            for text in texts(&self.splitter, &spans, &view, piece, &mine) {
+                parts.push((target.clone(), text));
+            }
+        }
+        Some(parts)
+    }
+}
+
+/// The number of a target, which may be new.
+pub(crate) fn place_of(targets: &mut Vec<Target>, target: Target) -> usize {
+    targets.iter().position(|known| *known == target).unwrap_or_else(|| {
+        targets.push(target);
+        targets.len() - 1
+    })
+}
+
+/// The text of some events, with what is around all of them. Events that would not be told apart when
+/// the ones between them are gone are texts of their own.
+fn texts(
+    splitter: &Splitter,
+    spans: &[Span],
+    view: &View<'_>,
+    piece: &Bytes,
+    mine: &dyn Fn(usize) -> bool,
+) -> Vec<Bytes> {
+    let mut texts = Vec::new();
+    let mut text = BytesMut::new();
+    let mut last: Option<usize> = None;
+    let mut begin = view.place(0);
+    for (at, span) in spans.iter().enumerate() {
+        let end = view.place(span.next);
+        let bytes = &piece[begin..end];
+        begin = end;
+        if !span.is_event() {
+            text.extend_from_slice(bytes);
+            continue;
+        }
+        if !mine(at) {
+            continue;
+        }
+        if let Some(before) = last.filter(|before| before + 1 < at)
+            && !splitter.joins(&spans[before], span, view.text())
+        {
+            texts.push(text.split().freeze());
+        }
+        text.extend_from_slice(bytes);
+        last = Some(at);
+    }
+    // Headers alone are no events.
+    if last.is_some() {
+        texts.push(text.freeze());
+    }
+    texts
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use knowledge::Charset;
+    use knowledge::Knowledge;
+    use knowledge::layers::{Layer, Layers};
+
+    use super::*;
+    use crate::rules::tests::{book, meta};
+
+    const TRANSFORMS: &str = "[null]\nREGEX = debug\nDEST_KEY = queue\nFORMAT = nullQueue\n\
+                              [to_b]\nREGEX = error\nDEST_KEY = _TCP_ROUTING\nFORMAT = b\n";
+
+    fn filter(props: &str) -> Filter {
+        let props = format!("[t]\nTRANSFORMS-x = null, to_b\n{props}");
+        let ruling = book(&props, TRANSFORMS).of(&meta("t"), "t").unwrap();
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
+        let rules = Knowledge::new(layers).parsing_rules("t", "s", "h");
+        let coding = Coding::of(rules.charset, b"", None);
+        Filter::new(ruling, Splitter::new(rules, 1 << 20), coding)
+    }
+
+    fn parts(props: &str, text: &str) -> Option<Vec<(Vec<usize>, String)>> {
+        let parts = filter(props).parts(&Bytes::copy_from_slice(text.as_bytes()), EventTime(0))?;
+        let shown = |(target, text): (Target, Bytes)| {
+            let groups = target.map(|groups| groups.to_vec()).unwrap_or_default();
+            (groups, String::from_utf8(text.to_vec()).unwrap())
+        };
+        Some(parts.into_iter().map(shown).collect())
+    }
+
+    #[test]
+    fn a_batch_without_such_events_goes_as_it_is() {
+        assert_eq!(parts("SHOULD_LINEMERGE = false", "a\nb\n"), None);
+    }
+
+    #[test]
+    fn dropped_events_are_left_out_and_routed_ones_go_by_themselves() {
+        let found = parts("SHOULD_LINEMERGE = false", "a\ndebug\nerror 1\nb\nerror 2");
+        let expected =
+            vec![(vec![], "a\nb\n".to_owned()), (vec![1], "error 1\nerror 2".to_owned())];
+        assert_eq!(found, Some(expected));
+        assert_eq!(parts("SHOULD_LINEMERGE = false", "debug\ndebug\n"), Some(vec![]));
+    }
+
+    #[test]
+    fn an_event_of_several_lines_goes_as_a_whole() {
+        let props = "BREAK_ONLY_BEFORE = ^>";
+        let found = parts(props, ">a\nx\n>b\ndebug\n>c\n");
+        assert_eq!(found, Some(vec![(vec![], ">a\nx\n>c\n".to_owned())]));
+    }
+
+    #[test]
+    fn events_that_would_grow_together_are_kept_apart() {
+        let props = "BREAK_ONLY_BEFORE = ^>\nMUST_BREAK_AFTER = ;$";
+        let found = parts(props, ">a\n>debug;\nb\n");
+        assert_eq!(found, Some(vec![(vec![], ">a\n".to_owned()), (vec![], "b\n".to_owned())]));
+    }
+
+    #[test]
+    fn every_part_of_a_table_has_its_header() {
+        let found = parts("INDEXED_EXTRACTIONS = csv", "x,y\n1,error\n2,debug\n3,fine\n");
+        let expected =
+            vec![(vec![], "x,y\n3,fine\n".to_owned()), (vec![1], "x,y\n1,error\n".to_owned())];
+        assert_eq!(found, Some(expected));
+    }
+
+    #[test]
+    fn utf_16_is_filtered_too() {
+        let encode = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Bytes>();
+        let mut filter = filter("CHARSET = UTF-16LE\nSHOULD_LINEMERGE = false");
+        assert_eq!(filter.coding.is_utf16(), Charset::parse("UTF-16LE").is_some());
+        let found = filter.parts(&encode("ä世\ndebug 世\nüö\n"), EventTime(0)).unwrap();
+        assert_eq!(found, [(None, encode("ä世\nüö\n"))]);
+    }
+}

@@ -1,0 +1,325 @@
+//! Whole text into its events, for rules that decide about each: where they begin and end by the rules
+//! of their sourcetype, and which of them can stand behind which when others between them are gone.
+//!
+//! Guarantees: the spans of a text cover it without gaps. Only streams with such rules are split here;
+//! of all others only the last border is looked for (`cutter`).
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use knowledge::structured::{RecordScanner, StructuredReader};
+use knowledge::timestamp::TimestampFinder;
+use knowledge::{LineBreaker, ParsingRules};
+use model::EventTime;
+
+use crate::cutter::begins_event;
+use crate::view::View;
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    /// Where the next begins.
+    pub(crate) next: usize,
+    /// Its lines among those of the splitter; none: a header, a comment, brackets around records.
+    lines: Range<usize>,
+    /// Its first line begins an event whatever is before it.
+    begins: bool,
+    /// Nothing can go on with it.
+    closed: bool,
+    /// Everything goes on with it until a line ends it (`MUST_NOT_BREAK_AFTER`).
+    held: bool,
+}
+
+impl Span {
+    pub(crate) fn is_event(&self) -> bool {
+        !self.lines.is_empty()
+    }
+}
+
+/// A line of a text.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    start: usize,
+    end: usize,
+    next: usize,
+    /// No part of a record.
+    is_gap: bool,
+}
+
+/// See the module.
+pub(crate) struct Splitter {
+    rules: Arc<ParsingRules>,
+    finder: TimestampFinder,
+    /// Bytes of a record at most.
+    limit: usize,
+    /// Lines of the events of the last text.
+    lines: Vec<Range<usize>>,
+}
+
+impl std::fmt::Debug for Splitter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Splitter").finish_non_exhaustive()
+    }
+}
+
+impl Splitter {
+    pub(crate) fn new(rules: Arc<ParsingRules>, limit: usize) -> Self {
+        let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
+        Self { rules, finder, limit, lines: Vec::new() }
+    }
+
+    fn merges(&self) -> bool {
+        self.rules.should_linemerge && self.rules.structured.is_none()
+    }
+
+    /// The spans of a text.
+    pub(crate) fn split(&mut self, text: &str, now: EventTime) -> Vec<Span> {
+        self.lines.clear();
+        let lines = self.lines_of(text);
+        let mut spans = match self.merges() {
+            true => self.merged(text, &lines, now),
+            false => self.each_line(text, &lines),
+        };
+        let end = spans.last().map_or(0, |span| span.next);
+        if end < text.len() {
+            spans.push(self.no_event(end, text.len()));
+        }
+        spans
+    }
+
+    /// The text of an event, as rules see it.
+    pub(crate) fn text_of<'v>(&self, span: &Span, view: &'v View<'_>) -> Cow<'v, str> {
+        let lines = &self.lines[span.lines.clone()];
+        if let [one] = lines {
+            let limit = self.rules.truncate.filter(|_| !self.merges()).unwrap_or(usize::MAX);
+            let end = view.text().floor_char_boundary(one.end.min(one.start.saturating_add(limit)));
+            return view.part(one.start..end);
+        }
+        let lines: Vec<_> = lines.iter().map(|line| view.part(line.clone())).collect();
+        Cow::Owned(lines.join("\n"))
+    }
+
+    /// Whether an event still begins where it does if it follows another one directly.
+    pub(crate) fn joins(&self, before: &Span, after: &Span, text: &str) -> bool {
+        if self.rules.structured.is_some() {
+            return before.next > self.lines[before.lines.end - 1].end;
+        }
+        if self.merges() && !before.closed && (before.held || !after.begins) {
+            return false;
+        }
+        let last = &self.lines[before.lines.end - 1];
+        if matches!(self.rules.line_breaker, LineBreaker::Newlines) {
+            return before.next > last.end;
+        }
+        // What a pattern finds depends on what is around it.
+        let first = &self.lines[after.lines.start];
+        let second = self.lines.get(after.lines.start + 1).filter(|_| after.lines.len() > 1);
+        let end = second.map_or(after.next, |line| line.start);
+        let joined = format!("{}{}", &text[last.start..before.next], &text[after.start..end]);
+        let gap = self.rules.line_breaker.next_gap(&joined, 0, false);
+        gap == Some((last.len(), before.next - last.start)) && first.start == after.start
+    }
+
+    fn lines_of(&self, text: &str) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut start = 0;
+        let structured = self.rules.structured.as_ref();
+        if let Some(mut scanner) =
+            structured.and_then(|rules| RecordScanner::new(rules, self.limit))
+        {
+            let mut at = 0;
+            while let Some(found) = scanner.next(text.as_bytes(), &mut at) {
+                let (end, next, is_gap) = (found.line_end, found.next_start, found.is_gap);
+                lines.push(Line { start, end, next, is_gap });
+                start = next;
+            }
+        } else {
+            let mut from = 0;
+            while let Some((end, next)) = self.rules.line_breaker.next_gap(text, from, true) {
+                if end >= start {
+                    lines.push(Line { start, end, next: next.max(end), is_gap: false });
+                    start = next.max(end);
+                }
+                // A break without text must not be found for ever.
+                from = if start > from { start } else { text.ceil_char_boundary(from + 1) };
+                if from >= text.len() {
+                    break;
+                }
+            }
+        }
+        if start < text.len() {
+            let end = start + text[start..].trim_ascii_end().len();
+            let end = if structured.is_some() { end } else { text.len() };
+            lines.push(Line { start, end, next: text.len(), is_gap: false });
+        }
+        lines
+    }
+
+    fn no_event(&self, start: usize, next: usize) -> Span {
+        let none = self.lines.len()..self.lines.len();
+        Span { start, next, lines: none, begins: false, closed: true, held: false }
+    }
+
+    fn event(&mut self, start: usize, line: Line) -> Span {
+        let first = self.lines.len();
+        self.lines.push(line.start..line.end);
+        let lines = first..first + 1;
+        Span { start, next: line.next, lines, begins: true, closed: true, held: false }
+    }
+
+    /// Every line is an event, but for those that are none.
+    fn each_line(&mut self, text: &str, lines: &[Line]) -> Vec<Span> {
+        let mut reader = self.rules.structured.clone().map(StructuredReader::new);
+        let mut spans: Vec<Span> = Vec::with_capacity(lines.len());
+        for line in lines {
+            let content = &text[line.start..line.end];
+            let is_event = !line.is_gap
+                && !content.is_empty()
+                && !self.rules.preamble.as_ref().is_some_and(|pattern| pattern.is_match(content))
+                && reader.as_mut().is_none_or(|reader| reader.is_event(content));
+            let start = spans.last().map_or(0, |span| span.next);
+            let span = match is_event {
+                true => self.event(start, *line),
+                false => self.no_event(start, line.next),
+            };
+            spans.push(span);
+        }
+        spans
+    }
+
+    /// Lines that begin no event go on with the one before.
+    fn merged(&mut self, text: &str, lines: &[Line], now: EventTime) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::new();
+        for line in lines {
+            let content = &text[line.start..line.end];
+            let preamble = self.rules.preamble.as_ref();
+            if content.is_empty() || preamble.is_some_and(|pattern| pattern.is_match(content)) {
+                if let Some(open) = spans.last_mut() {
+                    open.next = line.next;
+                }
+                continue;
+            }
+            let begins = begins_event(&self.rules, &mut self.finder, content, now);
+            let start = spans.last().map_or(0, |span| span.next);
+            match spans.last_mut() {
+                Some(open) if !open.closed && (open.held || !begins) => {
+                    self.lines.push(line.start..line.end);
+                    open.lines.end += 1;
+                    open.next = line.next;
+                }
+                _ => {
+                    let event = self.event(start, *line);
+                    spans.push(Span { begins, ..event });
+                }
+            }
+            let Some(open) = spans.last_mut() else { continue };
+            let matches = |pattern: &Option<knowledge::Pattern>| {
+                pattern.as_ref().is_some_and(|pattern| pattern.is_match(content))
+            };
+            open.closed =
+                matches(&self.rules.must_break_after) || open.lines.len() >= self.rules.max_events;
+            open.held |= matches(&self.rules.must_not_break_after);
+        }
+        spans
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use knowledge::layers::{Layer, Layers};
+    use knowledge::{Charset, Knowledge};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::view::Coding;
+
+    const NOW: EventTime = EventTime(1_763_700_000_000_000);
+
+    fn splitter(props: &str) -> Splitter {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", &format!("[t]\n{props}"));
+        Splitter::new(Knowledge::new(layers).parsing_rules("t", "s", "h"), 1 << 20)
+    }
+
+    /// The texts of the events.
+    fn events(props: &str, text: &str) -> Vec<String> {
+        let mut splitter = splitter(props);
+        let view = View::new(text.as_bytes(), Coding::of(Charset::Utf8, b"", None));
+        let spans = splitter.split(text, NOW);
+        let events = spans.iter().filter(|span| span.is_event());
+        events.map(|span| splitter.text_of(span, &view).into_owned()).collect()
+    }
+
+    #[test]
+    fn lines_are_events() {
+        let props = "SHOULD_LINEMERGE = false";
+        assert_eq!(events(props, "\na\r\n\r\nb\nc"), ["a", "b", "c"]);
+        let props = "SHOULD_LINEMERGE = false\nPREAMBLE_REGEX = ^#\nTRUNCATE = 3";
+        assert_eq!(events(props, "#x\nabcde\n"), ["abc"]);
+        let props = "SHOULD_LINEMERGE = false\nLINE_BREAKER = ([,]+)x";
+        assert_eq!(events(props, "a,,xb,c,xd"), ["a", "xb,c", "xd"]);
+    }
+
+    #[test]
+    fn lines_are_merged_as_the_indexer_does() {
+        let text = "2025-11-20 10:00:00 a\n  x\n\n  y\n2025-11-20 10:00:01 b\n";
+        let expected = ["2025-11-20 10:00:00 a\n  x\n  y", "2025-11-20 10:00:01 b"];
+        assert_eq!(events("SHOULD_LINEMERGE = true", text), expected);
+        let props = "BREAK_ONLY_BEFORE = ^>\nMUST_BREAK_AFTER = ;$\nMUST_NOT_BREAK_AFTER = \\{$";
+        assert_eq!(
+            events(props, ">a\nb;\nc\n>d {\n>e\nf;\n>g"),
+            [">a\nb;", "c", ">d {\n>e\nf;", ">g"]
+        );
+        assert_eq!(
+            events("BREAK_ONLY_BEFORE = ^>\nMAX_EVENTS = 2", ">a\nb\nc\nd"),
+            [">a\nb", "c\nd"]
+        );
+    }
+
+    #[test]
+    fn records_are_events_and_headers_are_none() {
+        let text = "a,b\n1,\"x\ny\"\n2,z\n";
+        assert_eq!(events("INDEXED_EXTRACTIONS = csv", text), ["1,\"x\ny\"", "2,z"]);
+        let text = "{\"a\":\n1}\n{\"a\":2}";
+        assert_eq!(events("INDEXED_EXTRACTIONS = json", text), ["{\"a\":\n1}", "{\"a\":2}"]);
+    }
+
+    #[test]
+    fn events_join_where_the_second_one_is_still_found() {
+        let joins = |props: &str, text: &str| {
+            let mut splitter = splitter(props);
+            let spans = splitter.split(text, NOW);
+            splitter.joins(&spans[0], &spans[2], text)
+        };
+        assert!(joins("SHOULD_LINEMERGE = false", "a\nb\nc\n"));
+        assert!(joins("BREAK_ONLY_BEFORE = ^>", ">a\n>b\n>c\n"));
+        // The third begins only because the second has ended.
+        assert!(!joins("BREAK_ONLY_BEFORE = ^>\nMUST_BREAK_AFTER = ;$", ">a\n>b;\nc\n"));
+        assert!(joins("SHOULD_LINEMERGE = false\nLINE_BREAKER = ([,]+)", "a,b,c,"));
+        // The break behind the first is one only before the second.
+        assert!(!joins("SHOULD_LINEMERGE = false\nLINE_BREAKER = (;)(?=b)|(,)", "a;b,c"));
+    }
+
+    #[test]
+    fn spans_cover_any_text() {
+        let config = ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() };
+        let props = prop::sample::select(vec![
+            "SHOULD_LINEMERGE = false",
+            "SHOULD_LINEMERGE = true",
+            "INDEXED_EXTRACTIONS = csv",
+            "INDEXED_EXTRACTIONS = json",
+            "LINE_BREAKER = (,)|(?=x)",
+        ]);
+        proptest!(config, |(props in props, text in "[a,x{}\"\\n\\[\\]ä ]{0,60}")| {
+            let mut at = 0;
+            for span in splitter(props).split(&text, NOW) {
+                prop_assert_eq!(span.start, at);
+                prop_assert!(span.next >= at && text.is_char_boundary(span.next));
+                at = span.next;
+            }
+            prop_assert_eq!(at, text.len());
+        });
+    }
+}
