@@ -86,7 +86,8 @@ class Ledger:
             return request
 
     def all(self):
-        return [request for group in self.groups.values() for request in group]
+        with self.lock:
+            return [request for group in self.groups.values() for request in group]
 
 
 class Broken(Exception):

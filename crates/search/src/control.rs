@@ -1,5 +1,8 @@
 //! The valve between a job and its scans: pause, finalize and cancel act here, between batches.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use tokio::sync::watch;
 
 /// What a job wants of its scans.
@@ -14,15 +17,26 @@ enum Valve {
 #[derive(Debug)]
 pub(crate) struct ScanControl {
     valve: watch::Sender<Valve>,
+    must_count_all: AtomicBool,
 }
 
 impl Default for ScanControl {
     fn default() -> Self {
-        Self { valve: watch::Sender::new(Valve::Open) }
+        Self { valve: watch::Sender::new(Valve::Open), must_count_all: AtomicBool::new(false) }
     }
 }
 
 impl ScanControl {
+    /// Scans read on when the result is complete: somebody wants to know how many events match.
+    pub(crate) fn count_all(&self) {
+        self.must_count_all.store(true, Relaxed);
+    }
+
+    /// Whether scans read on when the result is complete.
+    pub(crate) fn must_count_all(&self) -> bool {
+        self.must_count_all.load(Relaxed)
+    }
+
     /// Scans wait before their next batch. A closed valve stays closed.
     pub(crate) fn pause(&self) {
         self.set(Valve::Paused);

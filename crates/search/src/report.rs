@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use model::EventTime;
 use serde::Serialize;
 
 /// Spans a timeline may have, in seconds; it starts at the first and widens as it grows.
@@ -30,11 +31,13 @@ pub(crate) struct ScanReport {
     pub granules_considered: AtomicU64,
     /// Granules read.
     pub granules_read: AtomicU64,
+    /// Granules whose matching events the term index or the directory counts.
+    pub granules_counted: AtomicU64,
     /// Events read and tested (Splunk's scanCount).
     pub events_scanned: AtomicU64,
     /// Events that passed (Splunk's eventCount).
     pub events_matched: AtomicU64,
-    timeline: Mutex<Timeline>,
+    timeline: Option<Mutex<Timeline>>,
     pruned_by: Mutex<Vec<String>>,
     warnings: Mutex<Vec<String>>,
 }
@@ -51,6 +54,7 @@ pub struct ScanCounts {
     pub buckets_searched: u64,
     pub granules_considered: u64,
     pub granules_read: u64,
+    pub granules_counted: u64,
     pub events_scanned: u64,
     pub events_matched: u64,
     /// The index expressions the scans pruned by (Splunk's "base lispy").
@@ -65,16 +69,41 @@ pub struct Timeline {
 }
 
 impl ScanReport {
-    /// Adds times (UTC microseconds) of matching events to the timeline.
-    pub(crate) fn count_times(&self, times: impl Iterator<Item = i64>) {
-        let mut timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
-        timeline.add(times);
+    /// A report that keeps a timeline too.
+    pub(crate) fn with_timeline() -> Self {
+        Self { timeline: Some(Mutex::default()), ..Self::default() }
     }
 
-    /// The timeline so far.
+    /// Adds times (UTC microseconds) of matching events to the timeline.
+    pub(crate) fn count_times(&self, times: impl Iterator<Item = i64>) {
+        if let Some(mut timeline) = self.lock_timeline() {
+            timeline.add(times);
+        }
+    }
+
+    /// Adds so many events of one bin to the timeline.
+    pub(crate) fn count_time(&self, time: EventTime, events: u64) {
+        if let Some(mut timeline) = self.lock_timeline() {
+            timeline.add_many(time, events);
+        }
+    }
+
+    /// Makes the bins of the timeline wide enough for events between two times.
+    pub(crate) fn widen_timeline(&self, first: EventTime, last: EventTime) {
+        if let Some(mut timeline) = self.lock_timeline() {
+            timeline.widen_for(first, last);
+        }
+    }
+
+    /// The timeline so far; `None` if nobody asked for one.
     #[must_use]
-    pub(crate) fn timeline(&self) -> Timeline {
-        self.timeline.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn timeline(&self) -> Option<Timeline> {
+        self.lock_timeline().map(|timeline| timeline.clone())
+    }
+
+    fn lock_timeline(&self) -> Option<MutexGuard<'_, Timeline>> {
+        let timeline = self.timeline.as_ref()?;
+        Some(timeline.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes something the user should know about the answer, once.
@@ -111,6 +140,7 @@ impl ScanReport {
             buckets_searched: self.buckets_searched.load(Relaxed),
             granules_considered: self.granules_considered.load(Relaxed),
             granules_read: self.granules_read.load(Relaxed),
+            granules_counted: self.granules_counted.load(Relaxed),
             events_scanned: self.events_scanned.load(Relaxed),
             events_matched: self.events_matched.load(Relaxed),
             pruned_by: self.pruned_by.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -130,12 +160,40 @@ impl Timeline {
         self.bins.iter().map(|(start, count)| (*start, *count))
     }
 
+    /// Whether two times are in one bin.
+    #[must_use]
+    pub(crate) fn is_one_bin(&self, first: EventTime, last: EventTime) -> bool {
+        self.start_of(first.0) == self.start_of(last.0)
+    }
+
+    fn start_of(&self, micros: i64) -> i64 {
+        let seconds = micros.div_euclid(1_000_000);
+        seconds - seconds.rem_euclid(self.span_seconds())
+    }
+
+    fn add_many(&mut self, time: EventTime, events: u64) {
+        *self.bins.entry(self.start_of(time.0)).or_default() += events;
+        self.widen_if_full();
+    }
+
+    fn widen_for(&mut self, first: EventTime, last: EventTime) {
+        let seconds = last.0.saturating_sub(first.0) / 1_000_000;
+        while self.level + 1 < SPANS.len() && seconds / self.span_seconds() >= MAX_BINS as i64 {
+            self.widen();
+        }
+    }
+
+    fn widen_if_full(&mut self) {
+        if self.bins.len() > MAX_BINS && self.level + 1 < SPANS.len() {
+            self.widen();
+        }
+    }
+
     fn add(&mut self, times: impl Iterator<Item = i64>) {
         // Neighbouring events mostly share a bin: one map access per run of equal bins.
         let mut run: Option<(i64, u64)> = None;
         for micros in times {
-            let seconds = micros.div_euclid(1_000_000);
-            let start = seconds - seconds.rem_euclid(self.span_seconds());
+            let start = self.start_of(micros);
             match &mut run {
                 Some((bin, count)) if *bin == start => *count += 1,
                 _ => {
@@ -169,14 +227,15 @@ impl Timeline {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_timeline_widens_its_bins_and_keeps_every_event() {
-        let report = ScanReport::default();
+        let report = ScanReport::with_timeline();
         report.count_times((0..100_000).map(|second| second * 1_000_000));
-        let timeline = report.timeline();
+        let timeline = report.timeline().unwrap();
         assert_eq!(timeline.span_seconds(), 600);
         assert_eq!(timeline.bins().map(|(_, count)| count).sum::<u64>(), 100_000);
         assert_eq!(timeline.bins().next(), Some((0, 600)));
@@ -184,8 +243,8 @@ mod tests {
 
     #[test]
     fn times_before_1970_fall_into_the_bin_that_contains_them() {
-        let report = ScanReport::default();
+        let report = ScanReport::with_timeline();
         report.count_times([-1_i64].into_iter());
-        assert_eq!(report.timeline().bins().next(), Some((-1, 1)));
+        assert_eq!(report.timeline().unwrap().bins().next(), Some((-1, 1)));
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::RecordBatch;
 use bucket::HotBuckets;
 use catalog::Catalog;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::context::SessionContext;
-use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
@@ -122,8 +123,14 @@ impl SearchService {
         let most = inner.settings.max_result_rows;
         request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count).min(most));
         let control = Arc::new(ScanControl::default());
-        let report = Arc::new(ScanReport::default());
+        let report = Arc::new(match request.status_buckets {
+            0 => ScanReport::default(),
+            _ => ScanReport::with_timeline(),
+        });
         let planned = self.plan(&request, &control, &report).await?;
+        if !stops_early(&planned) {
+            control.count_all();
+        }
         let sid = request.sid.clone().unwrap_or_else(|| self.new_sid());
         if self.job(&sid).is_some() {
             return Err(Error::Request(format!("a job with the id \"{sid}\" exists already")));
@@ -343,6 +350,13 @@ async fn run(inner: Arc<Inner>, job: Arc<Job>) {
         }
         Err(error) => job.fail(search_error(&error, &job.request().search)),
     }
+}
+
+/// Whether the search itself asks for some rows only, as `head` does: then events that cannot be among
+/// them are not even counted.
+fn stops_early(planned: &PlannedSearch) -> bool {
+    let is_limit = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Limit(_)));
+    planned.plan.exists(is_limit).unwrap_or(false)
 }
 
 struct ResultLimit {

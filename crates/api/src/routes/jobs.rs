@@ -85,6 +85,7 @@ pub(super) fn request(params: &Params, caller: &Caller) -> Result<JobRequest, Re
     request.earliest = params.text("earliest_time").map(str::to_owned);
     request.latest = params.text("latest_time").map(str::to_owned);
     request.max_count = params.number("max_count")?;
+    request.status_buckets = params.number("status_buckets")?.unwrap_or(0);
     request.sid = params.text("id").map(str::to_owned);
     request.label = params.text("label").map(str::to_owned);
     request.ttl = params.number("timeout")?.map(|seconds| Duration::from_secs(seconds as u64));
@@ -259,7 +260,8 @@ pub(crate) async fn timeline(
     params: Params,
 ) -> Result<Response, RestError> {
     let job = find(&state, &sid)?;
-    let timeline = job.timeline();
+    // Empty without status_buckets, as Splunk's is.
+    let timeline = job.timeline().unwrap_or_default();
     let done = job.status().state.is_final();
     let span = timeline.span_seconds();
     if OutputMode::of(&params)?.is_json() {

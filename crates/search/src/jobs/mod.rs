@@ -142,9 +142,9 @@ impl Job {
         self.report.counts()
     }
 
-    /// Matching events over time, so far.
+    /// Matching events over time, so far; `None` if the request did not want to know.
     #[must_use]
-    pub fn timeline(&self) -> Timeline {
+    pub fn timeline(&self) -> Option<Timeline> {
         self.report.timeline()
     }
 

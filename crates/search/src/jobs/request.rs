@@ -20,6 +20,9 @@ pub struct JobRequest {
     pub timezone: TimeZone,
     /// How many of the newest events are kept; the setting `max_count` if none.
     pub max_count: Option<usize>,
+    /// Bins of the timeline that somebody wants to see; 0 for none. (Its bins are of round spans, and
+    /// may be up to 1,200.)
+    pub status_buckets: usize,
     /// Who asks.
     pub owner: String,
     /// In which app's context.
@@ -43,6 +46,7 @@ impl JobRequest {
             now: None,
             timezone: TimeZone::UTC,
             max_count: None,
+            status_buckets: 0,
             owner: owner.into(),
             app: "search".to_owned(),
             sid: None,

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::{GranuleSet, TermQuery};
+use bucket::{BucketReader, GranuleSet, TermQuery};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -14,16 +15,21 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions,
 };
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use model::{BucketEntry, IndexName, TimeRange};
+use model::{BucketEntry, EventTime, IndexName, TimeRange};
 
+use super::count::{self, Counted};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
-use super::unit::{FieldPlace, Opened, Unit};
+use super::unit::{FieldPlace, Opened, Unit, span_of};
+use super::wanted::Wanted;
 use super::work::Work;
 use crate::control::ScanControl;
 use crate::readers::Readers;
@@ -33,11 +39,15 @@ use crate::report::ScanReport;
 /// that a few pieces keep every partition busy.
 const PIECE_GRANULES: usize = 64;
 
+/// Rows of a batch that only says how many rows there are.
+const COUNTED_ROWS: u64 = 1 << 16;
+
 /// Everything the partitions of one scan share.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Scan {
-    pub(super) queue: Queue,
-    pub(super) work: Work,
+    pub(super) queue: Arc<Queue>,
+    pub(super) work: Arc<Work>,
+    pub(super) wanted: Wanted,
     pub(super) range: TimeRange,
     pub(super) pruning: Pruning,
     pub(super) limit: Option<usize>,
@@ -51,9 +61,13 @@ impl Scan {
     /// The parts of a bucket that may have matching rows, newest first.
     async fn open(&self, unit: Unit) -> Result<Vec<Opened>> {
         let parts = match unit {
+            unit if !self.wants(Some(unit.span())) => Vec::new(),
             Unit::Hot(hot) => {
                 let batches = hot.batches.into_iter().rev();
-                let batches = batches.filter(|batch| in_range(batch, &self.range));
+                let overlaps = |batch: &RecordBatch| {
+                    span_of(batch).is_some_and(|(first, last)| self.range.overlaps(first, last))
+                };
+                let batches = batches.filter(overlaps);
                 batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
             }
             Unit::Stored(entry) => self.open_stored(&entry).await?,
@@ -66,24 +80,68 @@ impl Scan {
 
     async fn open_stored(&self, entry: &Arc<BucketEntry>) -> Result<Vec<Opened>> {
         let reader = self.readers.open(entry).await?;
+        self.report.granules_considered.fetch_add(reader.granules() as u64, Relaxed);
+        if self.work.only_counts()
+            && let Some(countable) = self.pruning.countable(entry)
+        {
+            let timeline = self.report.timeline();
+            let counted = count::count(&reader, &self.range, countable, timeline.as_ref()).await;
+            let counted = counted.map_err(|error| unreadable(entry, &error))?;
+            let rows = self.note_counted(&counted);
+            let mut parts = self.pieces(entry, &reader, &counted.rest);
+            parts.extend((rows > 0).then_some(Opened::Counted(rows)));
+            return Ok(parts);
+        }
         let mut granules = reader.granules_in(&self.range);
         let terms = self.pruning.terms(self.readers.rules_hold(&entry.summary));
         if terms != TermQuery::All && !granules.is_empty() {
             let candidates = reader.candidates(&terms).await;
             granules.intersect(&candidates.map_err(|error| unreadable(entry, &error))?);
         }
-        self.report.granules_considered.fetch_add(reader.granules() as u64, Relaxed);
-        self.report.granules_read.fetch_add(granules.len() as u64, Relaxed);
         if granules.is_empty() {
             self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
         }
+        Ok(self.pieces(entry, &reader, &granules))
+    }
+
+    /// Granules to read, cut into pieces, newest first. Where the newest rows may be enough, the first
+    /// pieces are small.
+    fn pieces(
+        &self,
+        entry: &Arc<BucketEntry>,
+        reader: &Arc<BucketReader>,
+        granules: &GranuleSet,
+    ) -> Vec<Opened> {
+        self.report.granules_read.fetch_add(granules.len() as u64, Relaxed);
         let numbers: Vec<usize> = granules.iter().collect();
-        let part = |numbers: &[usize]| {
+        let mut rest = numbers.as_slice();
+        let mut size = if self.wanted.is_all() { PIECE_GRANULES } else { 1 };
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let (older, newest) = rest.split_at(rest.len().saturating_sub(size));
             let mut part = GranuleSet::none(granules.granules());
-            numbers.iter().for_each(|granule| part.insert(*granule));
-            Opened::Stored(Arc::clone(entry), Arc::clone(&reader), part)
-        };
-        Ok(numbers.rchunks(PIECE_GRANULES).map(part).collect())
+            newest.iter().for_each(|granule| part.insert(*granule));
+            pieces.push(Opened::Stored(Arc::clone(entry), Arc::clone(reader), part));
+            (rest, size) = (older, (size * 2).min(PIECE_GRANULES));
+        }
+        pieces
+    }
+
+    /// Reports granules that need not be read; gives their matching rows.
+    fn note_counted(&self, counted: &Counted) -> u64 {
+        let report = &self.report;
+        report.granules_counted.fetch_add(counted.granules.len() as u64, Relaxed);
+        for (first, _, rows) in &counted.granules {
+            report.count_time(*first, *rows);
+        }
+        let rows = counted.granules.iter().map(|(_, _, rows)| rows).sum();
+        report.events_matched.fetch_add(rows, Relaxed);
+        rows
+    }
+
+    /// Whether rows of these times can still be part of the result.
+    fn wants(&self, span: Option<(EventTime, EventTime)>) -> bool {
+        self.control.must_count_all() || span.is_none_or(|span| self.wanted.allows(span))
     }
 
     fn rows(self: Arc<Self>, opened: Opened) -> BoxStream<'static, Result<RecordBatch>> {
@@ -96,13 +154,18 @@ impl Scan {
             Opened::Stored(entry, reader, granules) => {
                 stream::once(self.stored_rows(entry, reader, granules)).try_flatten().boxed()
             }
+            Opened::Counted(rows) => {
+                let parts = (0..rows).step_by(COUNTED_ROWS as usize);
+                let sizes = parts.map(move |start| COUNTED_ROWS.min(rows - start) as usize);
+                stream::iter(sizes).map(move |rows| self.work.counted(rows)).boxed()
+            }
         }
     }
 
     async fn stored_rows(
         self: Arc<Self>,
         entry: Arc<BucketEntry>,
-        reader: Arc<bucket::BucketReader>,
+        reader: Arc<BucketReader>,
         granules: GranuleSet,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let rules_hold = self.readers.rules_hold(&entry.summary);
@@ -142,7 +205,10 @@ impl Scan {
 
     fn piece_rows(self: Arc<Self>, piece: Piece) -> BoxStream<'static, Result<RecordBatch>> {
         let Piece { opened, .. } = &piece;
-        let rows = Arc::clone(&self).rows(opened.clone());
+        let rows = match self.wants(opened.span()) {
+            true => Arc::clone(&self).rows(opened.clone()),
+            false => stream::empty().boxed(),
+        };
         let end = stream::once(async move {
             if piece.finish() {
                 self.report.buckets_searched.fetch_add(1, Relaxed);
@@ -155,21 +221,6 @@ impl Scan {
 
 async fn ready<T>(value: Option<T>) -> Result<Option<T>> {
     Ok(value)
-}
-
-/// Whether some row may lie in the range.
-fn in_range(batch: &RecordBatch, range: &TimeRange) -> bool {
-    use arrow::array::AsArray;
-    use arrow::datatypes::TimestampMicrosecondType;
-    let Some(times) = batch.column_by_name(model::columns::TIME) else { return true };
-    let times = times.as_primitive::<TimestampMicrosecondType>();
-    let span = (arrow::compute::min(times), arrow::compute::max(times));
-    match span {
-        (Some(first), Some(last)) => {
-            range.overlaps(model::EventTime(first), model::EventTime(last))
-        }
-        _ => false,
-    }
 }
 
 pub(super) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> DataFusionError {
@@ -201,10 +252,11 @@ impl DisplayAs for BucketScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "BucketScanExec: buckets={}, partitions={}, terms={}",
+            "BucketScanExec: buckets={}, partitions={}, terms={}, newest_first={}",
             self.scan.queue.buckets(),
             self.partitions,
-            self.scan.pruning
+            self.scan.pruning,
+            !self.scan.wanted.is_all()
         )
     }
 }
@@ -242,6 +294,24 @@ impl ExecutionPlan for BucketScanExec {
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self)
+    }
+
+    /// Takes note of what a sort above learns while it runs; it stays that sort's own business.
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters = result.parent_filters;
+        let kept = vec![PushedDown::No; filters.len()];
+        let wanted = Wanted::of(filters.into_iter().map(|filter| filter.filter));
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(kept);
+        if wanted.is_all() {
+            return Ok(propagation);
+        }
+        let scan = Scan { wanted, ..self.scan.as_ref().clone() };
+        Ok(propagation.with_updated_node(Arc::new(Self::new(scan, self.partitions))))
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

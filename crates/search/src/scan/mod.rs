@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! table (what to read) -> prune (which buckets) -> queue (pieces) -> exec (partitions) -> rows
+//!                                                    wanted: what a sort above still wants
+//!                                                    count: rows that need not be read
 //!                                                    unit: open, candidates, read
 //!                                                    work: ready columns -> filter -> extract
 //!                                                          -> filter -> count -> project
@@ -10,12 +12,14 @@
 //! Guarantees: every event of the request that passes the filters comes out once; pruning only ever
 //! leaves out what the filters would; the counters of the job's report add up.
 
+mod count;
 mod exec;
 mod fields;
 mod prune;
 mod queue;
 mod table;
 mod unit;
+mod wanted;
 mod work;
 
 pub(crate) use fields::discover;

@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use bucket::TermQuery;
+use bucket::{MAX_TERM_BYTES, TermQuery};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use model::{BucketEntry, EventTime, TimeRange, ValueCount, columns};
-use plan::predicate::{FieldValue, Leaf, leaf};
+use plan::predicate::{Breakers, FieldValue, Leaf, TermPattern, leaf};
 use plan::{ComparisonOperator, SearchPattern, WordPattern};
 
 /// A filter, as far as it can be decided without rows.
@@ -18,6 +18,15 @@ pub(super) struct Pruning {
     /// Events outside cannot match.
     pub(super) range: TimeRange,
     condition: Condition,
+    countable: Option<Countable>,
+}
+
+/// A filter that says of whole granules how many of their rows match: bounds of the time, names that
+/// all rows of a bucket have, and at most one word, whose rows the term index has counted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Countable {
+    names: Vec<(String, MetadataTest)>,
+    pub(super) word: Option<String>,
 }
 
 /// A condition over a bucket.
@@ -54,7 +63,17 @@ impl Pruning {
         for filter in filters {
             narrow(filter, &mut range);
         }
-        Self { range, condition: Condition::and(filters.iter().map(condition).collect()) }
+        let condition = Condition::and(filters.iter().map(condition).collect());
+        let mut countable = Countable::default();
+        let countable = filters.iter().all(|filter| countable.add(filter)).then_some(countable);
+        Self { range, condition, countable }
+    }
+
+    /// How rows of this bucket can be counted without reading them, apart from the range.
+    pub(super) fn countable(&self, entry: &BucketEntry) -> Option<&Countable> {
+        self.countable.as_ref().filter(|countable| {
+            countable.names.iter().all(|(column, test)| metadata(entry, column, test, Rows::All))
+        })
     }
 
     /// Whether no event of the bucket can match, by its summary alone.
@@ -110,7 +129,7 @@ impl Condition {
                 let summary = &entry.summary;
                 !rules_hold || !summary.fields_complete || summary.field(name).is_some()
             }
-            Self::Metadata { column, test } => metadata(entry, column, test),
+            Self::Metadata { column, test } => metadata(entry, column, test, Rows::Some),
             Self::Raw(query) => *query != TermQuery::Nothing,
             Self::Any => true,
         }
@@ -134,14 +153,59 @@ impl Condition {
     }
 }
 
-fn metadata(entry: &BucketEntry, column: &str, test: &MetadataTest) -> bool {
-    let any = |values: &[ValueCount]| values.iter().any(|value| test.admits(&value.value));
+/// Of which rows of a bucket something is asked.
+#[derive(Clone, Copy)]
+enum Rows {
+    Some,
+    All,
+}
+
+fn metadata(entry: &BucketEntry, column: &str, test: &MetadataTest, rows: Rows) -> bool {
+    let admits = |value: &ValueCount| test.admits(&value.value);
+    let hold = |values: &[ValueCount]| match rows {
+        Rows::Some => values.iter().any(admits),
+        Rows::All => values.iter().all(admits),
+    };
     match column {
-        columns::HOST => any(&entry.summary.hosts),
-        columns::SOURCE => any(&entry.summary.sources),
-        columns::SOURCETYPE => any(&entry.summary.sourcetypes),
+        columns::HOST => hold(&entry.summary.hosts),
+        columns::SOURCE => hold(&entry.summary.sources),
+        columns::SOURCETYPE => hold(&entry.summary.sourcetypes),
         _ => test.admits(entry.index.as_str()),
     }
+}
+
+impl Countable {
+    /// Takes a filter in; false if rows that match it have to be read.
+    fn add(&mut self, filter: &Expr) -> bool {
+        if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = filter {
+            return self.add(left) && self.add(right);
+        }
+        if bound(filter).is_some() {
+            return true;
+        }
+        if let Some(Leaf::Term { pattern }) = leaf(filter) {
+            let word = counted_word(pattern);
+            let is_first = self.word.is_none();
+            self.word = self.word.take().or(word.clone());
+            return is_first && word.is_some();
+        }
+        match condition(filter) {
+            Condition::Metadata { column, test } => {
+                self.names.push((column, test));
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The word that a term is, if the term index counts its rows: no wildcards, no breakers inside, in
+/// any case. (The index takes a Kelvin sign for a k, which the scan does not.)
+fn counted_word(pattern: &TermPattern) -> Option<String> {
+    let [WordPattern::Literal(word)] = pattern.pattern().parts.as_slice() else { return None };
+    let plain = !pattern.case_sensitive() && pattern.breakers() == Breakers::Any;
+    let is_word = || TermQuery::for_text(word) == TermQuery::Word(word.to_lowercase());
+    (plain && word.to_lowercase().len() < MAX_TERM_BYTES && is_word()).then(|| word.clone())
 }
 
 impl MetadataTest {
@@ -246,31 +310,35 @@ fn glob(pattern: &SearchPattern) -> String {
 
 /// Takes over the bounds of `_time` that hold for every row.
 fn narrow(expr: &Expr, range: &mut TimeRange) {
-    let Expr::BinaryExpr(binary) = expr else { return };
-    if binary.op == Operator::And {
-        narrow(&binary.left, range);
-        narrow(&binary.right, range);
-        return;
+    if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = expr {
+        narrow(left, range);
+        narrow(right, range);
+    } else if let Some(bound) = bound(expr) {
+        *range = range.intersect(&bound);
     }
+}
+
+/// The times that a comparison of `_time` leaves.
+fn bound(expr: &Expr) -> Option<TimeRange> {
+    let Expr::BinaryExpr(binary) = expr else { return None };
     let (Expr::Column(column), Expr::Literal(value, _)) =
         (binary.left.as_ref(), binary.right.as_ref())
     else {
-        return;
+        return None;
     };
-    let ScalarValue::TimestampMicrosecond(Some(micros), _) = value else { return };
+    let ScalarValue::TimestampMicrosecond(Some(micros), _) = value else { return None };
     if column.name != columns::TIME {
-        return;
+        return None;
     }
     let after = EventTime(micros.saturating_add(1));
     let at = EventTime(*micros);
-    match binary.op {
-        Operator::GtEq => range.earliest = range.earliest.max(at),
-        Operator::Gt => range.earliest = range.earliest.max(after),
-        Operator::Lt => range.latest = range.latest.min(at),
-        Operator::LtEq => range.latest = range.latest.min(after),
-        Operator::Eq => {
-            *range = range.intersect(&TimeRange { earliest: at, latest: after });
-        }
-        _ => {}
-    }
+    let (earliest, latest) = match binary.op {
+        Operator::GtEq => (at, EventTime::MAX),
+        Operator::Gt => (after, EventTime::MAX),
+        Operator::Lt => (EventTime::MIN, at),
+        Operator::LtEq => (EventTime::MIN, after),
+        Operator::Eq => (at, after),
+        _ => return None,
+    };
+    Some(TimeRange { earliest, latest })
 }

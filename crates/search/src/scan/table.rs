@@ -21,6 +21,7 @@ use super::exec::{BucketScanExec, Scan};
 use super::prune::Pruning;
 use super::queue::Queue;
 use super::unit::Unit;
+use super::wanted::Wanted;
 use super::work::Work;
 use crate::control::ScanControl;
 use crate::readers::Readers;
@@ -104,7 +105,7 @@ impl EventsTable {
             report.buckets_considered.fetch_add(1, Relaxed);
             units.push(Unit::of_hot(bucket));
         }
-        units.sort_by_key(|unit| std::cmp::Reverse(unit.last_time()));
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.span().1));
         report.buckets_to_search.fetch_add(units.len() as u64, Relaxed);
         units
     }
@@ -168,6 +169,11 @@ impl TableProvider for EventsTable {
         let rows = units.iter().map(Unit::rows).sum::<u64>();
         let partitions = if rows > SMALL_SCAN { context.pipelines } else { 1 };
         let range = pruning.range.intersect(&self.request.range);
+        let spans = units.iter().map(Unit::span);
+        let span = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        if let Some((first, last)) = span {
+            context.report.widen_timeline(first.max(range.earliest), last.min(range.latest));
+        }
         let work = Work::compile(
             &self.schema,
             projection,
@@ -176,8 +182,9 @@ impl TableProvider for EventsTable {
             Arc::clone(&context.report),
         )?;
         let scan = Scan {
-            queue: Queue::new(units, partitions),
-            work,
+            queue: Arc::new(Queue::new(units, partitions)),
+            work: Arc::new(work),
+            wanted: Wanted::default(),
             range,
             pruning,
             limit,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::TimestampMicrosecondType;
 use bucket::{BucketReader, GranuleSet, HotBucket};
-use model::{BucketEntry, BucketSummary, ColumnKind, IndexName};
+use model::{BucketEntry, BucketSummary, ColumnKind, EventTime, IndexName, columns};
 
 /// One bucket to scan.
 #[derive(Debug, Clone)]
@@ -32,11 +33,11 @@ impl Unit {
         }
     }
 
-    /// Newest event, for the order in which units are read.
-    pub(super) fn last_time(&self) -> model::EventTime {
+    /// Oldest and newest event.
+    pub(super) fn span(&self) -> (EventTime, EventTime) {
         match self {
-            Self::Hot(hot) => hot.last_time,
-            Self::Stored(entry) => entry.summary.last_time,
+            Self::Hot(hot) => (hot.first_time, hot.last_time),
+            Self::Stored(entry) => (entry.summary.first_time, entry.summary.last_time),
         }
     }
 }
@@ -48,6 +49,33 @@ pub(super) enum Opened {
     Hot(IndexName, RecordBatch),
     /// Granules of an object that may have matching rows.
     Stored(Arc<BucketEntry>, Arc<BucketReader>, GranuleSet),
+    /// So many rows match, and nobody wants to see them.
+    Counted(u64),
+}
+
+impl Opened {
+    /// First and last time of what may match; `None` where that does not matter.
+    pub(super) fn span(&self) -> Option<(EventTime, EventTime)> {
+        match self {
+            Self::Hot(_, batch) => span_of(batch),
+            Self::Stored(_, reader, granules) => {
+                let mut times = granules.iter().map(|granule| reader.granule_times()[granule]);
+                let (first, last) = times.next()?;
+                Some(times.fold((first, last), |(first, last), (from, to)| {
+                    (first.min(from), last.max(to))
+                }))
+            }
+            Self::Counted(_) => None,
+        }
+    }
+}
+
+/// First and last time of rows; `None` without rows.
+pub(super) fn span_of(batch: &RecordBatch) -> Option<(EventTime, EventTime)> {
+    let times = batch.column_by_name(columns::TIME)?;
+    let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
+    let (first, last) = (arrow::compute::min(times)?, arrow::compute::max(times)?);
+    Some((EventTime(first), EventTime(last)))
 }
 
 /// Where the values of a field come from in one bucket.

@@ -90,6 +90,18 @@ impl Work {
         Ok(Self { schema, conjuncts, output, output_schema, knowledge, report })
     }
 
+    /// Whether nobody wants to see the rows, but to know how many there are.
+    pub(super) fn only_counts(&self) -> bool {
+        self.output.is_empty()
+    }
+
+    /// So many rows without columns.
+    pub(super) fn counted(&self, rows: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.output_schema);
+        Ok(RecordBatch::try_new_with_options(schema, Vec::new(), &options)?)
+    }
+
     /// Which columns to read from an object, given where its fields are.
     pub(super) fn stored_columns<'a>(&'a self, place: &dyn Fn(&str) -> FieldPlace) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();

@@ -83,6 +83,7 @@ describe('a search job', () => {
     expect(seen[0]?.form).toEqual({
       search: 'error',
       timezone: 'UTC',
+      status_buckets: '300',
       earliest_time: '-1h',
       output_mode: 'json',
     });

@@ -111,7 +111,12 @@ export class KarstClient {
 
   async createJob(request: JobRequest, signal?: AbortSignal): Promise<string> {
     const search = request.search.trim() || '*';
-    const form: Record<string, string> = { search, timezone: request.timezone, ...JSON_MODE };
+    const form: Record<string, string> = {
+      search,
+      timezone: request.timezone,
+      status_buckets: '300',
+      ...JSON_MODE,
+    };
     if (request.earliest !== '') form.earliest_time = request.earliest;
     if (request.latest !== '') form.latest_time = request.latest;
     const body = await this.#json(JOBS, { method: 'POST', form, signal });

@@ -144,7 +144,10 @@ fn print_stats(content: &Value) {
         scan["buckets_pruned_by_terms"],
         scan["buckets_searched"]
     );
-    eprintln!("granules: {} read of {}", scan["granules_read"], scan["granules_considered"]);
+    eprintln!(
+        "granules: {} read, {} counted by the index, of {}",
+        scan["granules_read"], scan["granules_counted"], scan["granules_considered"]
+    );
     for expression in scan["pruned_by"].as_array().into_iter().flatten() {
         eprintln!("pruned by: {}", expression.as_str().unwrap_or_default());
     }

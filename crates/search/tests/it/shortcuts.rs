@@ -1,0 +1,126 @@
+//! What a search need not read: rows that the term index counts, rows that are too old for the newest N.
+
+use std::sync::Arc;
+
+use bucket::WriteOptions;
+use catalog::Commit;
+use karst_search::{Job, JobRequest, SearchService};
+use karst_spectest::SpecEvent;
+use knowledge::Knowledge;
+use model::{EventTime, IndexName};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+
+use crate::support::{open, put, service};
+
+const ROWS: usize = 10_000;
+const BUCKETS: usize = 4;
+
+fn event(at: usize) -> SpecEvent {
+    // Every word in upper case at times, inside other words, several times in a row, beyond ASCII.
+    let words = ["alpha", "Beta", "beta-9", "alphabet", "x=alpha", "ÄRGER", "ärger"];
+    let word = |step: usize| words[(at * 7 + step * at / 3) % words.len()];
+    let rare = if at % 701 == 0 { "seldom" } else { "" };
+    SpecEvent {
+        index: IndexName::new("main").unwrap(),
+        time: EventTime(1_700_000_000_000_000 + at as i64 * 1_000_000),
+        index_time: EventTime(1_700_000_000_000_000 + at as i64),
+        raw: format!("n={at} {} {} {} {rare}", word(1), word(2), word(3)),
+        host: format!("host{}", at % 3),
+        source: "s".to_owned(),
+        sourcetype: if at < ROWS / 2 { "one" } else { "two" }.to_owned(),
+        fields: Vec::new(),
+    }
+}
+
+/// Four buckets, one after the other in time, of granules of 64 rows.
+async fn filled() -> SearchService {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let knowledge = Arc::new(Knowledge::builtin());
+    let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
+    let events: Vec<SpecEvent> = (0..ROWS).map(event).collect();
+    let mut add = Vec::new();
+    for part in events.chunks(ROWS / BUCKETS) {
+        add.push(put(&store, part, &knowledge, &options).await);
+    }
+    let catalog = open(&store).await;
+    catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+    service(catalog, Vec::new(), store, &knowledge, vec![IndexName::new("main").unwrap()])
+}
+
+async fn done(service: &SearchService, search: &str, status_buckets: usize) -> Arc<Job> {
+    let request = JobRequest {
+        earliest: Some("1700000100.5".to_owned()),
+        latest: Some("1700009000.5".to_owned()),
+        status_buckets,
+        ..JobRequest::new(search, "me")
+    };
+    let job = service.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    job
+}
+
+fn only_value(job: &Job) -> String {
+    let page = job.page(0, 10);
+    page.rows.iter().flatten().map(|value| format!("{value:?}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_are_the_same_whether_rows_are_read_or_not() {
+    let service = filled().await;
+    let searches = [
+        "*",
+        "alpha",
+        "ALPHA",
+        "beta",
+        "9",
+        "ärger",
+        "seldom",
+        "nothing",
+        "sourcetype=two alpha",
+        "host=host1 alpha",
+        "sourcetype=t* beta",
+    ];
+    let mut counted = 0;
+    for search in searches {
+        let short = done(&service, &format!("search {search} | stats count"), 0).await;
+        let timed = done(&service, &format!("search {search} | stats count"), 300).await;
+        // A regex that every event matches has to be tested on each.
+        let read = format!("search {search} | regex _raw=\"n=\" | stats count");
+        let read = done(&service, &read, 300).await;
+        assert_eq!(only_value(&short), only_value(&read), "{search}");
+        assert_eq!(only_value(&timed), only_value(&read), "{search}");
+        assert_eq!(read.counts().granules_counted, 0);
+        counted += short.counts().granules_counted;
+        let events = |job: &Job| job.timeline().unwrap().bins().map(|(_, n)| n).sum::<u64>();
+        assert_eq!(events(&timed), timed.counts().events_matched, "{search}");
+        assert_eq!(short.counts().events_matched, timed.counts().events_matched, "{search}");
+    }
+    assert!(counted > 500, "{counted} granules counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counting_every_event_reads_only_granules_on_the_borders_of_the_range() {
+    let service = filled().await;
+    let job = done(&service, "search * | stats count", 0).await;
+    assert_eq!(job.counts().granules_read, 2);
+    assert_eq!(job.counts().events_matched, 8_900);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_events_are_found_without_reading_the_older_ones() {
+    let service = filled().await;
+    let job = done(&service, "search alpha | head 5", 0).await;
+    let all = done(&service, "search alpha", 0).await;
+    assert_eq!(job.page(0, 5).rows, all.page(0, 5).rows);
+    assert!(job.counts().events_scanned < 1_000, "{:?}", job.counts());
+    assert_eq!(all.counts().events_scanned, all.counts().events_scanned.max(8_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_events_are_right_too() {
+    let service = filled().await;
+    let job = done(&service, "search alpha | reverse | head 5 | table n", 0).await;
+    let all = done(&service, "search alpha | reverse | table n", 0).await;
+    assert_eq!(job.page(0, 5).rows, all.page(0, 5).rows);
+}

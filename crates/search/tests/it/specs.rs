@@ -1,0 +1,159 @@
+//! Every spec file over real buckets: hot, stored in one and in many, half and half, after a restart,
+//! and with every cache dropped. The answers must be those of events in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bucket::WriteOptions;
+use cache::CachedStore;
+use catalog::{Catalog, Commit};
+use karst_spectest::{SpecEvent, Topology, run_directory};
+use knowledge::Knowledge;
+use model::{BucketId, IndexName};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use plan::EventSource;
+use tokio::sync::Mutex;
+
+use crate::support::{hot, open, put, service};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Hot,
+    OneBucket,
+    ManyBuckets,
+    HalfHot,
+    Restarted,
+    ColdCaches,
+}
+
+/// Buckets in a store, with a catalog that is kept from block to block.
+#[derive(Debug)]
+struct Stored {
+    kind: Kind,
+    store: Arc<dyn ObjectStore>,
+    cache: Arc<CachedStore>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    catalog: Catalog,
+    buckets: Vec<BucketId>,
+}
+
+impl Stored {
+    async fn new(kind: Kind) -> Self {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let settings = cache::Settings { dram_bytes: 32 << 20, ..cache::Settings::default() };
+        let cache = Arc::new(CachedStore::open(Arc::clone(&store), settings).await.unwrap());
+        let catalog = open(&store).await;
+        let state = Mutex::new(State { catalog, buckets: Vec::new() });
+        Self { kind, store, cache, state }
+    }
+}
+
+/// The events of each bucket: per index all of them, or every third together.
+fn split(events: &[SpecEvent], parts: usize) -> Vec<Vec<SpecEvent>> {
+    let mut indexes: Vec<IndexName> = events.iter().map(|event| event.index.clone()).collect();
+    indexes.sort();
+    indexes.dedup();
+    let mut groups = Vec::new();
+    for index in indexes {
+        let own: Vec<&SpecEvent> = events.iter().filter(|event| event.index == index).collect();
+        for part in 0..parts {
+            let group = own.iter().enumerate().filter(|(at, _)| at % parts == part);
+            groups.push(group.map(|(_, event)| (*event).clone()).collect());
+        }
+    }
+    groups.retain(|group: &Vec<SpecEvent>| !group.is_empty());
+    groups
+}
+
+#[async_trait]
+impl Topology for Stored {
+    fn name(&self) -> String {
+        format!("stored, {:?}", self.kind)
+    }
+
+    async fn load(
+        &self,
+        events: &[SpecEvent],
+        knowledge: &Arc<Knowledge>,
+    ) -> Result<Arc<dyn EventSource>, String> {
+        let mut state = self.state.lock().await;
+        let parts = match self.kind {
+            Kind::OneBucket => 1,
+            Kind::Hot => 2,
+            _ => 3,
+        };
+        let mut in_memory = Vec::new();
+        let mut add = Vec::new();
+        for (at, group) in split(events, parts).iter().enumerate() {
+            let is_hot = self.kind == Kind::Hot || (self.kind == Kind::HalfHot && at % 2 == 0);
+            if is_hot {
+                in_memory.push(hot(group));
+            } else {
+                add.push(put(&self.store, group, knowledge, &WriteOptions::default()).await);
+            }
+        }
+        let remove = std::mem::take(&mut state.buckets);
+        state.buckets = add.iter().map(|entry| entry.id).collect();
+        if !add.is_empty() || !remove.is_empty() {
+            let commit = Commit { add, remove, ..Commit::default() };
+            state.catalog.commit(commit).await.map_err(|error| error.to_string())?;
+        }
+        if self.kind == Kind::Restarted {
+            state.catalog.close().await.map_err(|error| error.to_string())?;
+            state.catalog = open(&self.store).await;
+        }
+        if self.kind == Kind::ColdCaches {
+            self.cache.clear().await.map_err(|error| error.to_string())?;
+        }
+        let mut names: Vec<IndexName> = events.iter().map(|event| event.index.clone()).collect();
+        names.push(IndexName::new("main").unwrap());
+        names.sort();
+        names.dedup();
+        let store = Arc::clone(&self.cache) as Arc<dyn ObjectStore>;
+        let service = service(state.catalog.clone(), in_memory, store, knowledge, names);
+        Ok(service.events())
+    }
+}
+
+async fn check(kind: Kind) {
+    let specs = Path::new("../spectest/specs");
+    let topology: Arc<dyn Topology> = Arc::new(Stored::new(kind).await);
+    let report = run_directory(&specs, &[topology]).await.unwrap();
+    assert!(report.failures.is_empty(), "\n{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_over_hot_rows() {
+    check(Kind::Hot).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_over_one_bucket() {
+    check(Kind::OneBucket).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_over_many_buckets() {
+    check(Kind::ManyBuckets).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_while_half_of_the_events_are_hot() {
+    check(Kind::HalfHot).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_after_a_restart() {
+    check(Kind::Restarted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn specs_hold_with_every_cache_dropped() {
+    check(Kind::ColdCaches).await;
+}

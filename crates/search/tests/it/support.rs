@@ -1,0 +1,152 @@
+//! Buckets of given events, and what a search service needs beside them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{
+    RecordBatch, StringArray, StringDictionaryBuilder, StringViewArray, TimestampMicrosecondArray,
+};
+use arrow::datatypes::Int32Type;
+use bucket::{
+    FieldExtractor, FieldSource, HotBucket, HotBuckets, WriteOptions, hot_schema, write_bucket,
+};
+use catalog::Catalog;
+use karst_search::{Dependencies, IndexNames, SearchService, Settings};
+use karst_spectest::SpecEvent;
+use knowledge::{FieldRules, Knowledge};
+use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
+use object_store::{ObjectStore, ObjectStoreExt};
+
+#[derive(Debug)]
+pub(crate) struct FixedNames(pub(crate) Vec<IndexName>);
+
+impl IndexNames for FixedNames {
+    fn names(&self) -> Vec<IndexName> {
+        self.0.clone()
+    }
+    fn default_names(&self) -> Vec<IndexName> {
+        vec![IndexName::new("main").unwrap()]
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct HotRows(pub(crate) Vec<HotBucket>);
+
+impl HotBuckets for HotRows {
+    fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket> {
+        let wanted = |bucket: &&HotBucket| {
+            indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
+        };
+        self.0.iter().filter(wanted).cloned().collect()
+    }
+}
+
+/// Extraction rules as the server hands them to the bucket writer.
+pub(crate) struct Fields(pub(crate) Arc<Knowledge>);
+struct Rules(Arc<FieldRules>, u64);
+
+impl FieldSource for Fields {
+    fn extractor(&self, sourcetype: &str, source: &str, host: &str) -> Arc<dyn FieldExtractor> {
+        let fingerprint = self.0.fingerprint(sourcetype);
+        Arc::new(Rules(self.0.field_rules(sourcetype, source, host), fingerprint))
+    }
+}
+
+impl FieldExtractor for Rules {
+    fn fingerprint(&self) -> u64 {
+        self.1
+    }
+    fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) {
+        let _ = self.0.extract(raw, &mut |name: &str, value: Cow<'_, str>| emit(name, &value));
+    }
+}
+
+/// A bucket of the events in the store.
+pub(crate) async fn put(
+    store: &Arc<dyn ObjectStore>,
+    events: &[SpecEvent],
+    knowledge: &Arc<Knowledge>,
+    options: &WriteOptions,
+) -> BucketEntry {
+    let id = BucketId(uuid::Uuid::now_v7());
+    let index = events[0].index.clone();
+    let fields = Fields(Arc::clone(knowledge));
+    let written = write_bucket(id, &index, &[rows(events)], &fields, options).unwrap();
+    let path = id.object_path(&index, "20261120");
+    let size = written.bytes.len() as u64;
+    let object = object_store::path::Path::from(path.as_str());
+    store.put(&object, written.bytes.into()).await.unwrap();
+    BucketEntry { id, index, path, size, state: BucketState::Warm, summary: written.summary }
+}
+
+/// A service over the buckets of a catalog and some hot ones.
+pub(crate) fn service(
+    catalog: Catalog,
+    hot: Vec<HotBucket>,
+    store: Arc<dyn ObjectStore>,
+    knowledge: &Arc<Knowledge>,
+    names: Vec<IndexName>,
+) -> SearchService {
+    let dependencies = Dependencies {
+        catalog,
+        hot: Arc::new(HotRows(hot)),
+        store,
+        knowledge: Arc::clone(knowledge),
+        indexes: Arc::new(FixedNames(names)),
+        clock: Arc::new(runtime::SystemClock),
+        runtime: tokio::runtime::Handle::current(),
+    };
+    SearchService::new(dependencies, Settings::default()).unwrap()
+}
+
+pub(crate) async fn open(store: &Arc<dyn ObjectStore>) -> Catalog {
+    let clock = Arc::new(runtime::SystemClock);
+    Catalog::open(Arc::clone(store), "catalog", catalog::Settings::default(), clock).await.unwrap()
+}
+
+pub(crate) fn rows(events: &[SpecEvent]) -> RecordBatch {
+    let times = |time: &dyn Fn(&SpecEvent) -> EventTime| {
+        let micros = events.iter().map(|event| time(event).0);
+        Arc::new(TimestampMicrosecondArray::from_iter_values(micros).with_timezone("UTC"))
+    };
+    let names = |name: &dyn Fn(&SpecEvent) -> &str| {
+        let mut column = StringDictionaryBuilder::<Int32Type>::new();
+        events.iter().for_each(|event| column.append_value(name(event)));
+        Arc::new(column.finish())
+    };
+    let sent = events.iter().map(|event| {
+        let value = |values: &[String]| match values {
+            [one] => format!("{one:?}"),
+            many => format!("{many:?}"),
+        };
+        let pairs = event.fields.iter().map(|(name, values)| format!("{name:?}:{}", value(values)));
+        let pairs: Vec<String> = pairs.collect();
+        (!pairs.is_empty()).then(|| format!("{{{}}}", pairs.join(",")))
+    });
+    RecordBatch::try_new(
+        hot_schema(),
+        vec![
+            times(&|event| event.time),
+            times(&|event| event.index_time),
+            Arc::new(StringViewArray::from_iter_values(events.iter().map(|e| e.raw.as_str()))),
+            names(&|event| &event.host),
+            names(&|event| &event.source),
+            names(&|event| &event.sourcetype),
+            Arc::new(sent.collect::<StringArray>()),
+        ],
+    )
+    .unwrap()
+}
+
+pub(crate) fn hot(events: &[SpecEvent]) -> HotBucket {
+    HotBucket {
+        stored: None,
+        id: BucketId(uuid::Uuid::now_v7()),
+        index: events[0].index.clone(),
+        first_time: events.iter().map(|event| event.time).min().unwrap(),
+        last_time: events.iter().map(|event| event.time).max().unwrap(),
+        rows: events.len() as u64,
+        raw_bytes: events.iter().map(|event| event.raw.len() as u64).sum(),
+        batches: vec![rows(events)],
+    }
+}
