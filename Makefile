@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill console help clean
+.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill profile-ingest console help clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,9 @@ bench: build ## measure, print rates beside their bars
 
 bench-ingest: build ## measure the bars of ingest (BENCH_QUICK=1: check the harness)
 	@ci/bench-ingest.sh
+
+profile-ingest: build ## flame graphs of ingest into docs/profiles (Linux, perf)
+	@ci/profile-ingest.sh
 
 bench-kill: build ## kill -9 server, forwarder and S3 server under load, count what is lost
 	@ci/bench-kill.sh

@@ -23,6 +23,8 @@ pub(crate) struct ScanReport {
     pub buckets_pruned_by_summary: AtomicU64,
     /// Buckets left out because the term index has no candidate.
     pub buckets_pruned_by_terms: AtomicU64,
+    /// Buckets whose matching events the catalog counts.
+    pub buckets_counted: AtomicU64,
     /// Buckets to read.
     pub buckets_to_search: AtomicU64,
     /// Buckets read to the end.
@@ -50,6 +52,7 @@ pub struct ScanCounts {
     pub buckets_pruned_by_time: u64,
     pub buckets_pruned_by_summary: u64,
     pub buckets_pruned_by_terms: u64,
+    pub buckets_counted: u64,
     pub buckets_to_search: u64,
     pub buckets_searched: u64,
     pub granules_considered: u64,
@@ -136,6 +139,7 @@ impl ScanReport {
             buckets_pruned_by_time: self.buckets_pruned_by_time.load(Relaxed),
             buckets_pruned_by_summary: self.buckets_pruned_by_summary.load(Relaxed),
             buckets_pruned_by_terms: self.buckets_pruned_by_terms.load(Relaxed),
+            buckets_counted: self.buckets_counted.load(Relaxed),
             buckets_to_search: self.buckets_to_search.load(Relaxed),
             buckets_searched: self.buckets_searched.load(Relaxed),
             granules_considered: self.granules_considered.load(Relaxed),

@@ -8,6 +8,7 @@ use bucket::HotBuckets;
 use catalog::Catalog;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::context::SessionContext;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use hashbrown::HashMap;
 use knowledge::Knowledge;
@@ -23,7 +24,7 @@ use crate::control::ScanControl;
 use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
 use crate::readers::Readers;
 use crate::report::ScanReport;
-use crate::scan::ScanContext;
+use crate::scan::{CountBySummary, ScanContext};
 use crate::source::StoredEvents;
 use crate::{Error, Settings};
 
@@ -94,6 +95,10 @@ impl SearchService {
             batch_rows: settings.batch_rows,
         })
         .map_err(|error| Error::Internal(error.to_string()))?;
+        let state = SessionStateBuilder::new_from_existing(session.state())
+            .with_physical_optimizer_rule(Arc::new(CountBySummary))
+            .build();
+        let session = SessionContext::new_with_state(state);
         let readers = Readers::new(
             Arc::clone(&deps.store),
             Arc::clone(&deps.knowledge),

@@ -246,6 +246,16 @@ impl BucketScanExec {
         );
         Self { scan: Arc::new(scan), partitions, properties: Arc::new(properties) }
     }
+
+    pub(super) fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
+    /// The same over other buckets.
+    pub(super) fn over(&self, queue: Queue) -> Self {
+        let scan = Scan { queue: Arc::new(queue), ..self.scan.as_ref().clone() };
+        Self::new(scan, self.partitions)
+    }
 }
 
 impl DisplayAs for BucketScanExec {

@@ -3,7 +3,7 @@
 //! ```text
 //! table (what to read) -> prune (which buckets) -> queue (pieces) -> exec (partitions) -> rows
 //!                                                    wanted: what a sort above still wants
-//!                                                    count: rows that need not be read
+//!                                                    count, counted: rows that need not be read
 //!                                                    unit: open, candidates, read
 //!                                                    work: ready columns -> filter -> extract
 //!                                                          -> filter -> count -> project
@@ -13,6 +13,7 @@
 //! leaves out what the filters would; the counters of the job's report add up.
 
 mod count;
+mod counted;
 mod exec;
 mod fields;
 mod prune;
@@ -22,5 +23,6 @@ mod unit;
 mod wanted;
 mod work;
 
+pub(crate) use counted::CountBySummary;
 pub(crate) use fields::discover;
 pub(crate) use table::{EventsTable, ScanContext};

@@ -180,7 +180,7 @@ impl Countable {
         if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = filter {
             return self.add(left) && self.add(right);
         }
-        if bound(filter).is_some() {
+        if bound(filter).is_some() || is_always_true(filter) {
             return true;
         }
         if let Some(Leaf::Term { pattern }) = leaf(filter) {
@@ -197,6 +197,21 @@ impl Countable {
             _ => false,
         }
     }
+}
+
+/// Whether a filter asks that every event has what every event has.
+fn is_always_true(filter: &Expr) -> bool {
+    const ALWAYS: [&str; 7] = [
+        columns::TIME,
+        columns::INDEX_TIME,
+        columns::RAW,
+        columns::HOST,
+        columns::SOURCE,
+        columns::SOURCETYPE,
+        columns::INDEX,
+    ];
+    let Expr::IsNotNull(inner) = filter else { return false };
+    matches!(inner.as_ref(), Expr::Column(column) if ALWAYS.contains(&column.name.as_str()))
 }
 
 /// The word that a term is, if the term index counts its rows: no wildcards, no breakers inside, in

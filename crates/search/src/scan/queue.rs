@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::error::Result;
 use futures::future::try_join_all;
+use model::BucketEntry;
 use tokio::sync::Notify;
 
 use super::unit::{Opened, Unit};
@@ -70,6 +71,22 @@ impl Queue {
             opening: AtomicUsize::new(0),
             changed: Notify::new(),
         }
+    }
+
+    /// A queue without the stored buckets that pass a test, and those; `None` if there are none. Only
+    /// before anything was taken.
+    pub(super) fn without(
+        &self,
+        test: impl Fn(&BucketEntry) -> bool,
+    ) -> Option<(Self, Vec<Arc<BucketEntry>>)> {
+        let (mut taken, mut rest) = (Vec::new(), Vec::new());
+        for unit in &self.units {
+            match unit {
+                Unit::Stored(entry) if test(entry) => taken.push(Arc::clone(entry)),
+                unit => rest.push(unit.clone()),
+            }
+        }
+        (!taken.is_empty()).then(|| (Self::new(rest, self.partitions), taken))
     }
 
     pub(super) fn buckets(&self) -> usize {

@@ -124,3 +124,26 @@ async fn the_oldest_events_are_right_too() {
     let all = done(&service, "search alpha | reverse | table n", 0).await;
     assert_eq!(job.page(0, 5).rows, all.page(0, 5).rows);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_by_names_are_the_same_whether_the_catalog_knows_them_or_not() {
+    let service = filled().await;
+    let by =
+        ["", "by host", "by sourcetype", "by host, index", "by host, sourcetype", "by source, n"];
+    for by in by {
+        let whole = |search: &str| JobRequest::new(search, "me");
+        let known = service.dispatch(whole(&format!("search * | stats count {by}"))).await.unwrap();
+        let read = format!("search * | regex _raw=\"n=\" | stats count {by}");
+        let read = service.dispatch(whole(&read)).await.unwrap();
+        known.finished().await.unwrap();
+        read.finished().await.unwrap();
+        assert_eq!(known.page(0, 20).rows, read.page(0, 20).rows, "{by}");
+        assert_eq!(known.counts().events_matched, ROWS as u64);
+        assert_eq!(known.counts().buckets_counted > 0, by != "by source, n", "{by}");
+        assert_eq!(read.counts().buckets_counted, 0);
+    }
+    let job = done(&service, "search sourcetype=two | stats count by host", 0).await;
+    // The second of these lies in the range as a whole, the other one does not.
+    assert_eq!((job.counts().buckets_counted, job.counts().buckets_searched), (1, 2));
+    assert_eq!(job.counts().events_matched, 4_001);
+}

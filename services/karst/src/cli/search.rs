@@ -137,11 +137,13 @@ fn print_stats(content: &Value) {
         number("eventCount")
     );
     eprintln!(
-        "buckets: {} considered, {} pruned by time, {} by summary, {} by terms, {} searched",
+        "buckets: {} considered, {} pruned by time, {} by summary, {} by terms, {} counted by the \
+         catalog, {} searched",
         scan["buckets_considered"],
         scan["buckets_pruned_by_time"],
         scan["buckets_pruned_by_summary"],
         scan["buckets_pruned_by_terms"],
+        scan["buckets_counted"],
         scan["buckets_searched"]
     );
     eprintln!(
