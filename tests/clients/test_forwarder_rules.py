@@ -1,5 +1,7 @@
 """Rules at the forwarder: events are dropped and routed one by one, and nothing happens twice."""
 
+import collections
+import random
 import time
 import urllib.request
 
@@ -17,6 +19,8 @@ from karst import wait_for
 
 # Fixtures count as used.
 __all__ = ["forwarder", "indexers"]
+
+SEED = 20261123
 
 TRANSFORMS = """
 [drop_debug]
@@ -276,4 +280,79 @@ def test_utf_16_files_arrive_whole(indexers, forwarder, tmp_path):
         log.write("".join(line + "\n" for line in later).encode("utf-16-le"))
     agent.start()
     check_exactly([server], one + two + later)
+    assert agent.stop() == 0
+
+
+# Ways to make events of text, and words that try their borders.
+WAYS = [
+    "SHOULD_LINEMERGE = false",
+    "SHOULD_LINEMERGE = false\nPREAMBLE_REGEX = ^#",
+    "SHOULD_LINEMERGE = false\nLINE_BREAKER = (,+)|(?<=;)(#)|(?=>)",
+    "BREAK_ONLY_BEFORE = ^>",
+    "BREAK_ONLY_BEFORE = ^>\nMUST_BREAK_AFTER = ;$\nMUST_NOT_BREAK_AFTER = x$\nMAX_EVENTS = 3",
+    "BREAK_ONLY_BEFORE = ^>\nLINE_BREAKER = ([,\\n]+)\nPREAMBLE_REGEX = ^#",
+    "SHOULD_LINEMERGE = true",
+    "INDEXED_EXTRACTIONS = csv",
+    "INDEXED_EXTRACTIONS = json",
+    "SHOULD_LINEMERGE = false\nCHARSET = UTF-16LE",
+    "BREAK_ONLY_BEFORE = ^>\nCHARSET = LATIN-1",
+]
+WORDS = ["level=debug ", "level=error ", "a", "x", "ü", "\n", "\n>", "\n", ",", ";", "#", '"']
+WORDS += ['{"a":', "}", "[", "]", f"\n{TIME} ", "\r\n", "\n\n"]
+
+
+def test_an_indexer_with_the_same_rules_makes_the_same_events_of_everything(
+    indexers, forwarder, tmp_path
+):
+    dice = random.Random(SEED)
+    rules = "TRANSFORMS-x = drop_debug, errors_to_b\n"
+    props = "".join(f"[way{n}]\n{way}\n{rules}" for n, way in enumerate(WAYS))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    inputs = ""
+    for n, way in enumerate(WAYS):
+        charset = "utf-16" if "UTF-16" in way else "latin-1" if "LATIN" in way else "utf-8"
+        text = "".join(dice.choice(WORDS) for _ in range(20000)) + "\n"
+        (logs / f"{n}.log").write_bytes(text.encode(charset))
+        inputs += f"[monitor://{logs}/{n}.log]\nsourcetype = way{n}\n"
+    direct = inputs.replace("sourcetype", "index = direct\nsourcetype")
+    conf = conf_of(
+        tmp_path, props=props, transforms=TRANSFORMS, inputs=direct, indexes="[direct]\n"
+    )
+    (server,) = indexers(1, **conf)
+    agent = forwarder(
+        outputs(server, server),
+        inputs.replace("sourcetype", "index = main\nsourcetype"),
+        props=props,
+        transforms=TRANSFORMS,
+    ).start()
+
+    def events(index):
+        rows = server.export(f"search index={index} sourcetype=way* | table sourcetype _raw")
+        # The end of a batch has no line end, where a pattern has left one to an event.
+        raws = ((row["sourcetype"], row["_raw"].rstrip("\r\n")) for row in rows)
+        return collections.Counter((of, raw) for of, raw in raws if raw)
+
+    # All is there when nothing comes for longer than streams wait for the rest of an event.
+    counts = []
+
+    def still():
+        kinds = "| stats count, dc(sourcetype) as kinds by index | sort index"
+        rows = server.rows(f"search index IN (direct, main) sourcetype=way* {kinds}")
+        counts.append((time.monotonic(), rows))
+        old = [rows for at, rows in counts if counts[-1][0] - at > 6]
+        complete = [int(row["kinds"]) for row in rows] == [len(WAYS)] * 2
+        return complete and old and old[-1] == rows
+
+    wait_for(still, "everything has arrived", 90, pause=0.5)
+    here, there = events("direct"), events("main")
+    assert agent.status()["rules"]["drop_debug"]["dropped_events"] > 1000
+    for n, way in enumerate(WAYS):
+        name = f"way{n}"
+        size = sum(count for (of, _), count in here.items() if of == name)
+        assert size > 50, f"{way!r}: {size} of {here.total()}, {there.total()}, {counts[-1]}"
+        only_here = [raw for (of, raw) in here - there if of == name]
+        only_there = [raw for (of, raw) in there - here if of == name]
+        told = f"{way!r}: {len(only_here)} {only_here[:4]} but {len(only_there)} {only_there[:4]}"
+        assert not only_here and not only_there, told
     assert agent.stop() == 0

@@ -104,7 +104,8 @@ impl Cutter {
         let mut window = self.sizes.batch;
         loop {
             let part = &text[..text.len().min(window)];
-            if let Some(cut) = self.cut_in(part, now) {
+            // A cut before everything is none.
+            if let Some(cut) = self.cut_in(part, now).filter(|cut| cut.next > 0) {
                 return Some(cut);
             }
             if part.len() >= self.sizes.event {
@@ -164,10 +165,11 @@ impl Cutter {
         let mut at = 0;
         while let Some((start, end)) = self.rules.line_breaker.next_gap(whole, at, false) {
             breaks.push((start, end));
-            if end <= at && start <= at {
+            // A break without text must not be found for ever.
+            at = if end > at { end } else { whole.ceil_char_boundary(at + 1) };
+            if at >= whole.len() {
                 break;
             }
-            at = end.max(at + 1);
         }
         if !self.rules.should_linemerge || self.rules.structured.is_some() {
             let (start, end) = *breaks.last()?;
@@ -271,6 +273,12 @@ mod tests {
     fn the_text_of_a_break_by_pattern_is_left_out() {
         let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false\nLINE_BREAKER = ;([,]+)x", 100);
         assert_eq!(pieces(&mut cutter, &["1;,,x2;,,", "x3", ""]), ["1;", "x2;", "x3"]);
+    }
+
+    #[test]
+    fn breaks_without_text_are_cuts_too() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false\nLINE_BREAKER = (?=>)()", 100);
+        assert_eq!(pieces(&mut cutter, &[">ä>b", ">c", ""]), [">ä", ">b", ">c"]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) enum Fate {
     Keep,
     /// It goes nowhere.
     Drop,
-    /// It goes to these groups.
+    /// It goes to these groups, which are not those of its input.
     To(Arc<[usize]>),
 }
 
@@ -134,7 +134,13 @@ impl RuleBook {
     }
 
     /// What decides about events of an origin, whose sourcetype is known; `None`: nothing does.
-    pub(crate) fn of(self: &Arc<Self>, meta: &InputMeta, sourcetype: &str) -> Option<Ruling> {
+    /// `own` are the groups of their input.
+    pub(crate) fn of(
+        self: &Arc<Self>,
+        meta: &InputMeta,
+        sourcetype: &str,
+        own: &Arc<[usize]>,
+    ) -> Option<Ruling> {
         if !self.any() {
             return None;
         }
@@ -160,7 +166,8 @@ impl RuleBook {
         };
         let tally = Tally::new(&compiled.rules);
         let counts = Counts::default();
-        Some(Ruling { book: Arc::clone(self), compiled, origin, tally, counts })
+        let (book, own) = (Arc::clone(self), Arc::clone(own));
+        Some(Ruling { book, compiled, origin, own, tally, counts })
     }
 
     fn compile(&self, meta: &InputMeta, sourcetype: &str) -> Option<Compiled> {
@@ -320,6 +327,7 @@ pub(crate) struct Ruling {
     book: Arc<RuleBook>,
     compiled: Arc<Compiled>,
     origin: Origin,
+    own: Arc<[usize]>,
     tally: Tally,
     counts: Counts,
 }
@@ -348,7 +356,7 @@ impl Ruling {
         match self.book.target(&routing) {
             Some(groups) => {
                 add(&mut self.counts.routed, Arc::clone(&groups), bytes);
-                Fate::To(groups)
+                if groups == self.own { Fate::Keep } else { Fate::To(groups) }
             }
             None => {
                 self.counts.misrouted += 1;

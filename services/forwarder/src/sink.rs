@@ -98,7 +98,7 @@ struct Stream {
 pub(crate) struct Route {
     forward: Arc<Forward>,
     /// Places of the groups that get a copy each.
-    groups: Vec<usize>,
+    groups: Arc<[usize]>,
     /// Keeps the notes of its sources apart from those of other routes.
     name: Arc<str>,
     /// The same for sources whose events may go to any group.
@@ -127,7 +127,7 @@ impl Drop for Parts {
 impl Route {
     pub(crate) fn new(forward: Arc<Forward>, groups: Vec<usize>, name: &str) -> Self {
         let name_routed = format!("{name}*").into();
-        Self { forward, groups, name: name.into(), name_routed }
+        Self { forward, groups: groups.into(), name: name.into(), name_routed }
     }
 
     fn set(&self, stream: &StreamKey) -> &Set {
@@ -188,7 +188,7 @@ impl Route {
         let header =
             table.and_then(|rules| Header::new(rules, &key.0, &meta.source, first, coding));
         let sizes = self.forward.sizes;
-        let ruling = self.forward.rules.of(meta, &sourcetype);
+        let ruling = self.forward.rules.of(meta, &sourcetype, &self.groups);
         let filter = ruling.map(|ruling| {
             Filter::new(ruling, Splitter::new(Arc::clone(&rules), sizes.event), coding)
         });
@@ -470,8 +470,11 @@ impl Route {
         }
         let first_rows = events.first_rows();
         let of = |(meta, row): (&Arc<InputMeta>, usize)| match &meta.sourcetype {
-            Some(sourcetype) => rules.of(meta, sourcetype),
-            None => rules.of(meta, &self.recognise(&meta.source, events.text(row))),
+            Some(sourcetype) => rules.of(meta, sourcetype, &self.groups),
+            None => {
+                let sourcetype = self.recognise(&meta.source, events.text(row));
+                rules.of(meta, &sourcetype, &self.groups)
+            }
         };
         events.origins.iter().zip(first_rows).map(of).collect()
     }

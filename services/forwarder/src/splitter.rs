@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use knowledge::structured::{RecordScanner, StructuredReader};
+use knowledge::structured::{RecordScanner, StructuredFormat, StructuredReader};
 use knowledge::timestamp::TimestampFinder;
 use knowledge::{LineBreaker, ParsingRules};
 use model::EventTime;
@@ -48,6 +48,14 @@ struct Line {
     is_gap: bool,
 }
 
+impl Line {
+    /// Its text, without the mark that a source may begin with.
+    fn content<'t>(&self, text: &'t str) -> &'t str {
+        let content = &text[self.start..self.end];
+        content.strip_prefix('\u{FEFF}').filter(|_| self.start == 0).unwrap_or(content)
+    }
+}
+
 /// See the module.
 pub(crate) struct Splitter {
     rules: Arc<ParsingRules>,
@@ -68,6 +76,12 @@ impl Splitter {
     pub(crate) fn new(rules: Arc<ParsingRules>, limit: usize) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
         Self { rules, finder, limit, lines: Vec::new() }
+    }
+
+    /// Whether records are values of JSON, which are the same wherever they stand.
+    pub(crate) fn is_json(&self) -> bool {
+        let structured = self.rules.structured.as_ref();
+        structured.is_some_and(|rules| rules.format == StructuredFormat::Json)
     }
 
     fn merges(&self) -> bool {
@@ -104,7 +118,7 @@ impl Splitter {
     /// Whether an event still begins where it does if it follows another one directly.
     pub(crate) fn joins(&self, before: &Span, after: &Span, text: &str) -> bool {
         if self.rules.structured.is_some() {
-            return before.next > self.lines[before.lines.end - 1].end;
+            return self.is_json() || before.next > self.lines[before.lines.end - 1].end;
         }
         if self.merges() && !before.closed && (before.held || !after.begins) {
             return false;
@@ -118,7 +132,12 @@ impl Splitter {
         let second = self.lines.get(after.lines.start + 1).filter(|_| after.lines.len() > 1);
         let end = second.map_or(after.next, |line| line.start);
         let joined = format!("{}{}", &text[last.start..before.next], &text[after.start..end]);
-        let gap = self.rules.line_breaker.next_gap(&joined, 0, false);
+        let breaker = &self.rules.line_breaker;
+        let mut gap = breaker.next_gap(&joined, 0, false);
+        if gap == Some((0, 0)) {
+            // A break without text in front of the first.
+            gap = breaker.next_gap(&joined, joined.ceil_char_boundary(1), false);
+        }
         gap == Some((last.len(), before.next - last.start)) && first.start == after.start
     }
 
@@ -150,8 +169,14 @@ impl Splitter {
             }
         }
         if start < text.len() {
-            let end = start + text[start..].trim_ascii_end().len();
-            let end = if structured.is_some() { end } else { text.len() };
+            let rest = &text[start..];
+            // What the indexer takes off the end of a batch.
+            let end = start
+                + match &self.rules.line_breaker {
+                    _ if structured.is_some() => rest.trim_ascii_end().len(),
+                    LineBreaker::Newlines => rest.len(),
+                    LineBreaker::Pattern(_) => rest.trim_end_matches(['\r', '\n']).len(),
+                };
             lines.push(Line { start, end, next: text.len(), is_gap: false });
         }
         lines
@@ -174,7 +199,7 @@ impl Splitter {
         let mut reader = self.rules.structured.clone().map(StructuredReader::new);
         let mut spans: Vec<Span> = Vec::with_capacity(lines.len());
         for line in lines {
-            let content = &text[line.start..line.end];
+            let content = line.content(text);
             let is_event = !line.is_gap
                 && !content.is_empty()
                 && !self.rules.preamble.as_ref().is_some_and(|pattern| pattern.is_match(content))
@@ -193,7 +218,7 @@ impl Splitter {
     fn merged(&mut self, text: &str, lines: &[Line], now: EventTime) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         for line in lines {
-            let content = &text[line.start..line.end];
+            let content = line.content(text);
             let preamble = self.rules.preamble.as_ref();
             if content.is_empty() || preamble.is_some_and(|pattern| pattern.is_match(content)) {
                 if let Some(open) = spans.last_mut() {

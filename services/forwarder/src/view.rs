@@ -153,6 +153,15 @@ impl<'b> View<'b> {
         bytes + 2 * units
     }
 
+    /// A line feed in the coding of the bytes.
+    pub(crate) fn line_feed(&self) -> Vec<u8> {
+        match self.coding.charset {
+            Charset::Other(encoding) if encoding.name() == "UTF-16LE" => vec![b'\n', 0],
+            Charset::Other(encoding) if encoding.name() == "UTF-16BE" => vec![0, b'\n'],
+            _ => vec![b'\n'],
+        }
+    }
+
     /// A part as an indexer reads it.
     pub(crate) fn part(&self, range: Range<usize>) -> Cow<'_, str> {
         if !self.exact {

@@ -30,8 +30,13 @@ pub(crate) fn meta(sourcetype: &str) -> InputMeta {
     }
 }
 
+/// The groups of the inputs.
+pub(crate) fn own() -> Arc<[usize]> {
+    [0].into()
+}
+
 fn fates(props: &str, transforms: &str, events: &[&str]) -> Vec<Fate> {
-    let Some(mut ruling) = book(props, transforms).of(&meta("t"), "t") else {
+    let Some(mut ruling) = book(props, transforms).of(&meta("t"), "t", &own()) else {
         return events.iter().map(|_| Fate::Keep).collect();
     };
     events.iter().map(|event| ruling.decide(event, EventTime(0), event.len())).collect()
@@ -48,10 +53,11 @@ fn events_are_dropped_and_routed() {
     let transforms = "[null]\nREGEX = debug\nDEST_KEY = queue\nFORMAT = nullQueue\n\
                       [to_b]\nREGEX = error\nDEST_KEY = _TCP_ROUTING\nFORMAT = b\n\
                       [to_all]\nREGEX = fatal\nDEST_KEY = _TCP_ROUTING\nFORMAT = *\n\
-                      [lost]\nREGEX = lost\nDEST_KEY = _TCP_ROUTING\nFORMAT = nowhere\n";
-    let props = "[t]\nTRANSFORMS-x = null, to_b, to_all, lost\n";
-    let events = ["fine", "debug", "an error", "fatal error", "lost"];
-    let expected = [Fate::Keep, Fate::Drop, to(&[1]), to(&[0, 1]), Fate::Keep];
+                      [lost]\nREGEX = lost\nDEST_KEY = _TCP_ROUTING\nFORMAT = nowhere\n\
+                      [home]\nREGEX = home\nDEST_KEY = _TCP_ROUTING\nFORMAT = a\n";
+    let props = "[t]\nTRANSFORMS-x = null, to_b, to_all, lost, home\n";
+    let events = ["fine", "debug", "an error", "fatal error", "lost", "home"];
+    let expected = [Fate::Keep, Fate::Drop, to(&[1]), to(&[0, 1]), Fate::Keep, Fate::Keep];
     assert_eq!(fates(props, transforms, &events), expected);
 }
 
@@ -62,7 +68,7 @@ fn stanzas_of_sources_and_hosts_count() {
         assert_eq!(fates(&props, NULL, &["debug"]), [Fate::Drop], "{stanza}");
     }
     let book = book("[t]\nTRANSFORMS-x = null\n", NULL);
-    assert!(book.of(&meta("other"), "other").is_none());
+    assert!(book.of(&meta("other"), "other", &own()).is_none());
 }
 
 #[test]
@@ -103,7 +109,7 @@ fn other_rules_do_not_concern_the_forwarder() {
 fn what_was_done_is_told() {
     let transforms = format!("{NULL}[to_b]\nREGEX = err\nDEST_KEY = _TCP_ROUTING\nFORMAT = b\n");
     let book = book("[t]\nTRANSFORMS-x = null, to_b\n", &transforms);
-    let mut ruling = book.of(&meta("t"), "t").unwrap();
+    let mut ruling = book.of(&meta("t"), "t", &own()).unwrap();
     for event in ["debug", "debug 2", "err", "fine"] {
         ruling.decide(event, EventTime(0), event.len());
     }
