@@ -5,7 +5,8 @@
 //!                                                    wanted: what a sort above still wants
 //!                                                    count, counted: rows that need not be read
 //!                                                    unit: open, candidates, read
-//!                                                    work: ready columns -> filter -> extract
+//!                                                    work: integers -> filter (integers)
+//!                                                          -> ready columns -> filter -> extract
 //!                                                          -> filter -> count -> project
 //! ```
 //!
@@ -16,6 +17,7 @@ mod count;
 mod counted;
 mod exec;
 mod fields;
+mod integers;
 mod prune;
 mod queue;
 mod table;

@@ -21,6 +21,7 @@ use model::{ColumnKind, IndexName, columns};
 use plan::value::NumberText;
 
 use super::fields::{WantedField, extract};
+use super::integers::IntegerTest;
 use super::unit::FieldPlace;
 use crate::report::ScanReport;
 
@@ -39,6 +40,8 @@ const STORED: [&str; 6] = [
 struct Conjunct {
     expr: Arc<dyn PhysicalExpr>,
     reads: Vec<usize>,
+    /// If it compares a field, how integers that are stored as such are compared.
+    integers: Option<IntegerTest>,
 }
 
 /// What a scan does with every batch of rows, compiled once per plan.
@@ -78,7 +81,7 @@ impl Work {
             let bare = unqualified(filter.clone())?;
             let expr = create_physical_expr(&bare, &names, &props, &context)?;
             let reads = collect_columns(&expr).iter().map(|column| column.index()).collect();
-            Ok(Conjunct { expr, reads })
+            Ok(Conjunct { expr, reads, integers: IntegerTest::of(filter) })
         };
         let mut conjuncts = filters.iter().map(compile).collect::<Result<Vec<_>>>()?;
         let raw = schema.index_of(columns::RAW).ok();
@@ -137,11 +140,27 @@ impl Work {
         place: &dyn Fn(&str) -> FieldPlace,
     ) -> Result<Option<RecordBatch>> {
         self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
+        let mut decided = vec![false; self.conjuncts.len()];
+        for (conjunct, decided) in self.conjuncts.iter().zip(&mut decided) {
+            let Some(mask) = conjunct.integers.as_ref().and_then(|test| test.mask(&stored, place))
+            else {
+                continue;
+            };
+            *decided = true;
+            if mask.true_count() < mask.len() {
+                stored = filter_record_batch(&stored, &mask)?;
+            }
+            if stored.num_rows() == 0 {
+                return Ok(None);
+            }
+        }
         let mut ready: Vec<Option<ArrayRef>> =
             self.schema.fields().iter().map(|f| self.ready(f, &stored, index, place)).collect();
         let (first, later): (Vec<&Conjunct>, Vec<&Conjunct>) = self
             .conjuncts
             .iter()
+            .zip(decided)
+            .filter_map(|(conjunct, decided)| (!decided).then_some(conjunct))
             .partition(|conjunct| conjunct.reads.iter().all(|column| ready[*column].is_some()));
         for conjunct in first {
             let batch = self.batch_with_gaps(&ready, stored.num_rows())?;

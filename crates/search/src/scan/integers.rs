@@ -1,0 +1,128 @@
+//! Comparisons of a field, over integers that are stored as such: without making texts of them.
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::Int64Type;
+use datafusion::logical_expr::Expr;
+use model::ColumnKind;
+use plan::ComparisonOperator;
+use plan::predicate::{FieldValue, Leaf, leaf};
+use plan::value::NumberText;
+
+use super::unit::FieldPlace;
+
+/// `field<operator>number`.
+#[derive(Debug, Clone)]
+pub(super) struct IntegerTest {
+    field: String,
+    operator: ComparisonOperator,
+    value: FieldValue,
+    number: f64,
+}
+
+impl IntegerTest {
+    /// The test that a filter is, if it compares one field with one number.
+    pub(super) fn of(filter: &Expr) -> Option<Self> {
+        let Some(Leaf::Field { field, op, value }) = leaf(filter) else { return None };
+        let number = value.number().filter(|number| !number.is_nan())?;
+        Some(Self { field: field.to_owned(), operator: op, value: value.clone(), number })
+    }
+
+    /// Which rows pass; `None` where the bucket does not store the field as integers, and nowhere else.
+    /// A row without a value does not pass.
+    pub(super) fn mask(
+        &self,
+        stored: &RecordBatch,
+        place: &dyn Fn(&str) -> FieldPlace,
+    ) -> Option<BooleanArray> {
+        if place(&self.field) != FieldPlace::Column(ColumnKind::Integer) {
+            return None;
+        }
+        let values = stored.column_by_name(&self.field)?.as_primitive_opt::<Int64Type>()?;
+        let passes = self.passes(values.values());
+        let passes = values.nulls().map_or(passes.clone(), |nulls| &passes & nulls.inner());
+        Some(BooleanArray::new(passes, None))
+    }
+
+    /// Numbers are compared as those that the texts of the integers are.
+    #[allow(clippy::cast_precision_loss)]
+    fn passes(&self, values: &[i64]) -> BooleanBuffer {
+        let number = self.number;
+        let each = |test: &dyn Fn(i64) -> bool| {
+            BooleanBuffer::collect_bool(values.len(), |row| test(values[row]))
+        };
+        match self.operator {
+            ComparisonOperator::Less => each(&|value| (value as f64) < number),
+            ComparisonOperator::LessOrEqual => each(&|value| value as f64 <= number),
+            ComparisonOperator::Greater => each(&|value| value as f64 > number),
+            ComparisonOperator::GreaterOrEqual => each(&|value| value as f64 >= number),
+            ComparisonOperator::Equal | ComparisonOperator::NotEqual => {
+                each(&|value| self.holds(value))
+            }
+        }
+    }
+
+    /// For (in)equality: other numbers are never equal, and whether an equal one is may depend on how it
+    /// is written.
+    #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
+    fn holds(&self, value: i64) -> bool {
+        if value as f64 != self.number {
+            return self.operator == ComparisonOperator::NotEqual;
+        }
+        self.value.compare_text(self.operator, &NumberText::integer(value))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    const OPERATORS: [ComparisonOperator; 6] = [
+        ComparisonOperator::Equal,
+        ComparisonOperator::NotEqual,
+        ComparisonOperator::Less,
+        ComparisonOperator::LessOrEqual,
+        ComparisonOperator::Greater,
+        ComparisonOperator::GreaterOrEqual,
+    ];
+
+    #[test]
+    fn integers_compare_as_their_texts_do() {
+        let values = [0, 7, -7, 200, 2_000, i64::MAX, i64::MIN, 9_007_199_254_740_993];
+        let place = |_: &str| FieldPlace::Column(ColumnKind::Integer);
+        let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        let stored = RecordBatch::try_from_iter([("n", column)]).unwrap();
+        let numbers = ["200", "200.0", "2e2", "0200", "-7", "0x7", "9007199254740992", "1.5", "-0"];
+        for text in numbers {
+            let value = FieldValue::new(plan::SearchPattern::literal(text));
+            let Some(number) = value.number() else { continue };
+            for operator in OPERATORS {
+                let (field, value) = ("n".to_owned(), value.clone());
+                let test = IntegerTest { field, operator, value: value.clone(), number };
+                let found: Vec<bool> =
+                    test.mask(&stored, &place).unwrap().values().iter().collect();
+                let expected: Vec<bool> =
+                    values.map(|n| value.compare_text(operator, &n.to_string())).to_vec();
+                assert_eq!(found, expected, "{operator:?} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_without_a_value_does_not_pass() {
+        let value = FieldValue::new(plan::SearchPattern::literal("1"));
+        let (field, operator) = ("n".to_owned(), ComparisonOperator::NotEqual);
+        let test = IntegerTest { field, operator, value, number: 1.0 };
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(2), Some(1)]));
+        let stored = RecordBatch::try_from_iter([("n", column)]).unwrap();
+        let place = |_: &str| FieldPlace::Column(ColumnKind::Integer);
+        let found: Vec<bool> = test.mask(&stored, &place).unwrap().values().iter().collect();
+        assert_eq!(found, [false, true, false]);
+        assert!(test.mask(&stored, &|_: &str| FieldPlace::Absent).is_none());
+    }
+}
