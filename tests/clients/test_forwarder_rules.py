@@ -294,7 +294,7 @@ WAYS = [
     "SHOULD_LINEMERGE = true",
     "INDEXED_EXTRACTIONS = csv",
     "INDEXED_EXTRACTIONS = json",
-    "SHOULD_LINEMERGE = false\nCHARSET = UTF-16LE",
+    "SHOULD_LINEMERGE = false\nCHARSET = UTF-16",
     "BREAK_ONLY_BEFORE = ^>\nCHARSET = LATIN-1",
 ]
 WORDS = ["level=debug ", "level=error ", "a", "x", "ü", "\n", "\n>", "\n", ",", ";", "#", '"']
@@ -353,6 +353,6 @@ def test_an_indexer_with_the_same_rules_makes_the_same_events_of_everything(
         assert size > 50, f"{way!r}: {size} of {here.total()}, {there.total()}, {counts[-1]}"
         only_here = [raw for (of, raw) in here - there if of == name]
         only_there = [raw for (of, raw) in there - here if of == name]
-        told = f"{way!r}: {len(only_here)} {only_here[:4]} but {len(only_there)} {only_there[:4]}"
+        told = f"{way!r}: {len(only_here)} {only_here[:4]!r:.500} but {len(only_there)} {only_there[:4]!r:.500}"
         assert not only_here and not only_there, told
     assert agent.stop() == 0

@@ -87,7 +87,7 @@ struct Stream {
     cutter: Cutter,
     /// Of a table.
     header: Option<Header>,
-    /// What every batch but the first has to begin with.
+    /// What every batch has to begin with.
     mark: &'static [u8],
     /// Where rules decide about single events.
     filter: Option<Filter>,
@@ -292,7 +292,10 @@ impl Stream {
     ) -> Vec<Whole> {
         let mut contents = Vec::new();
         for piece in self.cutter.push(bytes, end, now) {
-            let text = self.readable(piece.text);
+            let text = match &mut self.header {
+                Some(header) => header.before(piece.text),
+                None => piece.text,
+            };
             let parts = self.filter.as_mut().and_then(|filter| filter.parts(&text, now));
             let parts = parts.unwrap_or_else(|| vec![(None, text)]);
             let routes = self.filter.as_ref().is_some_and(Filter::routes);
@@ -300,7 +303,7 @@ impl Stream {
             for (number, (to, text)) in parts.into_iter().enumerate() {
                 let body = Body::Text(Text {
                     origin: Some(self.origin.clone()),
-                    bytes: text,
+                    bytes: self.marked(text),
                     modified: modified.map(|time| time.0),
                 });
                 let content = Content { stream: key.0.to_string(), body: Some(body) };
@@ -314,16 +317,12 @@ impl Stream {
         contents
     }
 
-    /// A piece with what is needed to read it by itself.
-    fn readable(&mut self, piece: Bytes) -> Bytes {
-        let whole = match &mut self.header {
-            Some(header) => header.before(piece),
-            None => piece,
-        };
-        if self.mark.is_empty() || whole.starts_with(self.mark) {
-            return whole;
+    /// A text that can be read by itself.
+    fn marked(&self, text: Bytes) -> Bytes {
+        if self.mark.is_empty() || text.starts_with(self.mark) {
+            return text;
         }
-        [self.mark, &whole].concat().into()
+        [self.mark, &text].concat().into()
     }
 }
 
