@@ -6,7 +6,7 @@ use std::path::Path;
 fn main() {
     let dist = Path::new("../console/dist");
     println!("cargo:rerun-if-changed={}", dist.display());
-    if let Err(error) = std::fs::create_dir_all(&dist) {
+    if let Err(error) = std::fs::create_dir_all(dist) {
         println!("cargo:warning=cannot create {}: {error}", dist.display());
     }
 }

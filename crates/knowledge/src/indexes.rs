@@ -75,7 +75,7 @@ fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSet
             return default;
         };
         let special = match (key, entry.value.as_str()) {
-            ("maxDataSize", "auto") => Some(256),
+            ("maxDataSize", "auto") => Some(192),
             ("maxDataSize", "auto_high_volume") => Some(1024),
             ("maxHotBuckets", "auto") => Some(3),
             (_, text) => text.parse().ok(),
@@ -85,7 +85,7 @@ fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSet
             default
         })
     };
-    let max_data_size = number("maxDataSize", 256).max(1).saturating_mul(MEGABYTE);
+    let max_data_size = number("maxDataSize", 192).max(1).saturating_mul(MEGABYTE);
     let idle = number("maxHotIdleSecs", 0);
     let settings = IndexSettings {
         max_data_size,
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(names, ["_audit", "_internal", "main", "shop", "x"]);
         let find =
             |name: &str| knowledge.indexes().iter().find(|i| i.name.as_str() == name).unwrap();
-        assert_eq!(find("main").max_data_size, 256 << 20);
+        assert_eq!(find("main").max_data_size, 192 << 20);
         assert_eq!(find("main").max_hot_idle, None);
         assert_eq!(find("shop").max_data_size, 1 << 30);
         assert_eq!(find("shop").max_hot_idle, Some(Duration::from_secs(60)));

@@ -10,6 +10,6 @@ async fn specs_hold_however_events_are_split() {
     let specs = Path::new("specs");
     let topologies: Vec<Arc<dyn Topology>> =
         vec![Arc::new(Memory::Whole), Arc::new(Memory::Pieces(1)), Arc::new(Memory::Pieces(2))];
-    let report = run_directory(&specs, &topologies).await.expect("spec files are well-formed");
+    let report = run_directory(specs, &topologies).await.expect("spec files are well-formed");
     assert!(report.failures.is_empty(), "\n{report}");
 }

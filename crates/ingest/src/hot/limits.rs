@@ -12,7 +12,7 @@ use super::lanes::LaneLimits;
 use crate::Settings;
 
 /// `maxDataSize` of indexes without a stanza.
-const AUTO_DATA_SIZE: u64 = 256 << 20;
+const AUTO_DATA_SIZE: u64 = 192 << 20;
 
 /// The limits of all indexes.
 #[derive(Debug)]

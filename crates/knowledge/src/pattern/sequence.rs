@@ -53,7 +53,7 @@ enum Beginning {
     /// At the start of the text only.
     Text,
     /// Where these bytes are.
-    Literal(Finder<'static>),
+    Literal(Box<Finder<'static>>),
     /// Somewhere that another engine has to find.
     Anywhere,
 }
@@ -274,7 +274,7 @@ impl Beginning {
         let first = steps.iter().find(|step| !matches!(step, Step::Group(_)));
         match first {
             Some(Step::TextStart) => Self::Text,
-            Some(Step::Bytes(bytes)) => Self::Literal(Finder::new(bytes).into_owned()),
+            Some(Step::Bytes(bytes)) => Self::Literal(Box::new(Finder::new(bytes).into_owned())),
             _ => Self::Anywhere,
         }
     }

@@ -5,7 +5,7 @@ use super::{Setting, unused, used};
 pub(super) const SETTINGS: &[Setting] = &[
     used(
         "maxDataSize",
-        "raw size at which a hot bucket rolls: auto (256 MB), auto_high_volume (1 GB) or MB",
+        "raw size at which a hot bucket rolls: auto (192 MB), auto_high_volume (1 GB) or MB",
     ),
     used("maxHotSpanSecs", "seconds of event time a hot bucket may span; default 7776000"),
     used(

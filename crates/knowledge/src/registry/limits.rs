@@ -35,6 +35,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("maxvaluesize", "[stats]: bytes of one value, 0 for no limit; default 0"),
     used("maxp", "[top]: rows of top and rare; default 50000"),
     used("max_content_length", "[http_input]: bytes of a request body; default 838860800"),
+    used("max_fd", "[inputproc]: files that the monitor keeps open; default 100"),
     used("max_number_of_tokens", "[http_input]: tokens; default 10000"),
     used("max_number_of_ack_channel", "[http_input]: channels at a time; default 1000000"),
     used(

@@ -20,7 +20,7 @@ fn event(at: usize) -> SpecEvent {
     // Every word in upper case at times, inside other words, several times in a row, beyond ASCII.
     let words = ["alpha", "Beta", "beta-9", "alphabet", "x=alpha", "ÄRGER", "ärger"];
     let word = |step: usize| words[(at * 7 + step * at / 3) % words.len()];
-    let rare = if at % 701 == 0 { "seldom" } else { "" };
+    let rare = if at.is_multiple_of(701) { "seldom" } else { "" };
     SpecEvent {
         index: IndexName::new("main").unwrap(),
         time: EventTime(1_700_000_000_000_000 + at as i64 * 1_000_000),

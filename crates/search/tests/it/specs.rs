@@ -124,7 +124,7 @@ impl Topology for Stored {
 async fn check(kind: Kind) {
     let specs = Path::new("../spectest/specs");
     let topology: Arc<dyn Topology> = Arc::new(Stored::new(kind).await);
-    let report = run_directory(&specs, &[topology]).await.unwrap();
+    let report = run_directory(specs, &[topology]).await.unwrap();
     assert!(report.failures.is_empty(), "\n{report}");
 }
 

@@ -24,11 +24,9 @@ use crate::config::{Role, ServerOptions};
 /// How long a stop may take: unfinished requests, then hot buckets into object storage.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How the allocator is to work: free memory is kept for ten seconds, since the next bucket will want
-/// as much, and memory comes in huge pages where the system has them. Clearing pages again and again
-/// was a tenth and more of what ingest costs.
-const ALLOCATOR: [(&str, &str); 2] =
-    [("MIMALLOC_PURGE_DELAY", "10000"), ("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
+/// How the allocator is to work: memory comes in huge pages where the system has them. Clearing small
+/// ones was a tenth of what ingest costs.
+const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
 
 /// Runs the server until it is told to stop.
 pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
