@@ -283,8 +283,9 @@ def report(measured, failures, options, loads):
         f" {loads[0]:.1f}, {loads[1]:.1f}.",
         f"Command: `{values} {command}`. Data: `karst-loadgen --seed 1`, {options.events:,} events of 310"
         " bytes over 24 h from 200 hosts; the loghub samples repeated with fresh times and ids.",
-        f"Medians of {options.runs} run(s), each with a fresh server; full default configuration (term index,"
-        " shredded fields, journal with fsync); the client's CPU is not counted.",
+        f"Medians of {options.runs} run(s), each with a server of its own that was warmed up by as many"
+        " events; full default configuration (term index, shredded fields, journal with fsync); the"
+        " client's CPU is not counted.",
         *(["**Quick mode: a check of the harness, not a measurement.**"] if options.quick else []),
         *([options.note] if options.note else []),
         "",
