@@ -245,14 +245,15 @@ async fn damaged_nvme_blocks_are_fetched_again() {
     for file in std::fs::read_dir(dir.path()).unwrap() {
         let file = file.unwrap().path();
         let bytes = std::fs::read(&file).unwrap();
-        let found = bytes.windows(needle.len()).position(|window| window == needle);
-        if let Some(at) = found {
+        // A block that was still in memory at the close may have been written a second time.
+        let windows = bytes.windows(needle.len()).enumerate();
+        for (at, _) in windows.filter(|(_, window)| *window == needle) {
             let open = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
             open.write_all_at(b"damage", at as u64 + 7).unwrap();
             damaged += 1;
         }
     }
-    assert_eq!(damaged, 1, "the block is on NVMe, once");
+    assert!(damaged >= 1, "the block is on NVMe");
     let cached = CachedStore::open(counting.clone(), settings(Some(dir.path()))).await.unwrap();
     assert_eq!(cached.get_range(&path(), 0..100).await.unwrap(), content(100));
     assert_eq!(counting.hooks().of(Operation::Get), 1);
