@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import ssl
@@ -28,9 +29,16 @@ TLS.verify_mode = ssl.CERT_NONE
 
 
 def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system gives to clients: while a server is down, a client that tries to
+    reach it could otherwise be given its very port."""
+    while True:
+        port = random.SystemRandom().randrange(10_240, 32_000)
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def wait_for(condition, what, seconds=20.0, pause=0.02):

@@ -20,6 +20,9 @@ use super::views::{CacheCounters, MetricsText};
 use super::{credentials, identity, ingest_conf, logs};
 use crate::config::{ServerOptions, aws_variables};
 
+/// How long the catalog and the cache may take to close, each.
+const CLOSE: Duration = Duration::from_secs(10);
+
 /// A running Karst.
 #[derive(Debug)]
 pub(crate) struct Karst {
@@ -111,8 +114,21 @@ impl Karst {
         if !self.ingest.drain(deadline).await {
             tracing::warn!("not everything is in object storage; the journal has the rest");
         }
-        self.catalog.close().await.context("cannot close the catalog")?;
-        self.cache.close().await.context("cannot close the cache")
+        // Neither holds anything that a start after a crash would not find again: a store that does not
+        // answer must not keep the process.
+        match tokio::time::timeout(CLOSE, self.catalog.close()).await {
+            Ok(closed) => closed.context("cannot close the catalog")?,
+            Err(_) => {
+                tracing::warn!("the catalog did not close in time; the next start recovers it")
+            }
+        }
+        match tokio::time::timeout(CLOSE, self.cache.close()).await {
+            Ok(closed) => closed.context("cannot close the cache"),
+            Err(_) => {
+                tracing::warn!("the cache did not close in time; it will be colder");
+                Ok(())
+            }
+        }
     }
 }
 
