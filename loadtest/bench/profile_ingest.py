@@ -31,8 +31,8 @@ PARTS = [
     ("kernel: fresh pages", ("exc_page_fault",)),
     ("kernel: files and sockets", ("entry_SYSCALL_64", "do_syscall_64")),
     ("roll: words and term index", ("karst_bucket::index", "karst_bucket::segment")),
-    ("roll: extraction", ("karst_knowledge::extract", "karst_knowledge::pattern")),
     ("roll: field values", ("karst_bucket::write::shred", "karst_bucket::write::values")),
+    ("roll: extraction", ("karst_knowledge::extract", "karst_knowledge::pattern")),
     ("roll: encoding, zstd", ("ZSTD_", "HUF_", "FSE_", "karst_bucket::write::encode")),
     ("roll: columns and the rest", ("karst_bucket",)),
     ("journal", ("karst_ingest::journal", "lz4_flex")),
@@ -121,7 +121,7 @@ def main():
     for name in [*(name for name, _ in PARTS), "other"]:
         values = (f"{columns[one].get(name, 0):.1%}" for one in names)
         print(f"| {name} | " + " | ".join(values) + " |")
-    each = (f"{1e6 / (rates[one].rate * 1e6) * rates[one].raw / rates[one].events:.2f}" for one in names)
+    each = (f"{rates[one].raw / rates[one].events / rates[one].rate:.2f}" for one in names)
     print("| us per event | " + " | ".join(each) + " |")
 
 

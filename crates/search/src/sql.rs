@@ -11,26 +11,15 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::context::{SQLOptions, SessionContext};
 use futures::TryStreamExt;
 use jiff::tz::TimeZone;
-use model::{ErrorKind, IndexName, TimeRange, columns};
+use model::{ErrorKind, IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, SourceField};
 
 use crate::jobs::{JobRequest, Page};
 use crate::render::Renderer;
-use crate::scan::EventsTable;
+use crate::scan::{EventsTable, FIXED};
 use crate::service::time_range;
 use crate::source::StoredEvents;
 use crate::{Error, SearchService};
-
-/// Columns every table has; a field of one of these names would hide behind it.
-const FIXED: [&str; 7] = [
-    columns::TIME,
-    columns::INDEX_TIME,
-    columns::RAW,
-    columns::HOST,
-    columns::SOURCE,
-    columns::SOURCETYPE,
-    columns::INDEX,
-];
 
 /// A query to run.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::intake::Intake;
-use crate::unpack::unpack;
+use crate::unpack::{send_chunks, unpack};
 use crate::{CutEvents, Error, Input, InputMeta, MissingTime, Sink, StreamKey};
 
 /// Bytes handed over at once.
@@ -60,30 +60,7 @@ pub fn chunks(
     let (sender, text) = mpsc::channel(2);
     tokio::task::spawn_blocking(move || {
         let incoming = Incoming { chunks: incoming, current: Bytes::new() };
-        let sent = |chunk| sender.blocking_send(chunk).is_ok();
-        let mut reader = match unpack(incoming) {
-            Ok(reader) => reader,
-            Err(error) => {
-                sent(Err(error));
-                return;
-            }
-        };
-        loop {
-            let mut chunk = Vec::with_capacity(size);
-            let read = reader.by_ref().take(size as u64).read_to_end(&mut chunk);
-            let empty = chunk.is_empty();
-            if !empty && !sent(Ok(chunk.into())) {
-                return;
-            }
-            match read {
-                Ok(_) if empty => return,
-                Ok(_) => {}
-                Err(error) => {
-                    sent(Err(error));
-                    return;
-                }
-            }
-        }
+        send_chunks(unpack(incoming), size, &sender);
     });
     text
 }

@@ -10,14 +10,16 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use model::{BucketEntry, columns};
 
 use super::exec::BucketScanExec;
@@ -66,7 +68,12 @@ fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     });
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     let below = Arc::clone(node).replace_children(vec![input.data()?], options)?;
-    Ok(Some(UnionExec::try_new(vec![below, known])?))
+    let both = UnionExec::try_new(vec![below, known])?;
+    // Whoever reads one partition must find everything in it.
+    Ok(Some(match node.output_partitioning().partition_count() {
+        1 => Arc::new(CoalescePartitionsExec::new(both)),
+        _ => both,
+    }))
 }
 
 /// The columns that a partial aggregation groups by, if it counts rows and does nothing else.
@@ -74,7 +81,7 @@ fn counts_by(aggregate: &AggregateExec) -> Option<Vec<String>> {
     let counts = |at: usize| {
         let function = &aggregate.aggr_expr()[at];
         let arguments = function.expressions();
-        let is_constant = |argument: &Arc<dyn datafusion::physical_expr::PhysicalExpr>| {
+        let is_constant = |argument: &Arc<dyn PhysicalExpr>| {
             argument.downcast_ref::<Literal>().is_some_and(|one| !one.value().is_null())
         };
         function.fun().name() == "count"
@@ -88,7 +95,7 @@ fn counts_by(aggregate: &AggregateExec) -> Option<Vec<String>> {
         && all_count
         && aggregate.group_expr().is_single()
         && aggregate.limit_options().is_none();
-    let key = |(expr, _): &(Arc<dyn datafusion::physical_expr::PhysicalExpr>, String)| {
+    let key = |(expr, _): &(Arc<dyn PhysicalExpr>, String)| {
         Some(expr.downcast_ref::<Column>()?.name().to_owned())
     };
     aggregate.group_expr().expr().iter().map(key).collect::<Option<Vec<_>>>().filter(|_| plain)

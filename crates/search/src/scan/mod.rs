@@ -25,6 +25,19 @@ mod unit;
 mod wanted;
 mod work;
 
+use model::columns;
+
 pub(crate) use counted::CountBySummary;
 pub(crate) use fields::discover;
 pub(crate) use table::{EventsTable, ScanContext};
+
+/// The columns that every event has, those that buckets store first.
+pub(crate) const FIXED: [&str; 7] = [
+    columns::TIME,
+    columns::INDEX_TIME,
+    columns::RAW,
+    columns::HOST,
+    columns::SOURCE,
+    columns::SOURCETYPE,
+    columns::INDEX,
+];

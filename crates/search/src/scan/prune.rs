@@ -12,6 +12,8 @@ use model::{BucketEntry, EventTime, TimeRange, ValueCount, columns};
 use plan::predicate::{Breakers, FieldValue, Leaf, TermPattern, leaf};
 use plan::{ComparisonOperator, SearchPattern, WordPattern};
 
+use super::FIXED;
+
 /// A filter, as far as it can be decided without rows.
 #[derive(Debug, Clone)]
 pub(super) struct Pruning {
@@ -201,17 +203,8 @@ impl Countable {
 
 /// Whether a filter asks that every event has what every event has.
 fn is_always_true(filter: &Expr) -> bool {
-    const ALWAYS: [&str; 7] = [
-        columns::TIME,
-        columns::INDEX_TIME,
-        columns::RAW,
-        columns::HOST,
-        columns::SOURCE,
-        columns::SOURCETYPE,
-        columns::INDEX,
-    ];
     let Expr::IsNotNull(inner) = filter else { return false };
-    matches!(inner.as_ref(), Expr::Column(column) if ALWAYS.contains(&column.name.as_str()))
+    matches!(inner.as_ref(), Expr::Column(column) if FIXED.contains(&column.name.as_str()))
 }
 
 /// The word that a term is, if the term index counts its rows: no wildcards, no breakers inside, in

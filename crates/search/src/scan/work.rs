@@ -20,20 +20,16 @@ use knowledge::Knowledge;
 use model::{ColumnKind, IndexName, columns};
 use plan::value::NumberText;
 
+use super::FIXED;
 use super::fields::{WantedField, extract};
 use super::integers::IntegerTest;
 use super::unit::FieldPlace;
 use crate::report::ScanReport;
 
-/// The six columns every bucket stores.
-const STORED: [&str; 6] = [
-    columns::TIME,
-    columns::INDEX_TIME,
-    columns::RAW,
-    columns::HOST,
-    columns::SOURCE,
-    columns::SOURCETYPE,
-];
+/// Whether every bucket stores the column.
+fn is_stored(name: &str) -> bool {
+    name != columns::INDEX && FIXED.contains(&name)
+}
 
 /// A filter, and the working columns it reads.
 #[derive(Debug)]
@@ -111,7 +107,7 @@ impl Work {
         let mut extracts = false;
         for field in self.schema.fields() {
             let name = field.name().as_str();
-            if STORED.contains(&name) {
+            if is_stored(name) {
                 names.push(name);
             } else if name != columns::INDEX {
                 match place(name) {
@@ -201,7 +197,7 @@ impl Work {
             let values = std::iter::repeat_n(index.as_str(), rows);
             return Some(Arc::new(StringViewArray::from_iter_values(values)));
         }
-        if STORED.contains(&name) {
+        if is_stored(name) {
             return convert(stored.column_by_name(name)?, field.data_type());
         }
         match place(name) {
