@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill profile-ingest console help clean
+.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill bench-peers bench-s3 profile-ingest console help clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,11 +60,17 @@ bench: build ## measure, print rates beside their bars
 bench-ingest: build ## measure the bars of ingest (BENCH_QUICK=1: check the harness)
 	@ci/bench-ingest.sh
 
+bench-peers: build ## the same searches asked of DuckDB, ClickHouse and tantivy, answers compared
+	@ci/bench-peers.sh
+
 profile-ingest: build ## flame graphs of ingest into docs/profiles (Linux, perf)
 	@ci/profile-ingest.sh
 
 bench-kill: build ## kill -9 server, forwarder and S3 server under load, count what is lost
 	@ci/bench-kill.sh
+
+bench-s3: build ## a needle over 2,000 buckets in S3, 50 ms away, and its requests (BENCH_BUCKETS)
+	@ci/bench-s3.sh
 
 clean: ## remove what was built
 	cargo clean

@@ -49,3 +49,23 @@ go_tool() {
     fi
     echo "$home/$1"
 }
+
+# python_tool NAME PINS IMPORTS: makes a Python environment with packages of pinned versions and prints
+# the path of its interpreter. Changing a pin makes a new one: its folder's name is a checksum of the pins.
+python_tool() {
+    home="$tools_dir/$1-$(printf '%s' "$2" | cksum | cut -d' ' -f1)"
+    if [ ! -f "$home/complete" ]; then
+        command -v python3 >/dev/null 2>&1 || fail "python3 is missing; install Python 3.10 or newer"
+        say "installing $2 (once)"
+        rm -rf "$home"
+        python3 -m venv "$home" >/dev/null ||
+            fail "python3 cannot make a venv; on Debian: apt-get install python3-venv"
+        # shellcheck disable=SC2086 # the pins are words
+        "$home/bin/pip" install --quiet --disable-pip-version-check $2 >&2 ||
+            fail "$2 did not install; check that the Python package registry is reachable"
+        "$home/bin/python" -c "import $3" ||
+            fail "the Python environment in $home does not work; remove the folder and try again"
+        touch "$home/complete"
+    fi
+    echo "$home/bin/python"
+}

@@ -1,7 +1,8 @@
-"""make bench: ingest and search rates of a real server, every answer checked.
+"""make bench: search rates of a real server, every answer checked.
 
-Prints tables and, with --write, puts them into docs/benchmarks.md between its markers. Times of one
-client over one kept-alive connection; CPU seconds are the server's own (user and system).
+Takes in generated events, asks each question cold and warm, then many searches at once, then with one
+pipeline and with little memory. Prints tables and, with --write, puts them into docs/benchmarks.md between
+its markers. Times of one client over one kept-alive connection; CPU seconds are the server's own.
 """
 
 import argparse
@@ -16,19 +17,35 @@ import sys
 import time
 
 import harness
-from harness import LOADGEN, MB, SPAN, karst, met
+from harness import LOADGEN, SPAN, karst, met
 from questions import questions
+
+# How many clients search at once, and the bar of searches per minute.
+CLIENTS = [(1, 10_000), (8, 16_000), (32, 16_000)]
+# Searches that read much, by one pipeline and by two: dense and sparse.
+PIPELINES = [
+    ("dense: `stats avg(latency_ms) p95(latency_ms) by path`", "| stats avg(latency_ms) p95(latency_ms) by path"),
+    ("dense: phrase", '"connection returned to the pool" | stats count'),
+    ("sparse: `every1k | stats count by host`", "every1k | stats count by host"),
+]
+# Searches that hold much, with 512 MB each.
+LARGE = [
+    "| stats count by session",
+    "| stats dc(session)",
+    "| sort 0 bytes | streamstats count | where count%1000000=0 | fields count",
+    "| stats count by user_id | sort - count | head 3",
+]
 
 
 class Bench(harness.Host):
     def __init__(self, folder, events):
-        super().__init__(folder)
+        super().__init__(folder, {"KARST_CACHE_DRAM_MIB": "2048", "KARST_CONF_DIR": str(folder / "conf")})
         self.count = events
         # The newest event is an hour old, at a full hour: searches get a range of their own.
         self.start = harness.full_hour()
         self.failures = []
 
-    # Ingest.
+    # What is searched.
 
     def shape(self, events):
         return [
@@ -42,114 +59,23 @@ class Bench(harness.Host):
             f"{SPAN}s",
         ]
 
-    def measure(self, name, index, events, bar, send):
-        """Runs an ingest, rolls, and gives its row of the table."""
-        print(f"  {name} ...", flush=True)
-        cpu, begun = self.cpu(), time.monotonic()
-        send()
-        seen = lambda: self.server.index_entry(index)["totalEventCount"]
-        if events is not None:
-            karst.wait_for(lambda: seen() >= events, f"{events} events in {index}", 300)
-        acknowledged, taken_cpu = time.monotonic() - begun, self.cpu() - cpu
-        self.server.roll(index)
-        stored, all_cpu = time.monotonic() - begun, self.cpu() - cpu
-        entry = self.server.index_entry(index)
-        if events is not None and entry["totalEventCount"] != events:
-            self.failures.append(f"{name}: {entry['totalEventCount']} events, not {events}")
-        raw = entry["totalRawBytes"]
-        return {
-            "name": name,
-            "index": index,
-            "events": entry["totalEventCount"],
-            "raw": raw,
-            "bar": bar,
-            "rate": raw / MB / all_cpu,
-            "taken": raw / MB / taken_cpu,
-            "wall": raw / MB / acknowledged,
-            "stored_wall": raw / MB / stored,
-            "kept": entry["totalStoredBytes"] / raw,
-            "index_share": self.index_share(index),
-            "buckets": len(self.server.bucket_files(index)),
-        }
-
-    def ingest(self):
-        server, events = self.server, self.count
-        few = max(1, events // 2)
-        hec = [
-            "hec",
-            f"http://127.0.0.1:{server.hec_port}",
-            "--token",
-            karst.TOKEN,
-            "--connections",
-            4,
-        ]
-        file = self.folder / "web-shop.log"
-        self.loadgen("file", *self.shape(few), file)
-        for index in ("bench", "bench_raw", "bench_file", "bench_samples"):
-            server.create_index(index)
-        rows = [
-            self.measure(
-                "HEC event, 4 connections",
-                "bench",
-                events,
-                60,
-                lambda: self.loadgen(*hec, "--event", "--index", "bench", *self.shape(events)),
-            ),
-            self.measure(
-                "HEC raw, 4 connections",
-                "bench_raw",
-                few,
-                60,
-                lambda: self.loadgen(*hec, "--raw", "--index", "bench_raw", *self.shape(few)),
-            ),
-            self.measure(
-                "syslog TCP, 1 connection",
-                "main",
-                few,
-                70,
-                lambda: self.loadgen(
-                    "tcp",
-                    "--connections",
-                    1,
-                    *self.shape(few),
-                    f"127.0.0.1:{server.tcp_port}",
-                ),
-            ),
-            self.measure(
-                "file (karst add oneshot)",
-                "bench_file",
-                few,
-                70,
-                lambda: self.add("bench_file", file, "--sourcetype", "web_shop"),
-            ),
-        ]
-        file.unlink()
-        samples = self.samples(200e6 * min(1.0, events / 2e6))
-        if samples:
-            rows.append(
-                self.measure(
-                    "16 loghub samples, repeated",
-                    "bench_samples",
-                    None,
-                    60,
-                    lambda: self.add("bench_samples", samples),
-                )
-            )
-            shutil.rmtree(samples)
-        return rows
-
-    def samples(self, total):
-        """The loghub files, each repeated to its share of the total; nothing without the data."""
-        data = harness.sample_folder()
-        if data is None:
-            return None
-        folder = self.folder / "samples"
-        folder.mkdir()
-        files = sorted(data.glob("*.log"))
-        for file in files:
-            text = file.read_bytes().rstrip(b"\r\n") + b"\n"
-            (folder / file.name).write_bytes(text * max(1, round(total / len(files) / len(text))))
-        return folder
+    def fill(self):
+        """The events in finished buckets; those of an earlier run, if they are the same."""
+        server, note = self.server, self.folder / "filled.json"
+        wanted = {"events": self.count}
+        if note.exists() and (known := json.loads(note.read_text()))["events"] == self.count:
+            self.start = known["start"]
+            return
+        server.create_index("bench")
+        begun = time.monotonic()
+        self.loadgen(
+            *("hec", self.hec_url, "--token", karst.TOKEN, "--connections", 4),
+            *("--event", "--index", "bench", *self.shape(self.count)),
+        )
+        self.wait_for_events("bench", self.count, 3600)
+        server.roll("bench")
+        print(f"  {self.count:,} events taken in and stored in {time.monotonic() - begun:.0f} s", flush=True)
+        note.write_text(json.dumps({**wanted, "start": self.start}))
 
     # Search.
 
@@ -176,30 +102,29 @@ class Bench(harness.Host):
         """A fresh process with nothing cached: not its own tiers, not (as root) the page cache."""
         self.server.stop()
         shutil.rmtree(self.server.data / "cache", ignore_errors=True)
-        os.sync()
-        try:
-            pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
-        except OSError:
-            print("  (not root: the page cache stays warm)")
+        harness.drop_page_cache()
         self.server.start()
         self.searcher = harness.Searcher(self.server)
 
-    def search(self):
+    def asked(self, only=""):
+        """The questions, and what the generator answers, by its own name of a question."""
         sample = (
             self.loadgen("file", *self.shape(self.count), "-") if self.count <= 10_000 else None
         )
         lines = (sample.stdout if sample else self.head()).splitlines()
         sessions = [line.split(" session=")[1].split(" ")[0] for line in lines][:20]
         asked = questions("bench", self.start, SPAN, sessions)
+        asked = [question for question in asked if only in question.name]
         names = [truth for question in asked for truth in question.truths]
-        truths = json.loads(self.loadgen("truth", *self.shape(self.count), *names).stdout)
+        return asked, json.loads(self.loadgen("truth", *self.shape(self.count), *names).stdout)
+
+    def search(self, only):
+        asked, truths = self.asked(only)
         rows = []
         for question in asked:
             self.restart_cold()
             cold = self.checked(question, 0, truths)
-            times = []
-            while len(times) < 40 and (len(times) < 5 or sum(times) < 3_000):
-                times.append(self.checked(question, len(times) + 1, truths))
+            times = harness.repeated(lambda number: self.checked(question, number, truths))
             rows.append(
                 {
                     "name": question.name,
@@ -214,6 +139,70 @@ class Bench(harness.Host):
             print(f"  {question.name}: {rows[-1]['warm']:.1f} ms ({cold:.0f})", flush=True)
         return rows
 
+    # Many at once, one pipeline, little memory.
+
+    def many(self):
+        """Searches per minute by so many clients, after as many seconds to warm up."""
+        rows = []
+        for clients, bar in CLIENTS:
+            for seconds in (2, 10):
+                cpu = self.cpu()
+                done = self.loadgen(
+                    *("search", f"http://127.0.0.1:{self.server.web_port}"),
+                    *("search index=bench user_id={1..1000000}", "--password", karst.PASSWORD),
+                    *("--clients", clients, "--for", f"{seconds}s"),
+                    *("--earliest", self.start, "--latest", self.start + SPAN),
+                )
+            found = json.loads(done.stdout)
+            found["cpu_ms"] = (self.cpu() - cpu) / found["searches"] * 1000
+            rows.append({**found, "bar": bar})
+            print(f"  {clients} clients: {found['per_minute']:,.0f} searches a minute", flush=True)
+        return rows
+
+    def configured(self, **settings):
+        """The server again, with these settings of limits.conf [search]."""
+        self.server.stop()
+        conf = self.folder / "conf/system/local/limits.conf"
+        conf.parent.mkdir(parents=True, exist_ok=True)
+        lines = [f"{name} = {value}\n" for name, value in settings.items()]
+        conf.write_text("".join(["[search]\n", *lines]))
+        self.server.start()
+        self.searcher = harness.Searcher(self.server)
+
+    def times(self, search, runs=5):
+        """Milliseconds of a search, warm."""
+        took = []
+        for _ in range(runs + 1):
+            begun = time.perf_counter()
+            self.searcher.rows(
+                f"search index=bench {search}", earliest_time=self.start, latest_time=self.start + SPAN
+            )
+            took.append((time.perf_counter() - begun) * 1000)
+        return statistics.median(took[1:])
+
+    def pipelines(self):
+        rows = {name: [] for name, _ in PIPELINES}
+        for pipelines in (1, 2):
+            self.configured(batch_search_max_pipeline=pipelines)
+            for name, search in PIPELINES:
+                rows[name].append(self.times(search))
+        return rows
+
+    def large(self):
+        """Each search over all events with 512 MB; what the server's memory grew to."""
+        rows = []
+        for search in LARGE:
+            self.configured(max_mem_usage_mb=512)
+            before = self.memory()
+            try:
+                took = self.times(search, 1)
+            except AssertionError as error:
+                self.failures.append(f"{search}: {str(error)[:300]}")
+                continue
+            rows.append((search, took, before, self.memory("VmHWM")))
+            print(f"  {search}: {took:,.0f} ms, {rows[-1][3] / 2**20:,.0f} MiB", flush=True)
+        return rows
+
     def head(self):
         """The first lines of the stream, without making all of it."""
         process = subprocess.Popen(
@@ -226,22 +215,6 @@ class Bench(harness.Host):
         process.kill()
         process.wait()
         return lines
-
-
-def ingest_table(rows):
-    out = [
-        "| input | events | raw MB | MB/s of raw text per server CPU-second, buckets stored | the same, at the"
-        " ack | MB/s wall, acknowledged | at least 15 (now) | next bar | stored / raw (bar 0.26) | term index / raw (bar 4 %) |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in rows:
-        out.append(
-            f"| {row['name']} | {row['events']:,} | {row['raw'] / MB:.0f} | **{row['rate']:.1f}** |"
-            f" {row['taken']:.1f} | {row['wall']:.1f} | {met(row['rate'], 15, True)} |"
-            f" {row['bar']}: {met(row['rate'], row['bar'], True)} | {row['kept']:.3f} |"
-            f" {row['index_share'] * row['kept']:.1%} |"
-        )
-    return out
 
 
 def search_table(rows):
@@ -259,32 +232,57 @@ def search_table(rows):
     return out
 
 
-def report(bench, ingest, search, loads, notes, memory):
+def more_tables(many, pipelines, large):
+    out = [
+        "",
+        "Searches per minute, `user_id=N` with another N each time, events returned:",
+        "",
+        "| clients | searches a minute | bar | met | p50 ms | p99 ms | server CPU ms per search |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in many:
+        out.append(
+            f"| {row['clients']} | **{row['per_minute']:,.0f}** | {row['bar']:,} |"
+            f" {met(row['per_minute'], row['bar'], True)} | {row['p50_ms']:.1f} | {row['p99_ms']:.1f} |"
+            f" {row['cpu_ms']:.1f} |"
+        )
+    out += [
+        "",
+        "One search pipeline and two (`batch_search_max_pipeline`), warm:",
+        "",
+        "| search | one, ms | two, ms | ratio (bar 1.85) |",
+        "| --- | --- | --- | --- |",
+    ]
+    for name, (one, two) in pipelines.items():
+        out.append(f"| {name.replace('|', chr(92) + '|')} | {one:.0f} | {two:.0f} | **{one / two:.2f}** |")
+    out += [
+        "",
+        "With `max_mem_usage_mb = 512`, in a server of its own:",
+        "",
+        "| search | ms | resident before, MiB | at most, MiB |",
+        "| --- | --- | --- | --- |",
+    ]
+    for search, took, before, most in large:
+        name = search.replace("|", chr(92) + "|")
+        out.append(f"| `{name}` | {took:,.0f} | {before / 2**20:,.0f} | {most / 2**20:,.0f} |")
+    return out
+
+
+def report(bench, search, more, loads, notes):
     today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-    rate = bench.loadgen("null", *bench.shape(2_000_000)).stderr.strip()
     out = [
         f"{today}, commit {harness.commit()}, {harness.machine()}; load average before and after:"
         f" {loads[0]:.1f}, {loads[1]:.1f}.",
         f"Command: `BENCH_EVENTS={bench.count} make bench`. Data: `karst-loadgen --seed 1`,"
-        f" {bench.count:,} events over 24 h from 200 hosts (the inputs after the first take half of them).",
+        f" {bench.count:,} events over 24 h from 200 hosts, in {len(bench.server.bucket_files('bench'))} buckets;"
+        " the object store is a local directory; cache of 2 GiB DRAM and 4 GiB NVMe.",
         *([notes] if notes else []),
         "",
-        f"Generator, one thread, no sink: {rate}.",
-        "",
-        "### Ingest",
-        "",
-        *ingest_table(ingest),
-        "",
-        f"Peak memory of the server over all of it: {memory / 2**20:,.0f} MiB.",
-        '"Buckets stored" counts everything: parsing, journal with fsync, index, encoding, upload, commit. At the',
-        "ack, what is still hot has not been encoded.",
-        "",
-        "### Search",
-        "",
-        "Over the events of the first input; one client, REST `exec_mode=oneshot`, JSON, one kept-alive connection. Cold: server",
+        "One client, REST `exec_mode=oneshot`, JSON, one kept-alive connection. Cold: server",
         "restarted, its cache and the page cache dropped, one run.",
         "",
         *search_table(search),
+        *more,
     ]
     if bench.failures:
         out += ["", "Wrong answers:", "", *[f"- {failure}" for failure in bench.failures]]
@@ -294,31 +292,37 @@ def report(bench, ingest, search, loads, notes, memory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--events", type=int, default=int(os.environ.get("BENCH_EVENTS", 2_000_000))
+        "--events", type=int, default=int(os.environ.get("BENCH_EVENTS", 10_000_000))
     )
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--only", default="", help="only the questions with this in their names")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, help="a directory for the data, used again by the next run"
+    )
     parser.add_argument(
         "--note", default=os.environ.get("BENCH_NOTE", ""), help="about the machine"
     )
     options = parser.parse_args()
-    folder = harness.temporary_folder()
+    folder = pathlib.Path(options.keep or harness.temporary_folder())
+    folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(folder, options.events)
     try:
         load = os.getloadavg()[0]
         bench.server.start()
-        print(f"ingest of {options.events:,} events")
-        ingest = bench.ingest()
-        memory = bench.memory("VmHWM")
-        print("search")
-        search = bench.search()
-        lines = report(bench, ingest, search, (load, os.getloadavg()[0]), options.note, memory)
-        print("\n" + "\n".join(lines))
+        bench.fill()
+        search = bench.search(options.only)
+        lines = search_table(search)
+        if not options.only:
+            more = more_tables(bench.many(), bench.pipelines(), bench.large())
+            lines = report(bench, search, more, (load, os.getloadavg()[0]), options.note)
+        print("\n" + "\n".join(lines + bench.failures))
         if options.write:
             harness.write_between("make bench", lines)
     finally:
         if bench.server.process is not None:
             bench.server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if bench.failures else 0)
 
 

@@ -24,6 +24,11 @@ def single(rows, truth):
     return len(rows) == 1 and int(list(rows[0].values())[0]) == truth
 
 
+def nearly(rows, truth):
+    """An estimate within 5 %."""
+    return len(rows) == 1 and abs(float(list(rows[0].values())[0]) - truth) <= 0.05 * truth
+
+
 def ids(rows, truth):
     wanted = truth["ids"] if isinstance(truth, dict) else truth
     return [int(row["_raw"].split(" id=")[1].split(" ")[0]) for row in rows] == wanted
@@ -101,6 +106,7 @@ def questions(index, start, span, sessions):
             50,
         ),
         Question("stats dc(user_id)", ["| stats dc(user_id)"], ["users"], single, 110),
+        Question("stats estdc(user_id)", ["| stats estdc(user_id)"], ["users"], nearly, 30),
         Question(
             "stats avg(latency_ms) p95(latency_ms) by path",
             ["| stats avg(latency_ms) p95(latency_ms) by path"],
@@ -122,7 +128,20 @@ def questions(index, start, span, sessions):
             single,
             700,
         ),
-        Question("head 100: the newest events", ["| head 100"], ["newest:100"], ids, 10),
+        Question(
+            "every10 | head 100: the newest that match",
+            ["every10 | head 100"],
+            ["newest:1000"],
+            lambda rows, truth: ids(rows, [number for number in truth if number % 10 == 0]),
+            10,
+        ),
+        Question(
+            "rex over all events | stats count(took)",
+            ['| rex "latency_ms=(?<took>\\d+)" | stats count(took)'],
+            ["count"],
+            single,
+            5_000,
+        ),
     ]
     for question in asked:
         question.searches = [f"search index={index} {search}" for search in question.searches]

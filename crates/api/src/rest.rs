@@ -52,7 +52,11 @@ fn search_routes() -> Router<ApiState> {
         .route("/jobs/{sid}", get(jobs::show).post(jobs::touch).delete(jobs::remove))
         .route("/jobs/{sid}/control", post(jobs::control))
         .route("/jobs/{sid}/results", get(jobs::results).post(jobs::results))
-        .route("/jobs/{sid}/results_preview", get(jobs::results).post(jobs::results))
+        .route(
+            "/jobs/{sid}/results_preview",
+            get(jobs::results_preview).post(jobs::results_preview),
+        )
+        .route("/jobs/{sid}/inspector", get(jobs::inspector))
         .route("/jobs/{sid}/events", get(jobs::events).post(jobs::events))
         .route("/jobs/{sid}/timeline", get(jobs::timeline))
         .route("/jobs/{sid}/summary", get(jobs::summary))

@@ -39,8 +39,12 @@ pub struct CacheStats {
     pub nvme_hits: u64,
     /// Blocks that had to come from the store, also those another reader was fetching already.
     pub store_reads: u64,
-    /// Requests to the store.
+    /// Requests to the store that were wanted; retries and hedges come on top.
     pub store_requests: u64,
+    /// Requests that were made again because the store failed or refused the one before.
+    pub store_retries: u64,
+    /// Second requests for bytes that were long in coming.
+    pub store_hedges: u64,
     /// Time to get blocks from DRAM, summed over blocks.
     pub dram_micros: u64,
     /// Time to get blocks from NVMe, summed over blocks that were read side by side.
@@ -67,14 +71,18 @@ struct TierCounters {
     micros: AtomicU64,
 }
 
-/// Counters of one scope (a search) or of the whole process.
+/// What one search has read, or the whole process: handed to [`CachedStore::counted`] and read at any time.
+///
+/// [`CachedStore::counted`]: crate::CachedStore::counted
 #[derive(Debug, Default)]
-pub struct ScopeCounters {
+pub struct SearchReads {
     tiers: [TierCounters; 3],
     requests: AtomicU64,
+    retries: AtomicU64,
+    hedges: AtomicU64,
 }
 
-impl ScopeCounters {
+impl SearchReads {
     /// The numbers so far.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
@@ -88,6 +96,8 @@ impl ScopeCounters {
             nvme_hits: read(&nvme.blocks),
             store_reads: read(&store.blocks),
             store_requests: read(&self.requests),
+            store_retries: read(&self.retries),
+            store_hedges: read(&self.hedges),
             dram_micros: read(&dram.micros),
             nvme_micros: read(&nvme.micros),
             store_micros: read(&store.micros),
@@ -103,18 +113,18 @@ impl ScopeCounters {
     }
 }
 
-/// The process's counters, and those of a scope where there is one.
+/// The process's counters, and those of a search where there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
-    pub(crate) total: Arc<ScopeCounters>,
-    pub(crate) scope: Option<Arc<ScopeCounters>>,
+    pub(crate) total: Arc<SearchReads>,
+    pub(crate) search: Option<Arc<SearchReads>>,
 }
 
 impl Account {
-    fn each(&self, add: impl Fn(&ScopeCounters)) {
+    fn each(&self, add: impl Fn(&SearchReads)) {
         add(&self.total);
-        if let Some(scope) = &self.scope {
-            add(scope);
+        if let Some(search) = &self.search {
+            add(search);
         }
     }
 
@@ -125,6 +135,23 @@ impl Account {
         metrics::counter!(names::CACHE_BYTES, "tier" => tier.name()).increment(bytes);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         metrics::counter!(names::CACHE_MICROS, "tier" => tier.name()).increment(micros);
+    }
+
+    /// A second request for bytes that were long in coming.
+    pub(crate) fn hedge(&self) {
+        self.each(|counters| {
+            counters.hedges.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+
+    /// Requests that had to be sent again.
+    pub(crate) fn retries(&self, count: u64) {
+        if count > 0 {
+            self.each(|counters| {
+                counters.retries.fetch_add(count, Ordering::Relaxed);
+            });
+            metrics::counter!(names::CACHE_RETRIES).increment(count);
+        }
     }
 
     /// One request to the store.

@@ -4,17 +4,23 @@
 //! wait for the same block, and what is on its way still reaches the cache.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Either, Shared, select};
 use futures::{FutureExt, StreamExt};
 use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, ObjectStore, Result};
+use object_store::{Error, GetOptions, GetRange, ObjectMeta, ObjectStore, Result};
+use runtime::metrics as names;
+use runtime::store::Attempts;
 
 use crate::block::{Block, BlockKey};
 use crate::counters::Account;
+use crate::pool::Kind;
 use crate::store::Blocks;
 
 /// Blocks from one request, by number.
@@ -35,12 +41,13 @@ impl InFlight {
 /// Takes a run's blocks off the list however its task ends.
 struct Landing {
     blocks: Arc<Blocks>,
+    kind: Kind,
     keys: Vec<BlockKey>,
 }
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        let mut flying = self.blocks.in_flight.lock();
+        let mut flying = self.blocks.pool(self.kind).in_flight.lock();
         for key in &self.keys {
             flying.remove(key);
         }
@@ -57,12 +64,13 @@ struct Run {
 /// Gets missing blocks, given in ascending order. The result has each that lies in the object.
 pub(crate) async fn fetch(
     blocks: &Arc<Blocks>,
+    kind: Kind,
     location: &Path,
     missing: &[BlockKey],
     account: &Account,
 ) -> Result<HashMap<u64, Block>> {
     let mut found = HashMap::new();
-    let waiting = claim(blocks, location, missing, account, &mut found);
+    let waiting = claim(blocks, kind, location, missing, account, &mut found);
     let mut landed = futures::stream::iter(waiting).buffer_unordered(usize::MAX);
     while let Some(run) = landed.next().await {
         let run = run.map_err(|error| again(&error))?;
@@ -79,15 +87,16 @@ pub(crate) async fn fetch(
 /// started twice.
 fn claim(
     blocks: &Arc<Blocks>,
+    kind: Kind,
     location: &Path,
     missing: &[BlockKey],
     account: &Account,
     found: &mut HashMap<u64, Block>,
 ) -> Vec<Waiting> {
-    let longest = blocks.longest_run();
+    let (pool, longest, gap) = (blocks.pool(kind), blocks.longest_run(kind), blocks.gap(kind));
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut runs: Vec<Run> = Vec::new();
-    let mut flying = blocks.in_flight.lock();
+    let mut flying = pool.in_flight.lock();
     for key in missing {
         if let Some(fetch) = flying.get(key) {
             if !waiting.iter().any(|other| other.ptr_eq(fetch)) {
@@ -96,15 +105,12 @@ fn claim(
             continue;
         }
         // It may have landed since it was looked up.
-        if let Some(entry) = blocks.cache.memory().get(key) {
-            found.insert(key.number, entry.value().clone());
+        if let Some(block) = pool.in_dram(key) {
+            found.insert(key.number, block);
             continue;
         }
         match runs.last_mut() {
-            Some(run)
-                if key.number - run.last <= blocks.settings.gap_blocks + 1
-                    && key.number - run.first < longest =>
-            {
+            Some(run) if key.number - run.last <= gap + 1 && key.number - run.first < longest => {
                 run.last = key.number;
                 run.wanted.push(key.clone());
             }
@@ -116,7 +122,7 @@ fn claim(
     }
     for run in runs {
         let keys = run.wanted.clone();
-        let fetch = start(Arc::clone(blocks), location.clone(), run, account.clone());
+        let fetch = start(Arc::clone(blocks), kind, location.clone(), run, account.clone());
         for key in keys {
             flying.insert(key, fetch.clone());
         }
@@ -125,10 +131,10 @@ fn claim(
     waiting
 }
 
-fn start(blocks: Arc<Blocks>, location: Path, run: Run, account: Account) -> Waiting {
+fn start(blocks: Arc<Blocks>, kind: Kind, location: Path, run: Run, account: Account) -> Waiting {
     let task = tokio::spawn(async move {
-        let landing = Landing { blocks, keys: run.wanted.clone() };
-        let fetched = get(&landing.blocks, &location, &run, &account).await;
+        let landing = Landing { blocks, kind, keys: run.wanted.clone() };
+        let fetched = get(&landing.blocks, kind, &location, &run, &account).await;
         drop(landing);
         fetched.map(Arc::new).map_err(Arc::new)
     });
@@ -142,37 +148,107 @@ fn start(blocks: Arc<Blocks>, location: Path, run: Run, account: Account) -> Wai
 
 async fn get(
     blocks: &Blocks,
+    kind: Kind,
     location: &Path,
     run: &Run,
     account: &Account,
 ) -> Result<HashMap<u64, Block>> {
-    let permit = blocks.fetches.acquire().await;
-    let size = blocks.settings.block_bytes as u64;
-    let range = GetRange::Bounded(run.first * size..(run.last + 1) * size);
+    let pool = blocks.pool(kind);
+    let size = pool.block_bytes as u64;
+    let permit = blocks.requests.acquire().await;
     let start = Instant::now();
-    let options = GetOptions { range: Some(range), ..GetOptions::default() };
-    let got = blocks.inner.get_opts(location, options).await?;
-    let meta = got.meta.clone();
-    let bytes = got.bytes().await?;
+    let range = run.first * size..(run.last + 1) * size;
+    let (meta, bytes) = hedged(blocks, location, &range, account).await?;
     drop(permit);
     account.request(bytes.len() as u64, start.elapsed());
     blocks.remember(&meta);
     let path: Arc<str> = Arc::from(location.as_ref());
     let mut fetched = HashMap::new();
-    for (number, chunk) in (run.first..).zip(bytes.chunks(blocks.settings.block_bytes)) {
+    for (number, chunk) in (run.first..).zip(bytes.chunks(pool.block_bytes)) {
         // A copy, so that one block that stays does not keep the whole run's memory.
         let block = Block::new(&meta, Bytes::copy_from_slice(chunk));
         let key = BlockKey { path: Arc::clone(&path), number };
-        blocks.cache.insert(key, block.clone());
+        pool.insert(key, block.clone());
         fetched.insert(number, block);
     }
-    blocks.report_use();
+    pool.report_use();
     Ok(fetched)
+}
+
+/// One range, asked for a second time when it is long in coming; the first answer counts.
+async fn hedged(
+    blocks: &Blocks,
+    location: &Path,
+    range: &Range<u64>,
+    account: &Account,
+) -> Result<(ObjectMeta, Bytes)> {
+    let (start, length) = (Instant::now(), range.end - range.start);
+    let wait = blocks.hedging().begin(length);
+    let mut first = pin!(request(blocks, location, range, account));
+    let got = match wait {
+        None => first.await,
+        Some(wait) => match select(first.as_mut(), pin!(tokio::time::sleep(wait))).await {
+            Either::Left((got, _)) => got,
+            Either::Right(_) => {
+                // Where every request allowed is under way, one more would only make them slower.
+                let permit = blocks.requests.try_acquire();
+                if permit.is_ok() && blocks.hedging().spend() {
+                    account.hedge();
+                    let second = pin!(request(blocks, location, range, account));
+                    sooner(first, second).await
+                } else {
+                    first.await
+                }
+            }
+        },
+    };
+    if got.is_ok() {
+        blocks.hedging().observe(length, start.elapsed());
+    }
+    got
+}
+
+/// The answer of whichever succeeds first.
+async fn sooner<T>(
+    first: impl Future<Output = Result<T>> + Unpin,
+    second: impl Future<Output = Result<T>> + Unpin,
+) -> Result<T> {
+    let outcome =
+        |outcome| metrics::counter!(names::CACHE_HEDGES, "outcome" => outcome).increment(1);
+    let (got, by) = match select(first, second).await {
+        Either::Left((Ok(got), _)) => (Ok(got), "first"),
+        Either::Right((Ok(got), _)) => (Ok(got), "second"),
+        Either::Left((Err(_), second)) => (second.await, "second"),
+        Either::Right((Err(_), first)) => (first.await, "first"),
+    };
+    outcome(if got.is_ok() { by } else { "failed" });
+    got
+}
+
+/// One request, and as many more as the store's own retries need.
+async fn request(
+    blocks: &Blocks,
+    location: &Path,
+    range: &Range<u64>,
+    account: &Account,
+) -> Result<(ObjectMeta, Bytes)> {
+    let attempts = Attempts::default();
+    let range = Some(GetRange::Bounded(range.clone()));
+    let mut options = GetOptions { range, ..GetOptions::default() };
+    options.extensions.insert(attempts.clone());
+    let read = async {
+        let got = blocks.inner.get_opts(location, options).await?;
+        let meta = got.meta.clone();
+        Ok((meta, got.bytes().await?))
+    };
+    let got = read.await;
+    account.retries(u64::from(attempts.retries()));
+    got
 }
 
 /// The error once more for each who waited; what callers decide on keeps its kind.
 fn again(error: &Arc<Error>) -> Error {
-    let source = Box::new(Arc::clone(error));
+    let source = Box::new(Cause(Arc::clone(error)));
     match error.as_ref() {
         Error::NotFound { path, .. } => Error::NotFound { path: path.clone(), source },
         Error::PermissionDenied { path, .. } => {
@@ -181,6 +257,26 @@ fn again(error: &Arc<Error>) -> Error {
         Error::Unauthenticated { path, .. } => {
             Error::Unauthenticated { path: path.clone(), source }
         }
+        Error::Generic { store, .. } => Error::Generic { store, source },
         _ => Error::Generic { store: "cache", source },
+    }
+}
+
+/// What an error that several share says of its cause: the kind is said by whoever has this.
+#[derive(Debug)]
+struct Cause(Arc<Error>);
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_ref() {
+            Error::Generic { source, .. } => source.fmt(f),
+            other => other.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Cause {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.0.as_ref())
     }
 }

@@ -3,9 +3,9 @@
 //! It does not decide what is read, does not open buckets, and never holds the only copy of anything.
 //!
 //! ```text
-//! search -> CachedStore::scoped() -> blocks in DRAM -> blocks on NVMe -> one ranged GET per gap
+//! search -> CachedStore::counted() -> index | data: blocks in DRAM -> on NVMe -> one ranged GET per gap
 //!                |
-//!                +-> ScopeCounters: bytes, hits, requests and time per tier of this search
+//!                +-> SearchReads: bytes, hits, requests, retries and time per tier of this search
 //! ```
 //!
 //! Guarantees:
@@ -13,7 +13,10 @@
 //!   immutable objects (`buckets/`) are cached, every block on NVMe has a checksum, and a damaged
 //!   block is fetched again.
 //! - A block that several readers miss at once is fetched once; neighbouring missing blocks are
-//!   fetched as one range, ranges side by side.
+//!   fetched as one range, ranges side by side; a request that takes longer than nineteen of twenty is
+//!   made a second time, within a budget.
+//! - Footers and term indexes (reads marked [`model::IndexRead`]) have a share of their own in each
+//!   tier: no amount of rows that is read pushes them out.
 //! - Memory, NVMe bytes and bytes waiting to be written are bounded by [`Settings`].
 //! - What NVMe holds survives a restart of the process.
 //!
@@ -24,10 +27,12 @@ mod block;
 mod counters;
 mod error;
 mod fetch;
+mod hedge;
+mod pool;
 mod settings;
 mod store;
 
-pub use counters::{CacheStats, ScopeCounters};
+pub use counters::{CacheStats, SearchReads};
 pub use error::Error;
 pub use settings::Settings;
 pub use store::CachedStore;

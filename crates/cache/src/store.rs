@@ -4,31 +4,29 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use foyer::{
-    BlockEngineConfig, Cache, CacheBuilder, DeviceBuilder, FsDeviceBuilder, HybridCache,
-    HybridCacheBuilder, HybridCachePolicy, S3FifoConfig, Source,
-};
+use foyer::{Cache, CacheBuilder};
 use futures::future::join_all;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use model::IndexRead;
 use object_store::path::Path;
 use object_store::{
     Attributes, CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
     MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
     PutPayload, PutResult, RenameOptions, Result,
 };
-use runtime::metrics as names;
 use tokio::sync::Semaphore;
 
 use crate::block::{Block, BlockKey};
-use crate::counters::{Account, ScopeCounters, Tier};
-use crate::fetch::{InFlight, fetch};
-use crate::settings::NVME_REGION;
+use crate::counters::{Account, SearchReads, Tier};
+use crate::fetch::fetch;
+use crate::hedge::Hedging;
+use crate::pool::{Kind, Pool, lock_directory};
 use crate::{CacheStats, Error, Settings};
 
 /// A store whose immutable objects are read through DRAM and NVMe. Clones share the cache.
@@ -38,13 +36,15 @@ pub struct CachedStore {
     account: Account,
 }
 
-/// What all clones and scopes share.
+/// What all clones share.
 pub(crate) struct Blocks {
     pub(crate) inner: Arc<dyn ObjectStore>,
-    pub(crate) cache: HybridCache<BlockKey, Block>,
-    pub(crate) settings: Settings,
-    pub(crate) in_flight: InFlight,
-    pub(crate) fetches: Semaphore,
+    /// By [`Kind`].
+    pools: [Pool; 2],
+    settings: Settings,
+    /// Requests to the store that may begin.
+    pub(crate) requests: Semaphore,
+    hedging: Mutex<Hedging>,
     /// What is known of objects without asking.
     metas: Cache<String, ObjectMeta>,
     /// Held while the directory is in use.
@@ -56,14 +56,23 @@ impl Blocks {
         self.metas.insert(meta.location.to_string(), meta.clone());
     }
 
-    #[allow(clippy::cast_precision_loss)]
-    pub(crate) fn report_use(&self) {
-        metrics::gauge!(names::CACHE_USED).set(self.cache.memory().usage() as f64);
+    pub(crate) fn pool(&self, kind: Kind) -> &Pool {
+        &self.pools[kind as usize]
+    }
+
+    pub(crate) fn hedging(&self) -> MutexGuard<'_, Hedging> {
+        // It is whole between statements, so a panic elsewhere does not spoil it.
+        self.hedging.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Most blocks of one request.
-    pub(crate) fn longest_run(&self) -> u64 {
-        (self.settings.fetch_bytes / self.settings.block_bytes) as u64
+    pub(crate) fn longest_run(&self, kind: Kind) -> u64 {
+        (self.settings.fetch_bytes / self.pool(kind).block_bytes) as u64
+    }
+
+    /// Unwanted blocks between two wanted ones that are read along.
+    pub(crate) fn gap(&self, kind: Kind) -> u64 {
+        (self.settings.gap_bytes / self.pool(kind).block_bytes) as u64
     }
 
     fn known(&self, location: &Path) -> Option<ObjectMeta> {
@@ -75,8 +84,10 @@ impl Blocks {
         let known = self.known(location).map_or(0, |meta| meta.size);
         self.metas.remove(location.as_ref());
         let path: Arc<str> = Arc::from(location.as_ref());
-        for number in 0..size.max(known).div_ceil(self.settings.block_bytes as u64) {
-            self.cache.remove(&BlockKey { path: Arc::clone(&path), number });
+        for pool in &self.pools {
+            for number in 0..pool.blocks_of(size.max(known)) {
+                pool.remove(&BlockKey { path: Arc::clone(&path), number });
+            }
         }
     }
 }
@@ -101,27 +112,28 @@ impl CachedStore {
     /// When a setting is not valid, or the directory cannot be used or is used by another process.
     pub async fn open(inner: Arc<dyn ObjectStore>, settings: Settings) -> Result<Self, Error> {
         settings.validate()?;
-        let lock = (settings.nvme_bytes > 0).then(|| lock_directory(&settings)).transpose()?;
+        let lock = settings.nvme_bytes > 0;
+        let lock = lock.then(|| lock_directory(&settings.directory)).transpose()?;
+        let hedging = Hedging::new(settings.hedge_percent, settings.hedge_min_delay);
         let blocks = Blocks {
             inner,
-            cache: build(&settings).await?,
-            in_flight: InFlight::default(),
-            fetches: Semaphore::new(settings.parallel_fetches),
+            pools: Pool::open(&settings).await?,
+            requests: Semaphore::new(settings.parallel_fetches),
+            hedging: Mutex::new(hedging),
             metas: CacheBuilder::new(settings.objects).build(),
             settings,
             _lock: lock,
         };
-        let account = Account { total: Arc::default(), scope: None };
+        let account = Account { total: Arc::default(), search: None };
         Ok(Self { blocks: Arc::new(blocks), account })
     }
 
-    /// The same store with counters of its own, for one search.
+    /// The same cache, whose reads one search's counters count too.
     #[must_use]
-    pub fn scoped(&self) -> (Arc<dyn ObjectStore>, Arc<ScopeCounters>) {
-        let counters = Arc::<ScopeCounters>::default();
+    pub fn counted(&self, reads: &Arc<SearchReads>) -> Self {
         let total = Arc::clone(&self.account.total);
-        let account = Account { total, scope: Some(Arc::clone(&counters)) };
-        (Arc::new(Self { blocks: Arc::clone(&self.blocks), account }), counters)
+        let account = Account { total, search: Some(Arc::clone(reads)) };
+        Self { blocks: Arc::clone(&self.blocks), account }
     }
 
     /// What all reads of this process have cost.
@@ -136,9 +148,10 @@ impl CachedStore {
     /// When the NVMe tier fails.
     pub async fn clear(&self) -> Result<(), Error> {
         self.blocks.metas.clear();
-        let cleared = self.blocks.cache.clear().await;
-        self.blocks.report_use();
-        cleared.map_err(|error| Error::Tier { what: "be emptied", reason: error.to_string() })
+        for pool in &self.blocks.pools {
+            pool.clear().await?;
+        }
+        Ok(())
     }
 
     /// Writes out what waits for NVMe and ends the tier; reads go on without it.
@@ -146,8 +159,10 @@ impl CachedStore {
     /// # Errors
     /// When the NVMe tier fails.
     pub async fn close(&self) -> Result<(), Error> {
-        let closed = self.blocks.cache.close().await;
-        closed.map_err(|error| Error::Tier { what: "be closed", reason: error.to_string() })
+        for pool in &self.blocks.pools {
+            pool.close().await?;
+        }
+        Ok(())
     }
 
     fn caches(&self, location: &Path) -> bool {
@@ -161,7 +176,7 @@ impl CachedStore {
         }
         // The first block of an object that an earlier process read knows as much.
         let first = BlockKey { path: Arc::from(location.as_ref()), number: 0 };
-        if let Some((block, _)) = self.look_up(&first).await {
+        if let Some(block) = self.blocks.pool(Kind::Data).look_up(&first, &self.account).await {
             let meta = block.meta(location);
             self.blocks.remember(&meta);
             return Ok(meta);
@@ -173,64 +188,52 @@ impl CachedStore {
         Ok(meta)
     }
 
-    async fn look_up(&self, key: &BlockKey) -> Option<(Block, Tier)> {
-        let start = Instant::now();
-        // A tier that fails is a miss: the store has every block.
-        let entry = self.blocks.cache.get(key).await.ok()??;
-        let tier = if entry.source() == Source::Disk { Tier::Nvme } else { Tier::Dram };
-        let block = entry.value().clone();
-        self.account.blocks(tier, 1, block.data.len() as u64, start.elapsed());
-        Some((block, tier))
-    }
-
     /// The blocks of these numbers, those beyond the object's end left out.
-    async fn load(&self, location: &Path, numbers: &BTreeSet<u64>) -> Result<Loaded> {
+    async fn load(&self, kind: Kind, location: &Path, numbers: &BTreeSet<u64>) -> Result<Loaded> {
+        let pool = self.blocks.pool(kind);
         let path: Arc<str> = Arc::from(location.as_ref());
         let mut meta = self.blocks.known(location);
         let span = numbers.last().zip(numbers.first()).map_or(0, |(last, first)| last - first);
-        if meta.is_none() && span >= self.blocks.longest_run() {
+        if meta.is_none() && span >= self.blocks.longest_run(kind) {
             // Only with the size known can a range that ends beyond it be cut into requests.
             meta = Some(self.meta(location).await?);
         }
-        let end = meta.as_ref().map_or(u64::MAX, |meta| self.blocks_of(meta.size));
+        let end = meta.as_ref().map_or(u64::MAX, |meta| pool.blocks_of(meta.size));
         let within = numbers.iter().copied().take_while(|number| *number < end);
         let keys: Vec<_> =
             within.map(|number| BlockKey { path: Arc::clone(&path), number }).collect();
-        let hits = join_all(keys.iter().map(|key| self.look_up(key))).await;
+        let hits = join_all(keys.iter().map(|key| pool.look_up(key, &self.account))).await;
         let mut blocks = HashMap::with_capacity(keys.len());
         let mut missing = Vec::new();
         for (key, hit) in keys.into_iter().zip(hits) {
             match hit {
-                Some((block, _)) => drop(blocks.insert(key.number, block)),
+                Some(block) => drop(blocks.insert(key.number, block)),
                 None => missing.push(key),
             }
         }
         if !missing.is_empty() {
             let count = missing.len() as u64;
-            self.account.blocks(Tier::Store, count, 0, std::time::Duration::ZERO);
-            blocks.extend(fetch(&self.blocks, location, &missing, &self.account).await?);
+            self.account.blocks(Tier::Store, count, 0, Duration::ZERO);
+            blocks.extend(fetch(&self.blocks, kind, location, &missing, &self.account).await?);
         }
         let seen = blocks.values().next().map(|block| block.meta(location));
         if let (None, Some(seen)) = (&meta, &seen) {
             self.blocks.remember(seen);
         }
-        Ok(Loaded { meta: meta.or(seen), blocks })
-    }
-
-    fn blocks_of(&self, bytes: u64) -> u64 {
-        bytes.div_ceil(self.blocks.settings.block_bytes as u64)
+        Ok(Loaded { kind, meta: meta.or(seen), blocks })
     }
 
     /// Numbers of the blocks that a range touches.
-    fn numbers(&self, range: &Range<u64>) -> Range<u64> {
-        range.start / self.blocks.settings.block_bytes as u64..self.blocks_of(range.end)
+    fn numbers(&self, kind: Kind, range: &Range<u64>) -> Range<u64> {
+        let pool = self.blocks.pool(kind);
+        range.start / pool.block_bytes as u64..pool.blocks_of(range.end)
     }
 
     /// The parts of blocks that make up a range, in order.
     fn slices(&self, loaded: &Loaded, range: &Range<u64>) -> Vec<Bytes> {
-        let size = self.blocks.settings.block_bytes as u64;
+        let size = self.blocks.pool(loaded.kind).block_bytes as u64;
         let mut slices = Vec::new();
-        for number in self.numbers(range) {
+        for number in self.numbers(loaded.kind, range) {
             let Some(block) = loaded.blocks.get(&number) else { break };
             let begin = number * size;
             let length = block.data.len() as u64;
@@ -244,6 +247,8 @@ impl CachedStore {
 
     async fn read(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let window = self.blocks.settings.fetch_bytes as u64 * 2;
+        let about_index = options.extensions.get::<IndexRead>().is_some();
+        let kind = if about_index { Kind::Index } else { Kind::Data };
         let mut range = match &options.range {
             Some(GetRange::Bounded(range)) if range.start < range.end => range.clone(),
             Some(GetRange::Bounded(_)) => {
@@ -264,14 +269,14 @@ impl CachedStore {
             return self.blocks.inner.get_opts(location, options).await;
         }
         let first = range.start..range.end.min(range.start - range.start % window + window);
-        let loaded = self.load(location, &self.numbers(&first).collect()).await?;
+        let loaded = self.load(kind, location, &self.numbers(kind, &first).collect()).await?;
         let Some(meta) = loaded.meta.clone().filter(|meta| range.start < meta.size) else {
             return self.blocks.inner.get_opts(location, options).await;
         };
         options.check_preconditions(&meta)?;
         range.end = range.end.min(meta.size);
         let begin = self.slices(&loaded, &first).into_iter().map(Ok);
-        let rest = self.clone().rest(location.clone(), first.end..range.end, window);
+        let rest = self.clone().rest(kind, location.clone(), first.end..range.end, window);
         let stream = futures::stream::iter(begin.collect::<Vec<_>>()).chain(rest).boxed();
         let payload = GetResultPayload::Stream(stream);
         Ok(GetResult { payload, meta, range, attributes: Attributes::default() })
@@ -280,6 +285,7 @@ impl CachedStore {
     /// Later parts of a long range, the next being fetched while one is used.
     fn rest(
         self,
+        kind: Kind,
         location: Path,
         range: Range<u64>,
         window: u64,
@@ -289,7 +295,7 @@ impl CachedStore {
         let parts = starts.take_while(move |start| *start < end);
         let load = move |start: u64| {
             let part = start..end.min(start + window);
-            self.clone().part(location.clone(), part)
+            self.clone().part(kind, location.clone(), part)
         };
         futures::stream::iter(parts).map(load).buffered(2).try_flatten().boxed()
     }
@@ -297,10 +303,11 @@ impl CachedStore {
     /// One part of a long range.
     async fn part(
         self,
+        kind: Kind,
         location: Path,
         range: Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes>>> {
-        let loaded = self.load(&location, &self.numbers(&range).collect()).await?;
+        let loaded = self.load(kind, &location, &self.numbers(kind, &range).collect()).await?;
         let slices = self.slices(&loaded, &range);
         Ok(futures::stream::iter(slices.into_iter().map(Ok)).boxed())
     }
@@ -308,50 +315,9 @@ impl CachedStore {
 
 /// Blocks of one object.
 struct Loaded {
+    kind: Kind,
     meta: Option<ObjectMeta>,
     blocks: HashMap<u64, Block>,
-}
-
-async fn build(settings: &Settings) -> Result<HybridCache<BlockKey, Block>, Error> {
-    let directory = |error: foyer::Error| Error::Directory {
-        path: settings.directory.clone(),
-        reason: error.to_string(),
-    };
-    let memory = HybridCacheBuilder::new()
-        .with_name("karst")
-        .with_policy(HybridCachePolicy::WriteOnInsertion)
-        .with_flush_on_close(false)
-        .memory(settings.dram_bytes)
-        // One pass of a scan goes through the small queue and does not push out what is used often.
-        .with_eviction_config(S3FifoConfig::default())
-        .with_weighter(|_: &BlockKey, block: &Block| block.weight());
-    if settings.nvme_bytes == 0 {
-        return memory.storage().build().await.map_err(directory);
-    }
-    let device = FsDeviceBuilder::new(&settings.directory)
-        .with_capacity(settings.nvme_bytes)
-        .build()
-        .map_err(directory)?;
-    let engine = BlockEngineConfig::new(device)
-        .with_block_size(NVME_REGION)
-        .with_buffer_pool_size(settings.nvme_buffer_bytes)
-        .with_submit_queue_size_threshold(settings.nvme_buffer_bytes * 2);
-    memory.storage().with_engine_config(engine).build().await.map_err(directory)
-}
-
-fn lock_directory(settings: &Settings) -> Result<File, Error> {
-    let path = settings.directory.clone();
-    let failed = |error: std::io::Error| Error::Directory {
-        path: settings.directory.clone(),
-        reason: error.to_string(),
-    };
-    std::fs::create_dir_all(&path).map_err(failed)?;
-    let file = File::create(path.join("lock")).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse { path }),
-        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
-    }
 }
 
 #[async_trait]
@@ -399,8 +365,9 @@ impl ObjectStore for CachedStore {
         if !self.caches(location) || ranges.iter().any(|range| range.start >= range.end) {
             return self.blocks.inner.get_ranges(location, ranges).await;
         }
-        let numbers: BTreeSet<u64> = ranges.iter().flat_map(|range| self.numbers(range)).collect();
-        let loaded = self.load(location, &numbers).await?;
+        let kind = Kind::Data;
+        let numbers = ranges.iter().flat_map(|range| self.numbers(kind, range)).collect();
+        let loaded = self.load(kind, location, &numbers).await?;
         let size = loaded.meta.as_ref().map_or(0, |meta| meta.size);
         if ranges.iter().any(|range| range.end > size) {
             // Beyond the end: the store's own answer or error.

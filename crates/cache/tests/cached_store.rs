@@ -4,14 +4,15 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path as FilePath;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
-use karst_cache::{CachedStore, Error, Settings};
+use karst_cache::{CachedStore, Error, SearchReads, Settings};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 use proptest::prelude::*;
-use testkit::{CountingStore, FailingStore, Moment, Operation, TestDir};
+use testkit::{CountingStore, FailingStore, Moment, Operation, SlowStore, TestDir};
 
 const BLOCK: usize = 4096;
 
@@ -21,7 +22,9 @@ fn settings(directory: Option<&FilePath>) -> Settings {
         nvme_bytes: if directory.is_some() { 64 << 20 } else { 0 },
         directory: directory.unwrap_or(FilePath::new("unused")).to_owned(),
         block_bytes: BLOCK,
+        index_block_bytes: BLOCK,
         fetch_bytes: BLOCK * 4,
+        gap_bytes: BLOCK,
         ..Settings::default()
     }
 }
@@ -134,14 +137,13 @@ async fn neighbouring_missing_blocks_come_in_one_request() {
 }
 
 #[tokio::test]
-async fn each_scope_counts_its_own_reads() {
+async fn each_search_counts_its_own_reads() {
     let (cached, _) = with_object(8 * BLOCK, settings(None)).await;
-    let (first, first_counters) = cached.scoped();
-    let (second, second_counters) = cached.scoped();
-    let all = 0..4 * BLOCK as u64;
-    first.get_range(&path(), all.clone()).await.unwrap();
-    second.get_range(&path(), all).await.unwrap();
-    let (first, second) = (first_counters.stats(), second_counters.stats());
+    let searches = [Arc::new(SearchReads::default()), Arc::default()];
+    for reads in &searches {
+        cached.counted(reads).get_range(&path(), 0..4 * BLOCK as u64).await.unwrap();
+    }
+    let [first, second] = searches.map(|reads| reads.stats());
     assert_eq!((first.store_reads, first.store_requests, first.dram_hits), (4, 1, 0));
     assert_eq!(first.store_bytes, 4 * BLOCK as u64);
     assert_eq!(
@@ -242,7 +244,7 @@ async fn damaged_nvme_blocks_are_fetched_again() {
     let counting = fill_nvme(&dir).await;
     let needle = &content(8 * BLOCK)[..64];
     let mut damaged = 0;
-    for file in std::fs::read_dir(dir.path()).unwrap() {
+    for file in std::fs::read_dir(dir.join("data")).unwrap() {
         let file = file.unwrap().path();
         let bytes = std::fs::read(&file).unwrap();
         // A block that was still in memory at the close may have been written a second time.
@@ -257,6 +259,100 @@ async fn damaged_nvme_blocks_are_fetched_again() {
     let cached = CachedStore::open(counting.clone(), settings(Some(dir.path()))).await.unwrap();
     assert_eq!(cached.get_range(&path(), 0..100).await.unwrap(), content(100));
     assert_eq!(counting.hooks().of(Operation::Get), 1);
+}
+
+/// A read of what helps to find rows.
+async fn index_range(store: &dyn ObjectStore, path: &Path, range: std::ops::Range<u64>) -> usize {
+    let range = Some(GetRange::Bounded(range));
+    let mut options = GetOptions { range, ..GetOptions::default() };
+    options.extensions.insert(model::IndexRead);
+    store.get_opts(path, options).await.unwrap().bytes().await.unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scan_larger_than_memory_leaves_indexes_where_they_are() {
+    let (cached, counting) = with_object(4096 * BLOCK, settings(None)).await;
+    let needles: Vec<_> = (0..100).map(|at| at * 40 * BLOCK as u64).collect();
+    for at in &needles {
+        index_range(&cached, &path(), *at..*at + 100).await;
+    }
+    // Twice, and each block more than once, as several pieces of a bucket do.
+    for _ in 0..4 {
+        let mut scan = cached.get(&path()).await.unwrap().into_stream();
+        while let Some(bytes) = scan.next().await {
+            bytes.unwrap();
+        }
+    }
+    counting.hooks().reset();
+    for at in &needles {
+        assert_eq!(index_range(&cached, &path(), *at..*at + 100).await, 100);
+    }
+    assert_eq!(counting.hooks().requests(), 0, "all of them are in memory");
+}
+
+#[tokio::test]
+async fn indexes_are_read_in_smaller_blocks_than_rows() {
+    let settings = Settings { block_bytes: 8 * BLOCK, fetch_bytes: 8 * BLOCK, ..settings(None) };
+    let (cached, counting) = with_object(64 * BLOCK, settings).await;
+    index_range(&cached, &path(), 10..20).await;
+    assert_eq!(counting.hooks().read_bytes(), BLOCK as u64);
+    cached.get_range(&path(), 10..20).await.unwrap();
+    assert_eq!(counting.hooks().read_bytes(), 9 * BLOCK as u64);
+}
+
+/// A cache whose store has answered enough requests, each after 5 ms, to know what is slow.
+async fn with_slow_store(settings: Settings) -> (CachedStore, Arc<SlowStore>) {
+    let inner = InMemory::new();
+    inner.put(&path(), content(400 * BLOCK).into()).await.unwrap();
+    let slow = Arc::new(SlowStore::new(Arc::new(inner)));
+    let cached = CachedStore::open(slow.clone(), settings).await.unwrap();
+    let millis = Duration::from_millis;
+    slow.hooks().take(millis(5), millis(5));
+    for number in 0..100 {
+        let at = number * 2 * BLOCK as u64;
+        cached.get_range(&path(), at..at + 1).await.unwrap();
+    }
+    (cached, slow)
+}
+
+#[tokio::test]
+async fn a_request_that_hangs_is_overtaken_by_a_second_one() {
+    let (cached, slow) = with_slow_store(settings(None)).await;
+    slow.hooks().take(Duration::from_millis(5), Duration::from_secs(600));
+    let reads = Arc::new(SearchReads::default());
+    let at = 300 * BLOCK as u64;
+    let got = cached.counted(&reads).get_range(&path(), at..at + 50).await.unwrap();
+    assert_eq!(got, content(301 * BLOCK)[300 * BLOCK..300 * BLOCK + 50]);
+    let stats = reads.stats();
+    assert_eq!((stats.store_requests, stats.store_hedges), (1, 1));
+}
+
+#[tokio::test]
+async fn a_store_that_is_slow_throughout_is_not_asked_twice_as_often() {
+    let (cached, slow) = with_slow_store(settings(None)).await;
+    let before = slow.hooks().reads();
+    slow.hooks().take(Duration::from_millis(60), Duration::from_millis(60));
+    let reads = (0..90).map(|number| {
+        let (cached, at) = (cached.clone(), (201 + number * 2) * BLOCK as u64);
+        async move { cached.get_range(&path(), at..at + 1).await.unwrap() }
+    });
+    futures::future::join_all(reads).await;
+    let extra = slow.hooks().reads() - before - 90;
+    assert!(extra <= 10, "{extra} second requests for 90, with a budget of 5 % of 190");
+}
+
+#[tokio::test]
+async fn requests_side_by_side_are_bounded() {
+    let settings = Settings { parallel_fetches: 3, hedge_percent: 0.0, ..settings(None) };
+    let (cached, slow) = with_slow_store(settings).await;
+    slow.hooks().take(Duration::from_millis(20), Duration::ZERO);
+    let start = std::time::Instant::now();
+    let reads = (0..30).map(|number| {
+        let (cached, at) = (cached.clone(), (201 + number * 2) * BLOCK as u64);
+        async move { cached.get_range(&path(), at..at + 1).await.unwrap() }
+    });
+    futures::future::join_all(reads).await;
+    assert!(start.elapsed() >= Duration::from_millis(200), "ten rounds of three");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -286,6 +382,9 @@ fn settings_that_cannot_work_are_refused() {
     Settings::default().validate().unwrap();
     for settings in [
         Settings { block_bytes: 5000, ..Settings::default() },
+        Settings { index_block_bytes: 8 << 20, ..Settings::default() },
+        Settings { index_percent: 0, ..Settings::default() },
+        Settings { hedge_percent: -1.0, ..Settings::default() },
         Settings { dram_bytes: 1 << 20, ..Settings::default() },
         Settings { nvme_bytes: 1 << 20, ..Settings::default() },
         Settings { prefix: String::new(), ..Settings::default() },

@@ -22,6 +22,11 @@ pub use ids::{BucketId, IndexName, IndexerId, InvalidName, JournalPosition, Lane
 pub use summary::{BucketEntry, BucketState, BucketSummary, ColumnKind, FieldSummary, ValueCount};
 pub use time::{EventTime, TimeRange};
 
+/// Says of a read from object storage, as an extension of its options, that these bytes only help to find
+/// others: footers, term indexes, summaries. A cache keeps them apart from what is found by them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexRead;
+
 /// Columns every bucket has, in this order, before any shredded field.
 pub mod columns {
     /// Event time, UTC microseconds.

@@ -44,6 +44,9 @@ pub struct FieldSummary {
     pub indexed: bool,
     /// Whether some event has several values.
     pub multivalue: bool,
+    /// How many different texts its column has, where they repeat enough to have been counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct: Option<u64>,
 }
 
 /// What is in a bucket. `fields` is complete for the rules in `rules`, unless `fields_complete` is

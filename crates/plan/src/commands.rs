@@ -104,7 +104,7 @@ pub(crate) fn plan(
         Command::Mvexpand(command) => multivalue::mvexpand(command, frame)?,
         Command::Nomv(command) => multivalue::nomv(command, frame)?,
         Command::Rare(command) => top::plan(command, top::Order::Rarest, frame)?,
-        Command::Regex(command) => regex::plan(command, frame)?,
+        Command::Regex(command) => regex::plan(command, frame, env)?,
         Command::Rename(command) => rename::plan(command, frame)?,
         Command::Replace(command) => replace::plan(command, frame)?,
         Command::Reverse(_) => frame.reverse(),

@@ -1,15 +1,19 @@
 //! Running a planned search to its end, stage by stage, so that callers see one stream of rows.
 
+use std::fmt::Debug;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use datafusion::error::Result as PlanResult;
 use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
 use crate::pipeline::{Env, StagePlan, plan_stage};
 use crate::stage::Rows;
-use crate::{Error, Message, OutputColumn, PlannedSearch, ResultKind};
+use crate::{Error, Message, MessageLog, OutputColumn, PlannedSearch, ResultKind};
 
 /// What is known of a result once its last row is there.
 #[derive(Debug, Clone)]
@@ -25,6 +29,46 @@ pub struct Completed {
 /// Receives the rows of a result in order; [`ControlFlow::Break`] ends the search.
 pub type OnBatch<'a> = dyn FnMut(&[OutputColumn], RecordBatch) -> ControlFlow<()> + Send + 'a;
 
+/// Sees the plans of a search when they are about to run, and may have others run in their place.
+pub trait Watch: Debug + Send + Sync {
+    /// A plan is about to run. It gives the rows of `stage`, unless it is part of one that reads other
+    /// events, as `append` does.
+    ///
+    /// # Errors
+    /// If the plan that is to run in its place cannot be made; the search fails.
+    fn runs(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        stage: Option<&Stage>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>>;
+}
+
+/// A stage of a search with all that follows it.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    stage: StagePlan,
+}
+
+impl Stage {
+    /// Runs the search from here on, with this plan for the stage, as if its rows were all there are.
+    /// `watch` sees the plans that follow. What operators have to say is not kept: it is said again when
+    /// the search itself runs.
+    ///
+    /// # Errors
+    /// As [`execute`].
+    pub async fn run(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        session: &SessionContext,
+        watch: &dyn Watch,
+        on_batch: &mut OnBatch<'_>,
+    ) -> Result<Completed, Error> {
+        let log = MessageLog::default();
+        let run = Run { session, log: &log, watch: Some(watch) };
+        run.stages(self.stage.clone(), Some(plan), on_batch).await
+    }
+}
+
 /// Runs a search and hands over its rows in order, batch by batch.
 ///
 /// # Errors
@@ -34,21 +78,65 @@ pub async fn execute(
     session: &SessionContext,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<Completed, Error> {
-    let mut stage = planned.stage();
-    while let Some(rest) = stage.rest.take() {
-        let env = Env::new(&rest.context, &planned.log, Some(session));
-        let rows = collect(&stage.plan, &stage.columns, &env).await?;
-        let frame = rest.finish.apply(rows, &env).await?;
-        stage = plan_stage(frame, &rest.commands, &env)?;
-    }
-    stream(&stage, session, on_batch).await?;
+    execute_watched(planned, session, None, on_batch).await
+}
+
+/// As [`execute`], with somebody who sees the plans.
+///
+/// # Errors
+/// As [`execute`].
+pub async fn execute_watched(
+    planned: &PlannedSearch,
+    session: &SessionContext,
+    watch: Option<&dyn Watch>,
+    on_batch: &mut OnBatch<'_>,
+) -> Result<Completed, Error> {
+    let run = Run { session, log: &planned.log, watch };
+    let mut completed = run.stages(planned.stage(), None, on_batch).await?;
     let mut messages = planned.messages.clone();
-    for message in planned.log.all() {
+    for message in completed.messages {
         if !messages.contains(&message) {
             messages.push(message);
         }
     }
-    Ok(Completed { kind: stage.kind, columns: stage.columns, messages })
+    completed.messages = messages;
+    Ok(completed)
+}
+
+/// Where a search runs.
+struct Run<'r> {
+    session: &'r SessionContext,
+    log: &'r MessageLog,
+    watch: Option<&'r dyn Watch>,
+}
+
+impl Run<'_> {
+    /// Runs a stage, from a plan where there is one already, and those that follow.
+    async fn stages(
+        &self,
+        mut stage: StagePlan,
+        mut ready: Option<Arc<dyn ExecutionPlan>>,
+        on_batch: &mut OnBatch<'_>,
+    ) -> Result<Completed, Error> {
+        loop {
+            let plan = match ready.take() {
+                Some(plan) => plan,
+                None => {
+                    let seen = self.watch.map(|_| Stage { stage: stage.clone() });
+                    prepare(&stage.plan, self.session, self.watch, seen.as_ref()).await?
+                }
+            };
+            let Some(rest) = stage.rest.take() else {
+                stream(plan, &stage.columns, self.session, on_batch).await?;
+                let (kind, columns, messages) = (stage.kind, stage.columns, self.log.all());
+                return Ok(Completed { kind, columns, messages });
+            };
+            let env = Env::new(&rest.context, self.log, Some(self.session)).watched(self.watch);
+            let rows = rows_of(plan, &stage.columns, &env).await?;
+            let frame = rest.finish.apply(rows, &env).await?;
+            stage = plan_stage(frame, &rest.commands, &env)?;
+        }
+    }
 }
 
 /// Runs all stages of a search within another and collects its rows.
@@ -58,22 +146,37 @@ pub(crate) async fn run_to_rows(mut stage: StagePlan, env: &Env<'_>) -> Result<R
         let Some(rest) = stage.rest.take() else {
             return Ok(rows);
         };
-        let inner = Env::new(&rest.context, env.log, Some(env.session()?));
+        let inner = Env::new(&rest.context, env.log, Some(env.session()?)).watched(env.watch());
         let frame = Box::pin(rest.finish.apply(rows, &inner)).await?;
         stage = plan_stage(frame, &rest.commands, &inner)?;
     }
 }
 
+/// The plan as it will run.
+async fn prepare(
+    plan: &LogicalPlan,
+    session: &SessionContext,
+    watch: Option<&dyn Watch>,
+    stage: Option<&Stage>,
+) -> Result<Arc<dyn ExecutionPlan>, Error> {
+    let frame = session.execute_logical_plan(plan.clone()).await?;
+    let plan = frame.create_physical_plan().await?;
+    Ok(match watch {
+        Some(watch) => watch.runs(plan, stage)?,
+        None => plan,
+    })
+}
+
 async fn stream(
-    stage: &StagePlan,
+    plan: Arc<dyn ExecutionPlan>,
+    columns: &[OutputColumn],
     session: &SessionContext,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<(), Error> {
-    let frame = session.execute_logical_plan(stage.plan.clone()).await?;
-    let mut batches = frame.execute_stream().await?;
+    let mut batches = execute_stream(plan, session.task_ctx())?;
     while let Some(batch) = batches.next().await {
         let batch = batch?;
-        if batch.num_rows() > 0 && on_batch(&stage.columns, batch).is_break() {
+        if batch.num_rows() > 0 && on_batch(columns, batch).is_break() {
             break;
         }
     }
@@ -86,9 +189,17 @@ pub(crate) async fn collect(
     columns: &[OutputColumn],
     env: &Env<'_>,
 ) -> Result<Rows, Error> {
+    let plan = prepare(plan, env.session()?, env.watch(), None).await?;
+    rows_of(plan, columns, env).await
+}
+
+async fn rows_of(
+    plan: Arc<dyn ExecutionPlan>,
+    columns: &[OutputColumn],
+    env: &Env<'_>,
+) -> Result<Rows, Error> {
     let limit = env.context.limits.stage_rows;
-    let frame = env.session()?.execute_logical_plan(plan.clone()).await?;
-    let mut stream = frame.execute_stream().await?;
+    let mut stream = execute_stream(plan, env.session()?.task_ctx())?;
     let mut batches = Vec::new();
     let mut rows = 0;
     while let Some(batch) = stream.next().await {

@@ -28,6 +28,7 @@ mod indexes;
 mod json;
 mod names;
 mod order;
+mod parts;
 mod pipeline;
 mod planned;
 pub mod predicate;
@@ -40,13 +41,14 @@ pub mod types;
 pub mod value;
 
 pub use error::Error;
-pub use execute::{Completed, OnBatch, execute};
+pub use execute::{Completed, OnBatch, Stage, Watch, execute, execute_watched};
+pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
 pub use planned::{
     FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
     PlannedSearch, ResultKind,
 };
-pub use session::{SessionSettings, session};
+pub use session::{SessionSettings, session, with_memory};
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{Suggestion, complete};

@@ -14,6 +14,7 @@ use crate::stage::Continuation;
 use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
+    Watch,
 };
 
 /// What commands are planned against.
@@ -24,6 +25,8 @@ pub(crate) struct Env<'e> {
     pub(crate) log: &'e MessageLog,
     /// Where stages run; absent while the first one is planned.
     session: Option<&'e SessionContext>,
+    /// Who sees their plans.
+    watch: Option<&'e dyn Watch>,
 }
 
 impl<'e> Env<'e> {
@@ -32,7 +35,17 @@ impl<'e> Env<'e> {
         log: &'e MessageLog,
         session: Option<&'e SessionContext>,
     ) -> Self {
-        Self { context, log, session }
+        Self { context, log, session, watch: None }
+    }
+
+    /// The same with somebody who sees the plans that run.
+    pub(crate) fn watched(self, watch: Option<&'e dyn Watch>) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// Who sees the plans that run.
+    pub(crate) fn watch(&self) -> Option<&'e dyn Watch> {
+        self.watch
     }
 
     /// The same with another context, such as a narrower time range.
@@ -40,7 +53,7 @@ impl<'e> Env<'e> {
     where
         'e: 'n,
     {
-        Env { context, log: self.log, session: self.session }
+        Env { context, log: self.log, session: self.session, watch: self.watch }
     }
 
     /// The session in which stages run.

@@ -60,6 +60,18 @@ pub fn session(settings: &SessionSettings) -> Result<SessionContext, Error> {
     Ok(context)
 }
 
+/// The same session with memory of its own: so many bytes for sorts, joins and groups.
+///
+/// # Errors
+/// If the runtime cannot be set up.
+pub fn with_memory(session: &SessionContext, bytes: usize) -> Result<SessionContext, Error> {
+    let runtime = RuntimeEnvBuilder::from_runtime_env(&session.runtime_env())
+        .with_memory_pool(Arc::new(FairSpillPool::new(bytes)))
+        .build_arc()?;
+    let state = SessionStateBuilder::new_from_existing(session.state()).with_runtime_env(runtime);
+    Ok(SessionContext::new_with_state(state.build()))
+}
+
 #[derive(Debug)]
 struct QueryPlanner;
 

@@ -52,6 +52,18 @@ fn short_integer(bytes: &[u8]) -> Option<f64> {
     Some(if negative { -(total as f64) } else { total as f64 })
 }
 
+/// The whole number that is written as exactly this text: no `+`, no zeros before, no `-0`.
+#[must_use]
+pub fn whole_number(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let canonical = match digits.as_bytes() {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', rest @ ..] => rest.len() < 19 && rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    canonical.then(|| text.parse().ok()).flatten()
+}
+
 /// Parses a whole number in a base from 2 to 36, as `tonumber(text, base)` does; a `0x` is
 /// allowed before hexadecimal digits.
 #[must_use]
@@ -257,6 +269,31 @@ mod tests {
         ];
         for text in texts {
             assert_eq!(parse_number(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_written_in_one_way() {
+        for number in [0, 7, -7, 10, 1_000_000, i64::MAX, i64::MIN] {
+            assert_eq!(whole_number(&NumberText::integer(number)), Some(number));
+        }
+        let others = [
+            "",
+            "-",
+            "-0",
+            "+1",
+            "007",
+            "1.0",
+            " 1",
+            "1 ",
+            "1e3",
+            "9223372036854775808",
+            "x",
+            "99999999999999999999",
+            "-9223372036854775809",
+        ];
+        for text in others {
+            assert_eq!(whole_number(text), None, "{text:?}");
         }
     }
 

@@ -145,15 +145,20 @@ metrics! {
     CATALOG_BUCKETS Gauge "karst_catalog_buckets" "Buckets in the catalog.";
     CATALOG_COMMITS Counter "karst_catalog_commits_total" "Catalog commits, by outcome.";
     CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";
-    STORE_REQUESTS Counter "karst_store_requests_total" "Requests to object storage, by operation.";
+    STORE_REQUESTS Counter "karst_store_requests_total"
+        "Requests to S3 as sent, retries included, by operation.";
     STORE_ERRORS Counter "karst_store_errors_total"
-        "Failed requests to object storage, by operation.";
-    STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to object storage, by operation.";
+        "Requests to S3 that it failed, refused for now or did not answer, by operation and reason.";
+    STORE_BYTES Counter "karst_store_bytes_total" "Bytes from and to S3, by operation.";
     CACHE_BYTES Counter "karst_cache_read_bytes_total" "Bytes served, by tier (dram, nvme, store).";
     CACHE_READS Counter "karst_cache_reads_total" "Blocks served, by tier (dram, nvme, store).";
     CACHE_MICROS Counter "karst_cache_read_microseconds_total"
         "Time spent to get blocks, by tier (dram, nvme, store).";
-    CACHE_USED Gauge "karst_cache_used_bytes" "Memory that cached blocks take.";
+    CACHE_USED Gauge "karst_cache_used_bytes" "Memory that cached blocks take, by kind (index, data).";
+    CACHE_RETRIES Counter "karst_cache_retries_total"
+        "Reads of blocks that were sent again because the store failed.";
+    CACHE_HEDGES Counter "karst_cache_hedges_total"
+        "Second requests for blocks that were long in coming, by outcome (first, second, failed).";
     SEARCHES Counter "karst_searches_total" "Searches, by outcome.";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";
     SEARCHES_QUEUED Gauge "karst_searches_queued" "Searches that wait for a slot.";

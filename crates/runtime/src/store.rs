@@ -2,7 +2,9 @@
 //!
 //! Guarantees: a `put` that returned is durable (S3 by contract, a directory by fsync, see
 //! [`DurableLocal`]); conditional puts (create, and update by etag) are real on both; paths are
-//! below the URL's prefix. It leaves caching to `cache` and what is stored to everybody else.
+//! below the URL's prefix. Each request to S3 is counted as it is sent, and an error says what it was,
+//! where it went and what the network said. It leaves caching to `cache` and what is stored to
+//! everybody else.
 //!
 //! | URL | store |
 //! | --- | --- |
@@ -10,6 +12,7 @@
 //! | `s3://bucket`, `s3://bucket/some/prefix` | S3 or compatible; credentials and endpoint from [`Options`] |
 
 mod local;
+mod requests;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -23,6 +26,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 pub use local::DurableLocal;
+pub use requests::Attempts;
 
 use crate::Error;
 
@@ -165,7 +169,8 @@ fn s3_builder(bucket: &str, options: &Options) -> AmazonS3Builder {
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
-        .with_unsigned_payload(!options.sign_payload);
+        .with_unsigned_payload(!options.sign_payload)
+        .with_http_connector(requests::Counted::default());
     let mut plain = false;
     for (name, value) in &options.variables {
         let Ok(key) = AmazonS3ConfigKey::from_str(&name.to_ascii_lowercase()) else { continue };

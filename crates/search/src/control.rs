@@ -3,7 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use datafusion::error::{DataFusionError, Result};
 use tokio::sync::watch;
+
+use crate::Error;
 
 /// What a job wants of its scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +14,7 @@ enum Valve {
     Open,
     Paused,
     Closed,
+    Cancelled,
 }
 
 /// Shared by a job and every scan of its plan.
@@ -18,11 +22,16 @@ enum Valve {
 pub(crate) struct ScanControl {
     valve: watch::Sender<Valve>,
     must_count_all: AtomicBool,
+    wants_previews: AtomicBool,
 }
 
 impl Default for ScanControl {
     fn default() -> Self {
-        Self { valve: watch::Sender::new(Valve::Open), must_count_all: AtomicBool::new(false) }
+        Self {
+            valve: watch::Sender::new(Valve::Open),
+            must_count_all: AtomicBool::new(false),
+            wants_previews: AtomicBool::new(false),
+        }
     }
 }
 
@@ -35,6 +44,16 @@ impl ScanControl {
     /// Whether scans read on when the result is complete.
     pub(crate) fn must_count_all(&self) -> bool {
         self.must_count_all.load(Relaxed)
+    }
+
+    /// Somebody wants to see results before the end, or not any more.
+    pub(crate) fn want_previews(&self, wanted: bool) {
+        self.wants_previews.store(wanted, Relaxed);
+    }
+
+    /// Whether somebody wants to see results before the end.
+    pub(crate) fn wants_previews(&self) -> bool {
+        self.wants_previews.load(Relaxed)
     }
 
     /// Scans wait before their next batch. A closed valve stays closed.
@@ -52,28 +71,71 @@ impl ScanControl {
         self.set(Valve::Closed);
     }
 
+    /// Scans fail, so that nobody above them makes a result of what was found so far.
+    pub(crate) fn cancel(&self) {
+        self.set(Valve::Cancelled);
+    }
+
     /// Whether the scans wait.
     #[must_use]
     pub(crate) fn is_paused(&self) -> bool {
         *self.valve.borrow() == Valve::Paused
     }
 
+    /// Whether the scans were told to end.
+    #[must_use]
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(*self.valve.borrow(), Valve::Closed | Valve::Cancelled)
+    }
+
     /// Waits while paused; false means the scan is to end.
-    pub(crate) async fn admit(&self) -> bool {
-        let mut watcher = self.valve.subscribe();
-        match watcher.wait_for(|valve| *valve != Valve::Paused).await {
-            Ok(valve) => *valve == Valve::Open,
-            Err(_) => false,
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub(crate) async fn admit(&self) -> Result<bool> {
+        // Most calls find it open, and need no receiver.
+        let mut now = *self.valve.borrow();
+        if now == Valve::Paused {
+            let mut watcher = self.valve.subscribe();
+            // The sender lives in self, so waiting cannot fail.
+            now =
+                watcher.wait_for(|valve| *valve != Valve::Paused).await.map_or(now, |valve| *valve);
+        }
+        match now {
+            Valve::Open => Ok(true),
+            Valve::Paused | Valve::Closed => Ok(false),
+            Valve::Cancelled => Err(DataFusionError::External(Box::new(Error::Cancelled))),
         }
     }
 
     fn set(&self, valve: Valve) {
         self.valve.send_if_modified(|now| {
-            let change = *now != Valve::Closed && *now != valve;
+            let ends = matches!(valve, Valve::Cancelled);
+            let change =
+                *now != Valve::Cancelled && (*now != Valve::Closed || ends) && *now != valve;
             if change {
                 *now = valve;
             }
             change
         });
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_closed_valve_can_only_be_cancelled() {
+        let control = ScanControl::default();
+        assert!(control.admit().await.unwrap());
+        control.close();
+        control.pause();
+        control.resume();
+        assert!(!control.admit().await.unwrap());
+        control.cancel();
+        control.close();
+        assert!(control.admit().await.is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Why a search could not be taken on or finished.
 
-use model::ErrorKind;
+use model::{BucketEntry, ErrorKind};
 
 /// An error of searching.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -16,6 +16,9 @@ pub enum Error {
     /// A request parameter is at fault.
     #[error("{0}")]
     Request(String),
+    /// A setting is at fault.
+    #[error("{0}")]
+    Setting(String),
     /// Too many searches wait already.
     #[error(
         "{waiting} searches are waiting already, the limit (max_queued_searches); try again later"
@@ -55,12 +58,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// A bucket that cannot be read, with what the store said: where it was asked, and why it failed.
+    pub(crate) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> Self {
+        let cause = std::error::Error::source(error);
+        let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self::Bucket { bucket: entry.path.clone(), message: format!("{error}{cause}") }
+    }
+
     /// What the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Search { kind, .. } => *kind,
-            Self::Request(_) | Self::Cancelled => ErrorKind::Invalid,
+            Self::Request(_) | Self::Setting(_) | Self::Cancelled => ErrorKind::Invalid,
             Self::TooManySearches { .. } | Self::TooManyResults { .. } => ErrorKind::Exhausted,
             Self::UnknownJob => ErrorKind::NotFound,
             Self::Bucket { .. } => ErrorKind::Unavailable,

@@ -12,23 +12,32 @@
 //! partial says so in its messages; a mistake in a search is an error before there is a job.
 
 mod control;
+mod discovered;
 mod error;
+mod inspect;
 mod jobs;
+mod memory;
+mod preview;
 mod readers;
+mod reads;
 mod render;
 mod report;
+mod run;
 mod scan;
 mod service;
 mod settings;
 mod source;
 mod sql;
 mod stream;
+mod times;
 
 pub use error::Error;
+pub use inspect::{Inspection, OperatorReport, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page};
 pub use plan::{Message, MessageKind, Suggestion};
+pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{ScanCounts, Timeline};
-pub use service::{Dependencies, IndexNames, SearchService};
+pub use service::{Dependencies, IndexNames, Objects, SearchService};
 pub use settings::Settings;
 pub use sql::{SqlRequest, SqlResult};

@@ -10,10 +10,9 @@ use model::{BucketEntry, BucketId, BucketSummary};
 use object_store::ObjectStore;
 use object_store::path::Path;
 
-/// Opens buckets through the cache and keeps the readers, the least recently used leaving first.
+/// Opens buckets and keeps the readers, the least recently used leaving first.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    store: Arc<dyn ObjectStore>,
     knowledge: Arc<Knowledge>,
     capacity: usize,
     open: Mutex<Open>,
@@ -22,30 +21,30 @@ pub(crate) struct Readers {
 #[derive(Debug, Default)]
 struct Open {
     tick: u64,
-    readers: HashMap<BucketId, (u64, Arc<BucketReader>)>,
+    readers: HashMap<BucketId, (u64, BucketReader)>,
 }
 
 impl Readers {
-    pub(crate) fn new(
-        store: Arc<dyn ObjectStore>,
-        knowledge: Arc<Knowledge>,
-        capacity: usize,
-    ) -> Self {
-        Self { store, knowledge, capacity: capacity.max(1), open: Mutex::default() }
+    pub(crate) fn new(knowledge: Arc<Knowledge>, capacity: usize) -> Self {
+        Self { knowledge, capacity: capacity.max(1), open: Mutex::default() }
     }
 
-    pub(crate) async fn open(&self, entry: &BucketEntry) -> Result<Arc<BucketReader>> {
+    /// The open bucket, which reads through the store given: that of one search.
+    pub(crate) async fn open(
+        &self,
+        entry: &BucketEntry,
+        store: &Arc<dyn ObjectStore>,
+    ) -> Result<Arc<BucketReader>> {
         if let Some(reader) = self.lookup(entry.id) {
-            return Ok(reader);
+            return Ok(Arc::new(reader.through(Arc::clone(store))));
         }
         let path = Path::from(entry.path.as_str());
-        let opened = BucketReader::open(Arc::clone(&self.store), &path, entry.size).await;
-        let reader = Arc::new(opened.map_err(|error| {
-            let (bucket, message) = (entry.path.clone(), error.to_string());
-            DataFusionError::External(Box::new(crate::Error::Bucket { bucket, message }))
-        })?);
-        self.keep(entry.id, Arc::clone(&reader));
-        Ok(reader)
+        let opened = BucketReader::open(Arc::clone(store), &path, entry.size).await;
+        let reader = opened.map_err(|error| {
+            DataFusionError::External(Box::new(crate::Error::unreadable(entry, &error)))
+        })?;
+        self.keep(entry.id, reader.clone());
+        Ok(Arc::new(reader))
     }
 
     /// Whether today's extraction rules are those that made the bucket's field columns.
@@ -56,16 +55,16 @@ impl Readers {
             .all(|(sourcetype, made_by)| self.knowledge.fingerprint(sourcetype) == *made_by)
     }
 
-    fn lookup(&self, id: BucketId) -> Option<Arc<BucketReader>> {
+    fn lookup(&self, id: BucketId) -> Option<BucketReader> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.tick += 1;
         let tick = open.tick;
         let (used, reader) = open.readers.get_mut(&id)?;
         *used = tick;
-        Some(Arc::clone(reader))
+        Some(reader.clone())
     }
 
-    fn keep(&self, id: BucketId, reader: Arc<BucketReader>) {
+    fn keep(&self, id: BucketId, reader: BucketReader) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.readers.len() >= self.capacity {
             let oldest = open.readers.iter().min_by_key(|(_, (used, _))| *used).map(|(id, _)| *id);

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cache::SearchReads;
 use model::EventTime;
 use serde::Serialize;
+
+use crate::times::PhaseTimes;
 
 /// Spans a timeline may have, in seconds; it starts at the first and widens as it grows.
 const SPANS: [i64; 8] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 2_592_000];
@@ -39,6 +42,10 @@ pub(crate) struct ScanReport {
     pub events_scanned: AtomicU64,
     /// Events that passed (Splunk's eventCount).
     pub events_matched: AtomicU64,
+    /// How long the phases took.
+    pub times: Arc<PhaseTimes>,
+    /// Bytes, requests and time per tier of the cache.
+    pub reads: Arc<SearchReads>,
     timeline: Option<Mutex<Timeline>>,
     pruned_by: Mutex<Vec<String>>,
     warnings: Mutex<Vec<String>>,

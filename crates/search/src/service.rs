@@ -1,31 +1,34 @@
 //! The search head's heart: takes searches on, runs them within the limits, keeps what they found.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-use arrow::array::RecordBatch;
 use bucket::HotBuckets;
+use cache::SearchReads;
 use catalog::Catalog;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
-use plan::{Message, MessageKind, PlanContext, PlannedSearch, ResultKind, SessionSettings};
+use plan::{PlanContext, PlannedSearch, SessionSettings};
 use runtime::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::control::ScanControl;
+use crate::discovered::Discovered;
 use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
+use crate::memory::{Granted, Memory};
 use crate::readers::Readers;
 use crate::report::ScanReport;
-use crate::scan::{CountBySummary, ScanContext};
+use crate::run::{run, stops_early};
+use crate::scan::{CountBySummary, ScanContext, TypedColumns};
 use crate::source::StoredEvents;
+use crate::times::Phase;
 use crate::{Error, Settings};
 
 /// Names of the indexes that exist now.
@@ -36,6 +39,12 @@ pub trait IndexNames: Send + Sync + std::fmt::Debug {
     fn default_names(&self) -> Vec<IndexName>;
 }
 
+/// Where the objects of buckets are.
+pub trait Objects: Send + Sync + std::fmt::Debug {
+    /// Reads through the cache, which it counts for one search too.
+    fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore>;
+}
+
 /// What searching needs of the rest of Karst.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
@@ -44,7 +53,7 @@ pub struct Dependencies {
     /// Buckets that are still being filled.
     pub hot: Arc<dyn HotBuckets>,
     /// Objects, read through the cache.
-    pub store: Arc<dyn ObjectStore>,
+    pub objects: Arc<dyn Objects>,
     /// Configuration.
     pub knowledge: Arc<Knowledge>,
     /// Index names.
@@ -62,12 +71,14 @@ pub struct SearchService {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    deps: Dependencies,
-    settings: Settings,
+pub(crate) struct Inner {
+    pub(crate) deps: Dependencies,
+    pub(crate) settings: Settings,
     readers: Arc<Readers>,
-    session: SessionContext,
-    slots: Arc<Semaphore>,
+    discovered: Arc<Discovered>,
+    pub(crate) session: SessionContext,
+    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) memory: Memory,
     jobs: Mutex<HashMap<String, Entry>>,
 }
 
@@ -97,19 +108,18 @@ impl SearchService {
         .map_err(|error| Error::Internal(error.to_string()))?;
         let state = SessionStateBuilder::new_from_existing(session.state())
             .with_physical_optimizer_rule(Arc::new(CountBySummary))
+            .with_physical_optimizer_rule(Arc::new(TypedColumns))
             .build();
         let session = SessionContext::new_with_state(state);
-        let readers = Readers::new(
-            Arc::clone(&deps.store),
-            Arc::clone(&deps.knowledge),
-            settings.open_buckets,
-        );
+        let readers = Readers::new(Arc::clone(&deps.knowledge), settings.open_buckets);
         let slots = Arc::new(Semaphore::new(settings.max_searches.max(1)));
         let inner = Inner {
             deps,
             readers: Arc::new(readers),
+            discovered: Arc::default(),
             session,
             slots,
+            memory: Memory::new(&settings),
             jobs: Mutex::default(),
             settings,
         };
@@ -132,7 +142,10 @@ impl SearchService {
             0 => ScanReport::default(),
             _ => ScanReport::with_timeline(),
         });
+        let start = Instant::now();
         let planned = self.plan(&request, &control, &report).await?;
+        report.times.add(Phase::Plan, start.elapsed());
+        control.want_previews(request.preview);
         if !stops_early(&planned) {
             control.count_all();
         }
@@ -148,6 +161,7 @@ impl SearchService {
             clock: Arc::clone(&inner.deps.clock),
             control,
             report,
+            s3_price_get_per_1000: inner.settings.s3_price_get_per_1000,
             ttl: inner.settings.ttl,
             field_summary_values: inner.settings.field_summary_values,
         }));
@@ -184,11 +198,8 @@ impl SearchService {
     pub fn cancel(&self, sid: &str) -> bool {
         let entry = self.lock().remove(sid);
         if let Some(entry) = &entry {
-            entry.job.cancel_scans();
+            entry.job.cancel();
             entry.task.abort();
-            if !entry.job.status().state.is_final() {
-                entry.job.fail(Error::Cancelled);
-            }
         }
         entry.is_some()
     }
@@ -205,8 +216,9 @@ impl SearchService {
         plan::complete(text, cursor)
     }
 
-    pub(crate) fn session(&self) -> &SessionContext {
-        &self.inner.session
+    /// Where a plan runs. What has further stages may hold much in those.
+    pub(crate) async fn grant(&self, plan: &LogicalPlan, stages: bool) -> Result<Granted, Error> {
+        self.inner.memory.grant(&self.inner.session, plan, stages).await
     }
 
     pub(crate) fn dependencies(&self) -> &Dependencies {
@@ -236,6 +248,7 @@ impl SearchService {
                 catalog: inner.deps.catalog.clone(),
                 hot: Arc::clone(&inner.deps.hot),
                 readers: Arc::clone(&inner.readers),
+                store: inner.deps.objects.counted(&report.reads),
                 knowledge: Arc::clone(&inner.deps.knowledge),
                 control: Arc::clone(control),
                 report: Arc::clone(report),
@@ -244,6 +257,7 @@ impl SearchService {
             },
             indexes: inner.deps.indexes.names(),
             discovery_rows: inner.settings.field_discovery_rows,
+            discovered: Arc::clone(&inner.discovered),
         }
     }
 
@@ -320,72 +334,4 @@ pub(crate) fn time_range(request: &JobRequest, now: EventTime) -> Result<TimeRan
 
 pub(crate) fn search_error(error: &plan::Error, text: &str) -> Error {
     Error::Search { text: error.render(text), kind: error.kind() }
-}
-
-async fn run(inner: Arc<Inner>, job: Arc<Job>) {
-    // The semaphore is never closed, so acquiring can only succeed.
-    let _slot = inner.slots.acquire().await;
-    job.start();
-    let limit = result_limit(&inner, &job);
-    let planned = match limited(job.planned(), limit.events) {
-        Ok(planned) => planned,
-        Err(error) => return job.fail(search_error(&error, &job.request().search)),
-    };
-    let mut batches: Vec<RecordBatch> = Vec::new();
-    let mut left = limit.rows;
-    let mut cut = false;
-    let mut keep = |_: &[plan::OutputColumn], batch: RecordBatch| {
-        cut = batch.num_rows() > left;
-        let batch = batch.slice(0, batch.num_rows().min(left));
-        left -= batch.num_rows();
-        batches.push(batch);
-        if cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let done = plan::execute(&planned, &inner.session, &mut keep).await;
-    match done {
-        Ok(mut done) => {
-            if cut {
-                let text = format!(
-                    "the result has more than {} rows; only those are kept (maxresultrows)",
-                    limit.rows
-                );
-                done.messages.push(Message { kind: MessageKind::Warning, text });
-            }
-            job.complete(done, batches);
-        }
-        Err(error) => job.fail(search_error(&error, &job.request().search)),
-    }
-}
-
-/// Whether the search itself asks for some rows only, as `head` does: then events that cannot be among
-/// them are not even counted.
-fn stops_early(planned: &PlannedSearch) -> bool {
-    let is_limit = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Limit(_)));
-    planned.plan.exists(is_limit).unwrap_or(false)
-}
-
-struct ResultLimit {
-    /// Newest events to keep, for searches that end with events.
-    events: Option<usize>,
-    rows: usize,
-}
-
-fn result_limit(inner: &Inner, job: &Job) -> ResultLimit {
-    let events = job.request().max_count.filter(|_| job.finds_events());
-    ResultLimit { events, rows: inner.settings.max_result_rows }
-}
-
-/// The plan with its last stage cut at the newest events, so that the sort keeps only those.
-pub(crate) fn limited(
-    planned: &PlannedSearch,
-    events: Option<usize>,
-) -> Result<PlannedSearch, plan::Error> {
-    let mut planned = planned.clone();
-    if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events)
-        && planned.rest.is_none()
-    {
-        let plan = LogicalPlanBuilder::from(planned.plan).limit(0, Some(count))?.build()?;
-        planned.plan = plan;
-    }
-    Ok(planned)
 }

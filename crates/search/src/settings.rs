@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use knowledge::layers::Effective;
+
+use crate::Error;
+
 /// What an operator can set about searching; every limit that cuts something says so in the job.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -26,13 +30,108 @@ pub struct Settings {
     pub batch_rows: usize,
     /// Open bucket readers (footers and index directories) kept in memory.
     pub open_buckets: usize,
-    /// Bytes all running searches together may hold for sorts, joins and groups; over it they
+    /// Bytes a search may hold for sorts, joins and groups (`max_mem_usage_mb`); over it sorts and groups
     /// spill to disk.
+    pub search_memory_bytes: usize,
+    /// The same of all running searches together (`total_mem_usage_mb`): a search that may need much waits
+    /// until there is room for it.
     pub memory_bytes: usize,
     /// Hot rows looked at to find field names that no catalogue lists yet.
     pub field_discovery_rows: usize,
+    /// `preview_interval_ms`: time between two previews of a search.
+    pub preview_interval: Duration,
+    /// `preview_duty_cycle`: part of a search's time that making previews may take, 0 to 1; where one
+    /// takes long, the next is later.
+    pub preview_duty_cycle: f64,
+    /// `preview_memory_mb`: bytes that one search may keep to make previews of; over it there are no more,
+    /// and a message says so.
+    pub preview_bytes: usize,
+    /// `s3_price_get_per_1000`: dollars of 1,000 GET requests, for the job inspector. A search makes no
+    /// requests of other kinds.
+    pub s3_price_get_per_1000: f64,
     /// Distinct values a field summary counts exactly before it says "at least".
     pub field_summary_values: usize,
+}
+
+impl Settings {
+    /// Reads `[search]` and `[searchresults]` of `limits.conf`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] names the value that does not fit.
+    pub fn read(limits: &Effective) -> Result<Self, Error> {
+        let mut settings = Self::default();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let number = |name| number(limits, "search", name);
+        if let Some(pipelines) = number("batch_search_max_pipeline")? {
+            settings.batch_search_max_pipeline = pipelines;
+        }
+        let (base, per_core) = (number("base_max_searches")?, number("max_searches_per_cpu")?);
+        settings.max_searches = base.unwrap_or(6) + per_core.unwrap_or(1) * cores;
+        if let Some(queued) = number("max_queued_searches")? {
+            settings.max_queued_searches = queued;
+        }
+        if let Some(count) = number("max_count")? {
+            settings.max_count = count;
+        }
+        if let Some(seconds) = number("ttl")? {
+            settings.ttl = Duration::from_secs(seconds as u64);
+        }
+        if let Some(mebibytes) = number("max_mem_usage_mb")? {
+            settings.search_memory_bytes = mebibytes << 20;
+        }
+        if let Some(mebibytes) = number("total_mem_usage_mb")? {
+            settings.memory_bytes = mebibytes << 20;
+        }
+        if let Some(milliseconds) = number("preview_interval_ms")? {
+            settings.preview_interval = Duration::from_millis(milliseconds as u64);
+        }
+        if let Some(mebibytes) = number("preview_memory_mb")? {
+            settings.preview_bytes = mebibytes << 20;
+        }
+        let part = |part: f64| part > 0.0 && part < 1.0;
+        if let Some(part) = decimal(limits, "preview_duty_cycle", "above 0 and below 1", part)? {
+            settings.preview_duty_cycle = part;
+        }
+        let price = |dollars: f64| (0.0..1e6).contains(&dollars);
+        if let Some(dollars) =
+            decimal(limits, "s3_price_get_per_1000", "of dollars, 0 or more", price)?
+        {
+            settings.s3_price_get_per_1000 = dollars;
+        }
+        if let Some(rows) = self::number(limits, "searchresults", "maxresultrows")? {
+            settings.max_result_rows = rows;
+        }
+        Ok(settings)
+    }
+}
+
+fn number(limits: &Effective, stanza: &str, name: &str) -> Result<Option<usize>, Error> {
+    let Some(entry) = limits.get(stanza, name) else { return Ok(None) };
+    let text = entry.value.trim();
+    match text.parse() {
+        _ if text.is_empty() => Ok(None),
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(Error::Setting(format!(
+            "limits.conf [{stanza}] {name} = {text}: it must be a whole number of 1 or more"
+        ))),
+    }
+}
+
+fn decimal(
+    limits: &Effective,
+    name: &str,
+    range: &str,
+    fits: impl Fn(f64) -> bool,
+) -> Result<Option<f64>, Error> {
+    let Some(entry) = limits.get("search", name) else { return Ok(None) };
+    let text = entry.value.trim();
+    match text.parse() {
+        _ if text.is_empty() => Ok(None),
+        Ok(number) if fits(number) => Ok(Some(number)),
+        _ => Err(Error::Setting(format!(
+            "limits.conf [search] {name} = {text}: it must be a number {range}"
+        ))),
+    }
 }
 
 impl Default for Settings {
@@ -48,9 +147,47 @@ impl Default for Settings {
             kept_result_bytes: 4 << 30,
             batch_rows: 8_192,
             open_buckets: 4_096,
+            search_memory_bytes: 512 << 20,
             memory_bytes: 2 << 30,
             field_discovery_rows: 20_000,
+            preview_interval: Duration::from_millis(600),
+            preview_duty_cycle: 0.25,
+            preview_bytes: 128 << 20,
+            s3_price_get_per_1000: 0.000_4,
             field_summary_values: 10_000,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use knowledge::layers::{Layer, Layers};
+
+    use super::*;
+
+    fn read(conf: &str) -> Result<Settings, Error> {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "limits", conf);
+        Settings::read(&layers.effective("limits"))
+    }
+
+    #[test]
+    fn files_set_previews_and_prices() {
+        let conf = "[search]\npreview_interval_ms = 250\npreview_duty_cycle = 0.5\n\
+                    preview_memory_mb = 16\ns3_price_get_per_1000 = 0.00043";
+        let settings = read(conf).unwrap();
+        assert_eq!(settings.preview_interval, Duration::from_millis(250));
+        assert_eq!(settings.preview_bytes, 16 << 20);
+        let given = (settings.preview_duty_cycle, settings.s3_price_get_per_1000);
+        assert_eq!(given, (0.5, 0.000_43));
+    }
+
+    #[test]
+    fn a_bad_value_is_named() {
+        for bad in ["preview_duty_cycle = 1", "preview_memory_mb = 0", "s3_price_get_per_1000 = x"]
+        {
+            let error = read(&format!("[search]\n{bad}")).unwrap_err().to_string();
+            assert!(error.contains(bad), "{error}");
         }
     }
 }

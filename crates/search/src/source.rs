@@ -11,7 +11,8 @@ use datafusion::datasource::TableProvider;
 use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
-use crate::scan::{EventsTable, ScanContext, discover};
+use crate::discovered::Discovered;
+use crate::scan::{EventsTable, ScanContext};
 
 /// The events a job can reach.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct StoredEvents {
     pub(crate) context: ScanContext,
     pub(crate) indexes: Vec<IndexName>,
     pub(crate) discovery_rows: usize,
+    pub(crate) discovered: Arc<Discovered>,
 }
 
 impl StoredEvents {
@@ -44,32 +46,25 @@ impl EventSource for StoredEvents {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Vec<FieldInfo>, Error> {
-        let mut found: BTreeMap<String, FieldInfo> = BTreeMap::new();
         let hot = self.context.hot.snapshot(indexes, range);
-        let mut left = self.discovery_rows;
-        // Newest first: what arrives now tells most about what is asked for.
-        for batch in hot.iter().flat_map(|bucket| bucket.batches.iter().rev()) {
-            let rows = batch.num_rows().min(left);
-            discover(
-                &batch.slice(batch.num_rows() - rows, rows),
-                &self.context.knowledge,
-                &mut found,
-            );
-            left -= rows;
-            if left == 0 {
-                break;
-            }
-        }
+        let knowledge = &self.context.knowledge;
+        let mut found = self.discovered.fields(&hot, self.discovery_rows, knowledge);
         let aside = hot.iter().filter_map(|bucket| bucket.stored.clone());
         for entry in self.entries(indexes, range).into_iter().chain(aside) {
             for field in &entry.summary.fields {
-                let info = found.entry(field.name.clone()).or_insert_with(|| FieldInfo {
-                    name: field.name.clone(),
-                    multivalue: false,
-                    count: 0,
-                });
-                info.count += field.count;
-                info.multivalue |= field.multivalue;
+                match found.get_mut(&field.name) {
+                    Some(info) => {
+                        info.count += field.count;
+                        info.multivalue |= field.multivalue;
+                    }
+                    None => {
+                        let (name, multivalue) = (field.name.clone(), field.multivalue);
+                        found.insert(
+                            name.clone(),
+                            FieldInfo { name, multivalue, count: field.count },
+                        );
+                    }
+                }
             }
         }
         Ok(found.into_values().collect())

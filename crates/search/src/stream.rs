@@ -43,9 +43,15 @@ impl SearchService {
                 let sent = tokio::task::block_in_place(|| pages.blocking_send(Ok(page)));
                 if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            let done = plan::execute(&planned, service.session(), &mut send).await;
+            let granted = service.grant(&planned.plan, planned.rest.is_some()).await;
+            let done = match granted {
+                Ok(granted) => plan::execute(&planned, &granted.session, &mut send)
+                    .await
+                    .map(drop)
+                    .map_err(|error| search_error(&error, &request.search)),
+                Err(error) => Err(error),
+            };
             if let Err(error) = done {
-                let error = search_error(&error, &request.search);
                 let _ = pages.send(Err(error)).await;
             }
         });

@@ -1,4 +1,4 @@
-//! Stores that pass everything on, and count, fail or crash on the way.
+//! Stores that pass everything on, and count, fail, wait or crash on the way.
 //!
 //! [`Decorated`] is the one implementation of the trait; what happens at an operation is a [`Hooks`].
 
@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -416,5 +417,57 @@ impl Hooks for Failing {
 
     async fn after(&self, _operation: Operation, path: &str, _bytes: u64) -> Result<()> {
         self.check(2, path)
+    }
+}
+
+/// A store some of whose reads take long.
+pub type SlowStore = Decorated<Slow>;
+
+impl SlowStore {
+    /// Passes on to `inner`, at once until told otherwise.
+    #[must_use]
+    pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
+        Self::wrap(inner, Slow::default())
+    }
+}
+
+/// Which reads wait.
+#[derive(Debug, Default)]
+pub struct Slow {
+    reads: AtomicU64,
+    /// Milliseconds.
+    all: AtomicU64,
+    next: AtomicU64,
+}
+
+impl Slow {
+    /// From now on every read takes so long, and the next one `next`.
+    pub fn take(&self, all: Duration, next: Duration) {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.all.store(millis(all), Ordering::SeqCst);
+        self.next.store(millis(next), Ordering::SeqCst);
+    }
+
+    /// Reads so far.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Hooks for Slow {
+    async fn before(&self, operation: Operation, _path: &str) -> Result<()> {
+        if operation == Operation::Get {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            let all = self.all.load(Ordering::SeqCst);
+            let millis = self.next.swap(0, Ordering::SeqCst).max(all);
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+        }
+        Ok(())
+    }
+
+    async fn after(&self, _operation: Operation, _path: &str, _bytes: u64) -> Result<()> {
+        Ok(())
     }
 }

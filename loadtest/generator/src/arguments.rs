@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use loadgen::load::AVERAGE_LINE;
 use loadgen::pace::{Pace, batch_size};
 use loadgen::replay::Span;
+use loadgen::search::Searches;
 use loadgen::sinks::body::{Framing, Header};
 use loadgen::sinks::hec::{AckOptions, Hec};
 use loadgen::{Stream, parse};
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     },
     /// Repeat real log files with fresh times.
     Replay(Box<ReplayArguments>),
+    /// Search again and again, and print how many searches were answered, as JSON.
+    Search(Box<SearchArguments>),
     /// Print the true answers of questions, as JSON.
     Truth {
         #[command(flatten)]
@@ -208,6 +211,50 @@ struct HecOptions {
     /// How long a server that cannot be reached is tried again; what was under way may be there twice.
     #[arg(long, default_value = "0s", value_parser = parse::duration)]
     patience: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// http://host:8089
+    url: String,
+    /// The search; {A..B} in it is another number each time.
+    search: String,
+    /// Who searches.
+    #[arg(long, default_value = "admin")]
+    user: String,
+    /// The user's password.
+    #[arg(long, env = "KARST_PASSWORD", hide_env_values = true)]
+    password: String,
+    /// Clients at the same time, each with one search.
+    #[arg(long, default_value_t = 1)]
+    clients: usize,
+    /// For how long: 10s, 1m.
+    #[arg(long = "for", default_value = "10s", value_parser = parse::duration)]
+    length: Duration,
+    /// Start of the time range.
+    #[arg(long)]
+    earliest: Option<String>,
+    /// End of the time range.
+    #[arg(long)]
+    latest: Option<String>,
+    /// Another seed gives other numbers.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl SearchArguments {
+    pub(crate) fn searches(&self) -> Searches {
+        Searches {
+            url: self.url.trim_end_matches('/').to_owned(),
+            login: (self.user.clone(), self.password.clone()),
+            search: self.search.clone(),
+            earliest: self.earliest.clone(),
+            latest: self.latest.clone(),
+            clients: self.clients,
+            length: self.length,
+            seed: self.seed,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -18,8 +18,8 @@
 //! assert!(text.starts_with(b"1970-01-01T00:00:09.000000Z web-"));
 //! ```
 //!
-//! What a line holds is in [`event`], its text in [`line`](mod@line). Not here: reading what a
-//! server found; the benchmark compares.
+//! What a line holds is in [`event`], its text in [`line`](mod@line). [`search`] asks a server again and
+//! again. Not here: whether what it found is right; the benchmark compares.
 
 pub mod event;
 pub mod latency;
@@ -29,6 +29,7 @@ pub mod pace;
 pub mod parse;
 pub mod produce;
 pub mod replay;
+pub mod search;
 pub mod sinks;
 pub mod truth;
 pub mod words;

@@ -51,6 +51,13 @@ fn run(command: Command) -> Result<Option<Report>> {
         }
         Command::Hec(arguments) => hec(&arguments)?,
         Command::Replay(arguments) => replay(&arguments)?,
+        Command::Search(arguments) => {
+            let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+            let found = runtime.block_on(arguments.searches().run())?;
+            eprintln!("{found}");
+            println!("{}", found.json());
+            return Ok(None);
+        }
         Command::Truth { shape, questions } => {
             println!("{}", truth::answers(&shape.stream(None)?, &questions)?);
             return Ok(None);

@@ -161,6 +161,18 @@ const steps = {
     await page.waitForSelector(id('statistics-table'));
   },
 
+  async 'the job inspector says where the time went and what was read'(page) {
+    await run(page, `${query} | stats count by host`);
+    await page.click(id('tab-inspector'));
+    await page.waitForSelector(`${id('inspector')} tbody tr`);
+    const text = await page.textContent(id('inspector'));
+    for (const part of ['Phases', 'plan', 'Object storage', 'Buckets', 'BucketScanExec']) {
+      check(text.includes(part), `the inspector shows ${part}`);
+    }
+    await screenshot(page, '13-inspector');
+    await page.click(id('tab-statistics'));
+  },
+
   async 'dark colours hold'(page) {
     await page.click('[aria-label="Dark colours"]');
     await run(page, query);

@@ -134,12 +134,13 @@ pub(crate) struct ServerOptions {
     /// Pipeline sets that take events in side by side.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
-    /// DRAM for cached blocks, in MiB.
-    #[arg(long, env = "KARST_CACHE_DRAM_MIB", default_value_t = 512)]
-    pub(crate) cache_dram_mib: usize,
-    /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 for none.
-    #[arg(long, env = "KARST_CACHE_NVME_MIB", default_value_t = 4096)]
-    pub(crate) cache_nvme_mib: usize,
+    /// DRAM for cached blocks, in MiB. Default: dram_size in server.conf, 512.
+    #[arg(long, env = "KARST_CACHE_DRAM_MIB")]
+    pub(crate) cache_dram_mib: Option<usize>,
+    /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 for none. Default: max_cache_size
+    /// in server.conf, 4096.
+    #[arg(long, env = "KARST_CACHE_NVME_MIB")]
+    pub(crate) cache_nvme_mib: Option<usize>,
     /// Raw text at which hot buckets roll at the latest, in MiB; an index's maxDataSize may be less.
     #[arg(long, env = "KARST_MAX_DATA_SIZE_MIB")]
     pub(crate) max_data_size_mib: Option<u64>,
@@ -205,9 +206,12 @@ pub(crate) struct SearchOptions {
     /// Time zone of days and printed times, for example Europe/Berlin. Default: this machine's.
     #[arg(long, env = "TZ")]
     pub(crate) timezone: Option<String>,
-    /// Print what the search read and how long it took.
+    /// Print what the search read, how long its parts took and what that cost.
     #[arg(long)]
     pub(crate) stats: bool,
+    /// Print the plans that ran, with rows and time of each operator, in place of what was found.
+    #[arg(long)]
+    pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }
@@ -258,7 +262,7 @@ pub(crate) enum Listing {
     Jobs,
     /// Ingest queues: fill, throughput, time writers waited; and what waits for object storage.
     Queues,
-    /// Cache counters per tier.
+    /// What was read from DRAM, NVMe and S3, and the hit rate.
     Cache,
     /// HEC tokens.
     Tokens,
@@ -271,6 +275,9 @@ pub(crate) struct ListOptions {
     /// What to list.
     #[arg(value_enum)]
     pub(crate) what: Listing,
+    /// For cache: print a line every so many seconds, with what was read in them, until Ctrl-C.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) interval: Option<u64>,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

@@ -22,6 +22,7 @@ pub(super) fn entry(job: &Job) -> Entry {
             "timeline",
             "summary",
             "control",
+            "inspector",
         ],
         content: content(job),
     }
@@ -38,6 +39,7 @@ fn progress(job: &Job) -> Map<String, Value> {
     let counts = job.counts();
     let failed = status.error.is_some();
     let results = job.result_count();
+    let previewed = job.preview_count();
     let is_done = status.state.is_final();
     let truncated = job.finds_events() && is_done && counts.events_matched > results as u64;
     let mut messages = messages_json(&job.messages());
@@ -53,18 +55,56 @@ fn progress(job: &Job) -> Map<String, Value> {
         "isPaused": status.state.name() == "PAUSED",
         "isZombie": false,
         "eventCount": counts.events_matched,
-        "eventAvailableCount": if job.finds_events() { results } else { 0 },
+        "eventAvailableCount": if job.finds_events() { previewed } else { 0 },
         "eventIsTruncated": truncated,
         "scanCount": counts.events_scanned,
         "resultCount": results,
-        "resultPreviewCount": results,
-        "numPreviews": 0,
+        "resultPreviewCount": previewed,
+        "numPreviews": job.previews(),
+        "isPreviewEnabled": job.wants_previews(),
+        "isEventsPreviewEnabled": job.wants_previews() && job.finds_events(),
         "dropCount": 0,
         "runDuration": status.run_duration.as_secs_f64(),
         "diskUsage": 0,
         "messages": messages,
-        "performance": {"scan": counts},
+        "performance": performance(job),
     }))
+}
+
+/// Phases under the names that Splunk's inspector has for such work, and the counters of the scan.
+fn performance(job: &Job) -> Map<String, Value> {
+    let inspection = job.inspect();
+    let mut parts = Map::new();
+    for phase in &inspection.phases {
+        let name = match phase.name {
+            "plan" => "dispatch.evaluate.search",
+            "queue" => "dispatch.queue",
+            "prune" | "terms" => "command.search.index",
+            "open" => "command.search.index.bucketopen",
+            "read" => "command.search.rawdata",
+            "decode" => "command.search.rawdata.decode",
+            "filter" => "command.search.filter",
+            "extract" => "command.search.kv",
+            "aggregate" => "command.stats",
+            "sort" => "command.sort",
+            "preview" => "dispatch.preview",
+            _ => "dispatch.finalize",
+        };
+        let before = parts.get(name).and_then(|part| part["duration_secs"].as_f64()).unwrap_or(0.0);
+        let times = parts.get(name).and_then(|part| part["invocations"].as_u64()).unwrap_or(0);
+        let mut part = json!({
+            "duration_secs": before + phase.seconds, "invocations": times + phase.invocations,
+        });
+        if let Some(rows) = phase.rows_in {
+            part["input_count"] = json!(rows);
+        }
+        if let Some(rows) = phase.rows_out {
+            part["output_count"] = json!(rows);
+        }
+        parts.insert(name.to_owned(), part);
+    }
+    parts.insert("scan".to_owned(), json!(inspection.scan));
+    parts
 }
 
 fn description(job: &Job) -> Map<String, Value> {
@@ -92,7 +132,7 @@ fn description(job: &Job) -> Map<String, Value> {
         "ttl": job.ttl().as_secs(),
         "defaultTTL": job.ttl().as_secs(),
         "priority": 5,
-        "statusBuckets": 300,
+        "statusBuckets": request.status_buckets,
         "keywords": job.highlight().join(" "),
         "highlight": job.highlight(),
         "delegate": "",
@@ -100,8 +140,6 @@ fn description(job: &Job) -> Map<String, Value> {
         "eventIsStreaming": true,
         "eventSorting": if job.finds_events() { "desc" } else { "none" },
         "isBatchModeSearch": !job.finds_events(),
-        "isEventsPreviewEnabled": false,
-        "isPreviewEnabled": false,
         "isRealTimeSearch": false,
         "isRemoteTimeline": false,
         "isSaved": false,

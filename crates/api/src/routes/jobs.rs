@@ -17,7 +17,7 @@ use super::feed;
 use super::job_entry::entry;
 use crate::ApiState;
 use crate::error::RestError;
-use crate::output::{OutputMode, ResultPage, csv_text, raw_text, row_object};
+use crate::output::{OutputMode, ResultPage, csv_text, messages_json, raw_text, row_object};
 use crate::params::Params;
 use crate::rest::Caller;
 
@@ -45,7 +45,13 @@ pub(crate) async fn create(
             "unknown exec_mode \"{exec_mode}\"; use normal, blocking or oneshot"
         )));
     }
-    let job = state.search.dispatch(request(&params, &caller)?).await?;
+    let mut request = request(&params, &caller)?;
+    // Nobody can look before the end where the answer comes with it.
+    request.preview = match params.text("preview") {
+        Some(_) => params.flag("preview"),
+        None => exec_mode == "normal",
+    };
+    let job = state.search.dispatch(request).await?;
     if exec_mode == "normal" {
         return Ok(sid_response(&job, mode));
     }
@@ -157,11 +163,14 @@ pub(crate) async fn control(
                 .ok_or_else(|| RestError::invalid("setttl needs ttl=<seconds>"))?;
             job.set_ttl(Duration::from_secs(seconds as u64));
         }
-        // Every job has one priority and no previews yet: accepting these changes no answer.
-        "setpriority" | "enablepreview" | "disablepreview" | "save" | "unsave" => job.touch(),
+        "enablepreview" => job.want_previews(true),
+        "disablepreview" => job.want_previews(false),
+        // Every job has one priority: accepting these changes no answer.
+        "setpriority" | "save" | "unsave" => job.touch(),
         other => {
             return Err(RestError::invalid(format!(
-                "unknown action \"{other}\"; use cancel, pause, unpause, finalize, touch or setttl"
+                "unknown action \"{other}\"; use cancel, pause, unpause, finalize, enablepreview, \
+                 disablepreview, touch or setttl"
             )));
         }
     }
@@ -198,6 +207,21 @@ pub(crate) async fn results(
     result_response(&state, &job, &params, StatusCode::OK)
 }
 
+/// The result, or what it would be if the search ended now.
+pub(crate) async fn results_preview(
+    State(state): State<ApiState>,
+    Path(sid): Path<String>,
+    params: Params,
+) -> Result<Response, RestError> {
+    let job = find(&state, &sid)?;
+    let (offset, count) = page_of(&state, &params)?;
+    // Asked first: once the result is there, there is no preview any more.
+    match job.preview_page(offset, count).filter(|_| !job.status().state.is_final()) {
+        Some(page) => page_response(&job, page, offset, true, &params, StatusCode::OK),
+        None => results(State(state), Path(sid), params).await,
+    }
+}
+
 pub(crate) async fn events(
     State(state): State<ApiState>,
     Path(sid): Path<String>,
@@ -205,17 +229,36 @@ pub(crate) async fn events(
 ) -> Result<Response, RestError> {
     let job = find(&state, &sid)?;
     if !job.finds_events() {
-        let body = ResultPage {
-            page: &Page::default(),
-            offset: 0,
-            messages: &job.messages(),
-            highlight: None,
-            preview: false,
-        };
-        let mode = OutputMode::of(&params)?;
-        return Ok(mode.respond(StatusCode::OK, body.render(mode)));
+        return page_response(&job, Page::default(), 0, false, &params, StatusCode::OK);
     }
-    results(State(state), Path(sid), params).await
+    results_preview(State(state), Path(sid), params).await
+}
+
+/// Where its time went, what it read, what that cost.
+pub(crate) async fn inspector(
+    State(state): State<ApiState>,
+    Path(sid): Path<String>,
+) -> Result<Response, RestError> {
+    let job = find(&state, &sid)?;
+    job.touch();
+    let body = json!({
+        "sid": job.sid(),
+        "search": job.request().search,
+        "dispatchState": job.status().state.name(),
+        "messages": messages_json(&job.messages()),
+        "inspection": job.inspect(),
+    });
+    Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+}
+
+/// Offset and count of the page a request asks for.
+fn page_of(state: &ApiState, params: &Params) -> Result<(usize, usize), RestError> {
+    let most = state.settings.max_page_rows;
+    let count = match params.count()?.unwrap_or(DEFAULT_COUNT) {
+        0 => most,
+        count => count.min(most),
+    };
+    Ok((params.number("offset")?.unwrap_or(0), count))
 }
 
 fn result_response(
@@ -224,18 +267,23 @@ fn result_response(
     params: &Params,
     status: StatusCode,
 ) -> Result<Response, RestError> {
+    let (offset, count) = page_of(state, params)?;
+    page_response(job, job.page(offset, count), offset, false, params, status)
+}
+
+fn page_response(
+    job: &Job,
+    mut page: Page,
+    offset: usize,
+    preview: bool,
+    params: &Params,
+    status: StatusCode,
+) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
-    let offset = params.number("offset")?.unwrap_or(0);
-    let most = state.settings.max_page_rows;
-    let count = match params.count()?.unwrap_or(DEFAULT_COUNT) {
-        0 => most,
-        count => count.min(most),
-    };
-    let mut page = job.page(offset, count);
     keep_fields(&mut page, params);
     let messages = job.messages();
     let highlight = params.flag("highlight").then(|| job.highlight());
-    let body = ResultPage { page: &page, offset, messages: &messages, highlight, preview: false };
+    let body = ResultPage { page: &page, offset, messages: &messages, highlight, preview };
     Ok(mode.respond(status, body.render(mode)))
 }
 
@@ -299,16 +347,14 @@ pub(crate) async fn summary(
     // Extracting every field of thousands of events is work: keep it off the request threads.
     let summarized = Arc::clone(&job);
     let fields = tokio::task::spawn_blocking(move || summarized.field_summary(top)).await;
-    let fields = fields
+    let (events, fields) = fields
         .map_err(|error| RestError::of_kind(model::ErrorKind::Internal, error.to_string()))?;
     if OutputMode::of(&params)?.is_json() {
-        let body = json!({"event_count": job.result_count(), "fields": fields}).to_string();
+        let body = json!({"event_count": events, "fields": fields}).to_string();
         return Ok(OutputMode::Json.respond(StatusCode::OK, body));
     }
-    let mut body = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<results><summary c='{}'>\n",
-        job.result_count()
-    );
+    let mut body =
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<results><summary c='{events}'>\n");
     for (name, counts) in &fields {
         body.push_str(&format!(
             "<field k='{}' c='{}' nc='{}' dc='{}' exact='{}'><modes>",

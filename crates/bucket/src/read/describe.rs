@@ -73,8 +73,8 @@ impl BucketReader {
     /// What is in the object and what it costs, from what is already read.
     #[must_use]
     pub fn describe(&self) -> Description {
-        let directory = &self.directory;
-        let footer = self.whole_chunks.metadata.metadata();
+        let directory = &self.known.directory;
+        let footer = self.known.whole_chunks.metadata.metadata();
         let row_groups = footer.row_groups().iter().map(|group| RowGroupDescription {
             rows: group.num_rows().unsigned_abs(),
             compressed_bytes: group.compressed_size().unsigned_abs(),
@@ -104,12 +104,12 @@ impl BucketReader {
             notes: notes
                 .map(|note| (note.key.clone(), note.value.clone().unwrap_or_default()))
                 .collect(),
-            summary: self.summary.clone(),
+            summary: self.known.summary.clone(),
         }
     }
 
     fn columns(&self) -> Vec<ColumnDescription> {
-        let groups = self.whole_chunks.metadata.metadata().row_groups();
+        let groups = self.known.whole_chunks.metadata.metadata().row_groups();
         let describe = |(column, field): (usize, &std::sync::Arc<arrow::datatypes::Field>)| {
             // Every column has exactly one leaf.
             let chunks = || groups.iter().filter_map(|group| group.columns().get(column));

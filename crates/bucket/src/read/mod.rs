@@ -33,8 +33,9 @@ use crate::{Error, GranuleSet, TermHash, TermQuery};
 /// Rows of a bucket, ascending by (`_time`, `_indextime`).
 pub type EventStream = BoxStream<'static, Result<RecordBatch, Error>>;
 
-/// What [`BucketReader::open`] reads at first: footer, directory and summary of most buckets.
-const TAIL_READ: u64 = 256 << 10;
+/// What [`BucketReader::open`] reads at first, at least and at most: footer, directory and summary of most
+/// buckets.
+const TAIL_READ: [u64; 2] = [64 << 10, 256 << 10];
 
 /// Where a word occurs in one bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,10 +73,16 @@ impl Postings {
 }
 
 /// An open bucket. Holds the decoded footer, directory and summary, and from their first use on the
-/// vocabulary and the page index; everything else is read when asked for. Share it.
-#[derive(Debug)]
+/// vocabulary and the page index; everything else is read when asked for. Clones share all of it.
+#[derive(Debug, Clone)]
 pub struct BucketReader {
     object: Object,
+    known: Arc<Known>,
+}
+
+/// What does not depend on how the object is reached.
+#[derive(Debug)]
+struct Known {
     directory: Directory,
     summary: BucketSummary,
     vocabulary: OnceCell<Option<Vocabulary>>,
@@ -113,46 +120,54 @@ impl BucketReader {
             .ok_or_else(|| object.corrupt("directory", "chunks lack checksums".into()))?;
         let whole_chunks = Pages { metadata: footer, checksums: checksums.into() };
         let (vocabulary, page_index) = (OnceCell::new(), OnceCell::new());
-        Ok(Self { object, directory, summary, vocabulary, whole_chunks, page_index })
+        let known = Known { directory, summary, vocabulary, whole_chunks, page_index };
+        Ok(Self { object, known: Arc::new(known) })
+    }
+
+    /// The same open bucket, read through another way to the same object: a cache, or one that counts
+    /// for one search.
+    #[must_use]
+    pub fn through(&self, store: Arc<dyn ObjectStore>) -> Self {
+        Self { object: self.object.through(store), known: Arc::clone(&self.known) }
     }
 
     /// What is in the bucket.
     #[must_use]
     pub fn summary(&self) -> &BucketSummary {
-        &self.summary
+        &self.known.summary
     }
 
     /// The columns: six fixed ones, then fields by name.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
-        self.whole_chunks.metadata.schema()
+        self.known.whole_chunks.metadata.schema()
     }
 
     /// How many granules the bucket has.
     #[must_use]
     pub fn granules(&self) -> usize {
-        self.directory.layout.granules
+        self.known.directory.layout.granules
     }
 
     /// How many rows the granule has: the same for all but the last; none beyond it.
     #[must_use]
     pub fn granule_rows(&self, granule: usize) -> usize {
-        let full = self.directory.granule_rows;
+        let full = self.known.directory.granule_rows;
         let before = (granule as u64).saturating_mul(full);
-        self.directory.rows.saturating_sub(before).min(full) as usize
+        self.known.directory.rows.saturating_sub(before).min(full) as usize
     }
 
     /// Per granule the first and last `_time`, both inside.
     #[must_use]
     pub fn granule_times(&self) -> &[(EventTime, EventTime)] {
-        &self.directory.times
+        &self.known.directory.times
     }
 
     /// Granules that may have a row in the range.
     #[must_use]
     pub fn granules_in(&self, range: &TimeRange) -> GranuleSet {
         let mut set = GranuleSet::none(self.granules());
-        for (granule, (first, last)) in self.directory.times.iter().enumerate() {
+        for (granule, (first, last)) in self.known.directory.times.iter().enumerate() {
             if range.overlaps(*first, *last) {
                 set.insert(granule);
             }
@@ -165,14 +180,14 @@ impl BucketReader {
     /// # Errors
     /// [`Error::Corrupt`] or [`Error::Store`].
     pub async fn lookup(&self, terms: &[TermHash]) -> Result<Vec<Postings>, Error> {
-        let layout = self.directory.layout;
+        let layout = self.known.directory.layout;
         let mut blocks: Vec<usize> = terms.iter().map(|term| layout.block_of(term.0)).collect();
         blocks.sort_unstable();
         blocks.dedup();
-        let starts = &self.directory.block_starts;
+        let starts = &self.known.directory.block_starts;
         let ranges: Vec<Range<u64>> =
             blocks.iter().map(|block| starts[*block]..starts[*block + 1]).collect();
-        let bytes = self.object.read_many(&ranges).await?;
+        let bytes = self.object.read_index_parts(&ranges).await?;
         let mut found = Vec::with_capacity(terms.len());
         for term in terms {
             let block = blocks.partition_point(|block| *block < layout.block_of(term.0));
@@ -182,7 +197,8 @@ impl BucketReader {
     }
 
     fn find(&self, term: TermHash, bytes: &[u8]) -> Result<Postings, Error> {
-        let found = Block::open(self.directory.layout, bytes).and_then(|block| block.find(term.0));
+        let found =
+            Block::open(self.known.directory.layout, bytes).and_then(|block| block.find(term.0));
         let found = found.ok_or_else(|| {
             self.object.corrupt("term index", "a block's checksum does not match".into())
         })?;
@@ -210,16 +226,16 @@ impl BucketReader {
 
     /// The vocabulary, if the bucket has one.
     async fn vocabulary(&self) -> Result<Option<&Vocabulary>, Error> {
-        let opened = self.vocabulary.get_or_try_init(|| self.open_vocabulary()).await?;
+        let opened = self.known.vocabulary.get_or_try_init(|| self.open_vocabulary()).await?;
         Ok(opened.as_ref())
     }
 
     async fn open_vocabulary(&self) -> Result<Option<Vocabulary>, Error> {
-        let (length, checksum) = self.directory.vocabulary;
+        let (length, checksum) = self.known.directory.vocabulary;
         if length == 0 {
             return Ok(None);
         }
-        let start = self.directory.index_end();
+        let start = self.known.directory.index_end();
         let bytes = self.section("vocabulary", start, length, checksum).await?;
         let opened = Vocabulary::open(bytes.to_vec());
         let damaged = || self.object.corrupt("vocabulary", "it does not parse".into());
@@ -233,7 +249,7 @@ impl BucketReader {
         length: u64,
         checksum: u32,
     ) -> Result<Bytes, Error> {
-        let bytes = self.object.read(start..start.saturating_add(length)).await?;
+        let bytes = self.object.read_index(start..start.saturating_add(length)).await?;
         if crc32fast::hash(&bytes) == checksum {
             return Ok(bytes);
         }
@@ -245,22 +261,22 @@ impl BucketReader {
     }
 
     fn whole_chunks(&self) -> &Pages {
-        &self.whole_chunks
+        &self.known.whole_chunks
     }
 
     /// The footer together with where each page lies; read once, when first needed.
     async fn single_pages(&self) -> Result<&Pages, Error> {
-        self.page_index.get_or_try_init(|| self.open_page_index()).await
+        self.known.page_index.get_or_try_init(|| self.open_page_index()).await
     }
 
     async fn open_page_index(&self) -> Result<Pages, Error> {
-        let (length, checksum) = self.directory.page_index;
-        let start = self.directory.page_index_start();
-        let section = self.directory.page_section();
+        let (length, checksum) = self.known.directory.page_index;
+        let start = self.known.directory.page_index_start();
+        let section = self.known.directory.page_section();
         let mut index = self.section("page index", start, section, checksum).await?;
         let stored =
             index.split_off(usize::try_from(length).unwrap_or(usize::MAX).min(index.len()));
-        let footer = self.whole_chunks.metadata.metadata().as_ref().clone();
+        let footer = self.known.whole_chunks.metadata.metadata().as_ref().clone();
         let metadata = decode_page_index(self.object.size(), footer, start, &index)
             .map_err(|error| self.object.undecodable("page index", &error))?;
         let pages = checksums::pages(metadata.metadata());
@@ -306,6 +322,13 @@ fn decode_page_index(
     }
 }
 
+/// A quarter of a small object has its term index too, so that a search that finds nothing in it needs
+/// one read; that of a large one would be a read too long.
+fn first_read(size: u64) -> u64 {
+    let [least, most] = TAIL_READ;
+    (size / 4).clamp(least, most).min(size)
+}
+
 /// Directory, summary and the bytes of the footer.
 async fn open_tail(object: &Object) -> Result<(Directory, BucketSummary, Bytes), Error> {
     let corrupt = |(section, reason)| object.corrupt(section, reason);
@@ -313,7 +336,7 @@ async fn open_tail(object: &Object) -> Result<(Directory, BucketSummary, Bytes),
     if size == 0 {
         return Err(object.corrupt("object", "it is empty".into()));
     }
-    let mut end = read_end(object, Bytes::new(), TAIL_READ.min(size)).await?;
+    let mut end = read_end(object, Bytes::new(), first_read(size)).await?;
     let Some((_, last)) = end.split_last_chunk::<PARQUET_END>() else {
         return Err(object.corrupt("object", format!("its {size} bytes are too few")));
     };
@@ -349,5 +372,5 @@ async fn read_end(object: &Object, have: Bytes, length: u64) -> Result<Bytes, Er
         let reason = format!("its end needs {length} bytes, it has {size}");
         return Err(object.corrupt("object", reason));
     }
-    object.read(size - length..size).await
+    object.read_index(size - length..size).await
 }

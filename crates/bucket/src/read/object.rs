@@ -4,11 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use model::IndexRead;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, ObjectStore, coalesce_ranges};
 use parquet::errors::ParquetError;
 
 use crate::Error;
+
+/// Parts of the index that are this close are read together.
+const NEAR: u64 = 64 << 10;
 
 /// An object of known size.
 #[derive(Debug, Clone)]
@@ -23,6 +27,10 @@ impl Object {
         Self { store, path, size }
     }
 
+    pub(super) fn through(&self, store: Arc<dyn ObjectStore>) -> Self {
+        Self { store, path: self.path.clone(), size: self.size }
+    }
+
     pub(super) fn size(&self) -> u64 {
         self.size
     }
@@ -31,17 +39,36 @@ impl Object {
         self.path.to_string()
     }
 
-    pub(super) async fn read(&self, range: Range<u64>) -> Result<Bytes, Error> {
+    /// A part of what helps to find rows: footer, directory, index.
+    pub(super) async fn read_index(&self, range: Range<u64>) -> Result<Bytes, Error> {
         let ranges = std::slice::from_ref(&range);
+        Ok(self.read_index_parts(ranges).await?.pop().unwrap_or_default())
+    }
+
+    /// Several parts of it in one round.
+    pub(super) async fn read_index_parts(
+        &self,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>, Error> {
         self.check(ranges)?;
-        let bytes = self.store.get_range(&self.path, range.clone()).await;
-        let bytes = bytes.map_err(|source| self.failed(source))?;
-        self.complete(ranges, std::slice::from_ref(&bytes))?;
+        coalesce_ranges(ranges, |range| self.get_index(range), NEAR).await
+    }
+
+    async fn get_index(&self, range: Range<u64>) -> Result<Bytes, Error> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let bounded = Some(GetRange::Bounded(range.clone()));
+        let mut options = GetOptions { range: bounded, ..GetOptions::default() };
+        options.extensions.insert(IndexRead);
+        let read = async { self.store.get_opts(&self.path, options).await?.bytes().await };
+        let bytes = read.await.map_err(|source| self.failed(source))?;
+        self.complete(&[range], std::slice::from_ref(&bytes))?;
         Ok(bytes)
     }
 
-    /// Several ranges in one round.
-    pub(super) async fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+    /// Several ranges of rows in one round.
+    pub(super) async fn read_rows(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }

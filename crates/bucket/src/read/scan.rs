@@ -23,12 +23,15 @@ struct Scan {
     checksums: Arc<Checksums>,
     /// Position of each requested column among the decoded ones, which are in file order.
     positions: Vec<usize>,
+    /// What the decoder has said and nobody has asked for yet.
+    ahead: Option<DecodeResult<RecordBatch>>,
 }
 
 impl BucketReader {
     /// Streams the rows of the granules with the columns in the order asked for, at most
     /// `batch_rows` rows a batch. Reads only the pages of those granules (and, once per reader, the
-    /// page index, unless all granules are asked for). No columns give batches with a row count.
+    /// page index, unless all granules are asked for); those of the first row group are there when this
+    /// returns, so that they can be read ahead. No columns give batches with a row count.
     ///
     /// # Errors
     /// [`Error::NoColumn`]; [`Error::Corrupt`] or [`Error::Store`] here or in the stream.
@@ -53,7 +56,9 @@ impl BucketReader {
             .decoder(pages.metadata.clone(), &roots, granules, batch_rows)
             .map_err(|error| self.object().undecodable("footer", &error))?;
         let checksums = pages.checksums.clone();
-        let scan = Scan { object: self.object().clone(), decoder, checksums, positions };
+        let object = self.object().clone();
+        let mut scan = Scan { object, decoder, checksums, positions, ahead: None };
+        scan.read_ahead().await?;
         Ok(stream::try_unfold(scan, Scan::next).boxed())
     }
 
@@ -124,22 +129,41 @@ impl BucketReader {
 impl Scan {
     async fn next(mut self) -> Result<Option<(RecordBatch, Self)>, Error> {
         loop {
-            let step = self.decoder.try_decode();
-            match step.map_err(|error| self.object.undecodable("pages", &error))? {
+            match self.step()? {
                 DecodeResult::Finished => return Ok(None),
                 DecodeResult::Data(batch) => {
                     let batch = self.arrange(&batch)?;
                     return Ok(Some((batch, self)));
                 }
-                DecodeResult::NeedsData(ranges) => {
-                    let parts = self.object.read_many(&ranges).await?;
-                    self.verify(&ranges, &parts)?;
-                    self.decoder
-                        .push_ranges(ranges, parts)
-                        .map_err(|error| self.object.undecodable("pages", &error))?;
-                }
+                DecodeResult::NeedsData(ranges) => self.fetch(ranges).await?,
             }
         }
+    }
+
+    fn step(&mut self) -> Result<DecodeResult<RecordBatch>, Error> {
+        match self.ahead.take() {
+            Some(step) => Ok(step),
+            None => {
+                let step = self.decoder.try_decode();
+                step.map_err(|error| self.object.undecodable("pages", &error))
+            }
+        }
+    }
+
+    /// The first pages, not decoded.
+    async fn read_ahead(&mut self) -> Result<(), Error> {
+        match self.step()? {
+            DecodeResult::NeedsData(ranges) => self.fetch(ranges).await?,
+            other => self.ahead = Some(other),
+        }
+        Ok(())
+    }
+
+    async fn fetch(&mut self, ranges: Vec<Range<u64>>) -> Result<(), Error> {
+        let parts = self.object.read_rows(&ranges).await?;
+        self.verify(&ranges, &parts)?;
+        let pushed = self.decoder.push_ranges(ranges, parts);
+        pushed.map_err(|error| self.object.undecodable("pages", &error))
     }
 
     fn verify(&self, ranges: &[Range<u64>], parts: &[Bytes]) -> Result<(), Error> {

@@ -163,7 +163,10 @@ impl Shredder {
             let values = if indexed { field.indexed } else { field.extracted };
             let column = chosen.then(|| values.kind());
             let name = String::from(field.name);
-            catalogue.push(FieldSummary { name: name.clone(), count, column, indexed, multivalue });
+            let distinct = column.and_then(|_| values.distinct());
+            let known = FieldSummary { name, count, column, indexed, multivalue, distinct };
+            let name = known.name.clone();
+            catalogue.push(known);
             if let Some(kind) = column {
                 columns.push(Column { name, kind, values: values.finish() });
             }

@@ -177,6 +177,14 @@ impl Values {
         }
     }
 
+    /// How many different texts there are, if that was counted.
+    pub(super) fn distinct(&self) -> Option<u64> {
+        match &self.data {
+            Data::Interned(texts) if !self.multivalue => Some(texts.distinct() as u64),
+            _ => None,
+        }
+    }
+
     /// Whether a column of them would not pay: of texts that hardly ever repeat (at most one in a
     /// hundred does), or that differ mostly and are a good part of the events, which are stored anyway.
     pub(super) fn is_dear(&self) -> bool {

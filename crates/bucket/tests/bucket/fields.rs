@@ -9,7 +9,7 @@ use crate::support::{Event, Pairs, event, lines, open, rows, small, texts, writt
 
 fn field(name: &str, count: u64, column: Option<ColumnKind>) -> FieldSummary {
     let multivalue = column == Some(ColumnKind::Multivalue);
-    FieldSummary { name: name.into(), count, column, indexed: false, multivalue }
+    FieldSummary { name: name.into(), count, column, indexed: false, multivalue, distinct: None }
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn frequent_fields_become_typed_columns() {
     let expected = [
         field("m", 2, Some(ColumnKind::Multivalue)),
         field("n", 3, Some(ColumnKind::Integer)),
-        field("t", 3, Some(ColumnKind::Text)),
+        FieldSummary { distinct: Some(3), ..field("t", 3, Some(ColumnKind::Text)) },
     ];
     assert_eq!(bucket.summary.fields, expected);
     assert!(bucket.summary.fields_complete);
@@ -169,7 +169,9 @@ async fn texts_that_hardly_ever_repeat_are_left_in_raw_unless_asked_for() {
         let options = WriteOptions { unique_text_columns: asked, ..WriteOptions::default() };
         let bucket = written(&events, &Pairs, &options);
         let kind = asked.then_some(ColumnKind::Text);
-        let expected = [field("id", 5000, kind), field("user", 5000, Some(ColumnKind::Text))];
+        let user = field("user", 5000, Some(ColumnKind::Text));
+        let id = FieldSummary { distinct: asked.then_some(5000), ..field("id", 5000, kind) };
+        let expected = [id, FieldSummary { distinct: Some(900), ..user }];
         assert_eq!(bucket.summary.fields, expected);
         let reader = open(&bucket).await;
         assert_eq!(reader.schema().index_of("id").is_ok(), asked);

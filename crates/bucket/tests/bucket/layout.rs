@@ -101,7 +101,7 @@ async fn opening_a_bucket_with_a_long_end_reads_what_is_missing() {
 }
 
 #[tokio::test]
-async fn a_lookup_is_one_round_of_small_reads() {
+async fn a_lookup_is_a_small_read_per_word_at_most() {
     let store = Arc::new(CountingStore::default());
     let text = |at: usize| format!("id=u{at}x seq={at} other={}", at * 31);
     let bucket = written(&lines((0..20_000).map(text)), &Pairs, &small());
@@ -110,12 +110,13 @@ async fn a_lookup_is_one_round_of_small_reads() {
     let terms = ["u7x", "u19999x", "other", "absent"].map(TermHash::of);
     reader.lookup(&terms).await.unwrap();
     let reads = store.take();
-    assert_eq!(reads.len(), 1);
-    assert!(reads[0].len() <= 4);
-    assert!(reads[0].iter().all(|range| range.end - range.start < 16 << 10), "{reads:?}");
+    assert!((1..=4).contains(&reads.len()), "{reads:?}");
+    let bytes: u64 = reads.iter().flatten().map(|range| range.end - range.start).sum();
+    assert!(bytes < 4 * (64 << 10), "words whose parts are close share a read: {reads:?}");
     reader.candidates(&TermQuery::for_wildcard("oth*")).await.unwrap();
-    reader.candidates(&TermQuery::for_wildcard("ot*")).await.unwrap();
-    assert_eq!(store.take().len(), 3, "vocabulary once, then blocks");
+    let first = store.take().len();
+    reader.candidates(&TermQuery::for_wildcard("oth*")).await.unwrap();
+    assert_eq!(store.take().len(), first - 1, "the vocabulary is read once");
 }
 
 #[tokio::test]

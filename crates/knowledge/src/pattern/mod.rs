@@ -5,6 +5,7 @@
 //! `fancy-regex`, whose effort per search is bounded. A search that hits that bound counts as no
 //! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
 
+mod literal;
 mod sequence;
 
 use std::fmt;
@@ -80,6 +81,15 @@ impl Pattern {
     #[must_use]
     pub fn is_linear(&self) -> bool {
         matches!(self.engine, Engine::Linear { .. })
+    }
+
+    /// The longest text that every match is known to hold.
+    #[must_use]
+    pub fn required_literal(&self) -> Option<Vec<u8>> {
+        match &self.engine {
+            Engine::Linear { regex, .. } => literal::required_literal(regex.as_str()),
+            Engine::Backtracking(_) => None,
+        }
     }
 
     /// Whether it matches anywhere.

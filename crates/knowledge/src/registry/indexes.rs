@@ -39,6 +39,19 @@ pub(super) const SETTINGS: &[Setting] = &[
         "[default]: seconds between looks at what is to be frozen, merged or deleted; default 60",
     ),
     used("disabled", "whether the index is switched off; default false"),
+    used(
+        "remote.s3.max_count.max_retries_per_part",
+        "[default]: how often a failed request to S3 is sent again; default 10 (Splunk: 9)",
+    ),
+    used(
+        "remote.s3.retry_timeout",
+        "[default]: ms that all tries of one request to S3 may take together; default 180000",
+    ),
+    used("remote.s3.timeout.connect", "[default]: ms to connect to S3; default 5000"),
+    used(
+        "remote.s3.timeout.read",
+        "[default]: ms that one try of a request to S3 may take, body included; default 60000",
+    ),
     unused("homePath"),
     unused("coldPath"),
     unused("thawedPath"),

@@ -13,7 +13,44 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("maxThreads", "[httpServer]: threads, 0 for the default; default 0"),
     used("maxSockets", "[httpServer]: connections at a time, 0 for the default; default 0"),
     used("minFreeSpace", "[diskUsage]: free MB below which indexing pauses; default 5000"),
-    used("max_cache_size", "[cachemanager]: MB of disk cache, 0 for no limit; default 0"),
+    used(
+        "max_cache_size",
+        "[cachemanager]: MB of NVMe for cached blocks, 0 for none; default 4096 (Splunk: 0 for no limit)",
+    ),
+    used(
+        "max_concurrent_downloads",
+        "[cachemanager]: requests to object storage for blocks at a time; default 128 (Splunk: 8)",
+    ),
+    used("dram_size", "[cachemanager]: MB of DRAM for cached blocks; default 512"),
+    used(
+        "index_percent",
+        "[cachemanager]: share of DRAM and NVMe that only footers and term indexes use; default 25",
+    ),
+    used(
+        "block_size",
+        "[cachemanager]: size of a cached block of data, a power of two; default 256KB",
+    ),
+    used(
+        "index_block_size",
+        "[cachemanager]: size of a cached block of footers and term indexes, a power of two; default 32KB",
+    ),
+    used(
+        "max_request_size",
+        "[cachemanager]: most bytes of one request to object storage; default 4MB",
+    ),
+    used(
+        "request_gap",
+        "[cachemanager]: unwanted bytes read along rather than making two requests; default 256KB",
+    ),
+    used(
+        "hedge_percent",
+        "[cachemanager]: second requests for slow reads, in percent of all, 0 for none; default 5",
+    ),
+    used(
+        "hedge_min_delay_ms",
+        "[cachemanager]: least wait before a second request; the observed p95 if that is more; default 20",
+    ),
+    used("write_buffer_size", "[cachemanager]: blocks that wait for NVMe, in memory; default 64MB"),
     used("maxSize", "[queue]: size of each queue between stages, such as 500KB; default 16MB"),
     used("journalCodec", "[ingest]: compression of the journal: lz4, zstd or none; default lz4"),
     used("journalGroupIntervalMs", "[ingest]: how long a sync waits for more records; default 0"),

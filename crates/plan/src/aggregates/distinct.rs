@@ -11,52 +11,68 @@ use hashbrown::HashSet;
 
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::expr::column::{Row, Value};
+use crate::aggregates::wholes::Wholes;
+use crate::expr::column::Value;
+use crate::value::whole_number;
 
-/// The different texts so far.
+/// The different values so far. A text that is a whole number as Karst writes it is kept as a number,
+/// so that it makes no difference in which form a value arrives.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Distinct {
-    seen: HashSet<Box<str>>,
+    wholes: Wholes,
+    texts: HashSet<Box<str>>,
     bytes: usize,
 }
 
 impl Distinct {
     fn add_text(&mut self, text: &str) {
-        if !self.seen.contains(text) {
+        match whole_number(text) {
+            Some(whole) => self.wholes.insert(whole),
+            None => self.add_other(text),
+        }
+    }
+
+    fn add_other(&mut self, text: &str) {
+        if !self.texts.contains(text) {
             self.bytes += text.len();
-            self.seen.insert(text.into());
+            self.texts.insert(text.into());
         }
     }
 }
 
 impl Summary for Distinct {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        match row.value(0) {
+    #[inline]
+    fn add_value(&mut self, value: Value<'_>) {
+        match value {
+            Value::Integer(whole) => self.wholes.insert(whole),
             Value::Text(text) => self.add_text(text),
             other => other.each_text(|text| self.add_text(text)),
         }
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![state::list_of(DataType::Utf8View)]
+        vec![state::list_of(DataType::Int64), state::list_of(DataType::Utf8View)]
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         self.bytes = 0;
-        Ok(vec![state::texts(self.seen.drain().map(String::from))])
+        let texts = state::texts(std::mem::take(&mut self.texts));
+        Ok(vec![state::wholes(self.wholes.take()), texts])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        state::each_text(&states[0], row, |text| self.add_text(text));
+        state::each_integer(&states[0], row, |whole| self.wholes.insert(whole));
+        state::each_text(&states[1], row, |text| self.add_other(text));
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Int64(i64::try_from(self.seen.len()).ok()))
+        Ok(ScalarValue::Int64(i64::try_from(self.wholes.len() + self.texts.len()).ok()))
     }
 
     fn heap_size(&self) -> usize {
-        self.seen.capacity() * (size_of::<Box<str>>() + 1) + self.bytes
+        let texts = self.texts.capacity() * (size_of::<Box<str>>() + 1) + self.bytes;
+        texts + self.wholes.heap_size()
     }
 }
 
@@ -77,10 +93,22 @@ impl Estimate {
     }
 
     fn add_text(&mut self, text: &str) {
+        if let Some(whole) = whole_number(text) {
+            return self.add_whole(whole);
+        }
         // The keys of this hasher are constant, so sketches of different machines merge.
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
-        let hash = hasher.finish();
+        self.add_hash(hasher.finish());
+    }
+
+    #[inline]
+    fn add_whole(&mut self, whole: i64) {
+        self.add_hash(scramble(whole.cast_unsigned()));
+    }
+
+    #[inline]
+    fn add_hash(&mut self, hash: u64) {
         let register = usize::try_from(hash >> (64 - INDEX_BITS)).unwrap_or(0);
         let rank = ((hash << INDEX_BITS) | (1 << (INDEX_BITS - 1))).leading_zeros() + 1;
         self.raise(register, u8::try_from(rank).unwrap_or(u8::MAX));
@@ -109,9 +137,21 @@ impl Estimate {
     }
 }
 
+/// A hash of a number, in which each bit depends on each bit of it (the end of splitmix64).
+#[inline]
+fn scramble(number: u64) -> u64 {
+    let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
 impl Summary for Estimate {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        row.value(0).each_text(|text| self.add_text(text));
+    #[inline]
+    fn add_value(&mut self, value: Value<'_>) {
+        match value {
+            Value::Integer(whole) => self.add_whole(whole),
+            other => other.each_text(|text| self.add_text(text)),
+        }
     }
 
     fn state_types(&self) -> Vec<DataType> {
@@ -148,8 +188,8 @@ pub(crate) struct Occurrences {
 }
 
 impl Summary for Occurrences {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        self.count += i64::try_from(row.value(0).count()).unwrap_or(0);
+    fn add_value(&mut self, value: Value<'_>) {
+        self.count += i64::try_from(value.count()).unwrap_or(0);
     }
 
     fn state_types(&self) -> Vec<DataType> {

@@ -8,7 +8,7 @@ use datafusion::common::{Result, ScalarValue};
 
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::expr::column::Row;
+use crate::expr::column::Value;
 use crate::value::{compare_numbers, parse_number};
 
 /// The least or greatest value so far, as number and as text.
@@ -61,8 +61,8 @@ impl Extreme {
 }
 
 impl Summary for Extreme {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        row.value(0).each_text(|text| self.add_text(text));
+    fn add_value(&mut self, value: Value<'_>) {
+        value.each_text(|text| self.add_text(text));
     }
 
     fn state_types(&self) -> Vec<DataType> {

@@ -16,6 +16,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod values;
+mod wholes;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use spl::ast::{StatsArgument, StatsCall, StatsKind};
 
 use crate::Error;
 use crate::expr::{Scope, Typed, compile};
+use crate::parts::FieldPart;
 use crate::types::ValueType;
 
 use distinct::{Distinct, Estimate};
@@ -260,21 +262,40 @@ fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
         StatsKind::PerHour => per(call, value, options, 3_600.0),
         StatsKind::PerDay => per(call, value, options, 86_400.0),
         StatsKind::Median | StatsKind::Percentile | StatsKind::UpperPercentile => {
-            Ok(percent(false).call(vec![value.expr], &[]))
+            Ok(percent(false).call(vec![number(value)], &[]))
         }
-        StatsKind::ExactPercentile => Ok(percent(true).call(vec![value.expr], &[])),
+        StatsKind::ExactPercentile => Ok(percent(true).call(vec![number(value)], &[])),
         _ => distinct(call, value, options),
+    }
+}
+
+/// A single value as a number; several stay, since each of them counts.
+fn number(value: Typed) -> Expr {
+    match value.kind {
+        ValueType::Text => value.to(ValueType::Float).expr,
+        _ => value.expr,
     }
 }
 
 /// Aggregates over different texts.
 fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
+    let parts = |function: SummaryFunction, value: Typed| {
+        let parts = match value.kind {
+            ValueType::Text => {
+                [FieldPart::Whole, FieldPart::Other].map(|part| part.of(&value)).to_vec()
+            }
+            _ => vec![value.expr],
+        };
+        Ok(function.call(parts, &[]))
+    };
     let function = match call.function.kind {
         StatsKind::DistinctCount => {
-            SummaryFunction::new("dc", "", ValueType::Integer, Distinct::default())
+            let empty = Distinct::default();
+            return parts(SummaryFunction::new("dc", "", ValueType::Integer, empty), value);
         }
         StatsKind::EstimatedDistinctCount => {
-            SummaryFunction::new("estdc", "", ValueType::Float, Estimate::new(false))
+            let empty = Estimate::new(false);
+            return parts(SummaryFunction::new("estdc", "", ValueType::Float, empty), value);
         }
         StatsKind::EstimatedDistinctCountError => {
             SummaryFunction::new("estdc_error", "", ValueType::Float, Estimate::new(true))
@@ -296,7 +317,7 @@ fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
 fn moments_call(name: &'static str, returns: ValueType, value: Typed, moment: Moment) -> Typed {
     let parameters = format!("{moment:?}");
     SummaryFunction::new(name, parameters, returns, Moments::new(moment))
-        .call(vec![value.expr], &[])
+        .call(vec![number(value)], &[])
 }
 
 fn sum(value: Typed) -> Typed {

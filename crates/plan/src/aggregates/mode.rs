@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::expr::column::Row;
+use crate::expr::column::Value;
 
 /// How often each text occurred.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +28,8 @@ impl Mode {
 }
 
 impl Summary for Mode {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        row.value(0).each_text(|text| self.add_text(text, 1));
+    fn add_value(&mut self, value: Value<'_>) {
+        value.each_text(|text| self.add_text(text, 1));
     }
 
     fn state_types(&self) -> Vec<DataType> {
@@ -37,17 +37,14 @@ impl Summary for Mode {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let (texts, counts): (Vec<_>, Vec<_>) = self
-            .counts
-            .drain()
-            .map(|(text, count)| (text, ScalarValue::Int64(Some(count))))
-            .unzip();
-        let counts = ScalarValue::new_list(&counts, &DataType::Int64, true);
-        Ok(vec![state::texts(texts), ScalarValue::List(counts)])
+        let (texts, counts): (Vec<_>, Vec<_>) = self.counts.drain().unzip();
+        Ok(vec![state::texts(texts), state::wholes(counts)])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        let mut counts = state::read_integers(&states[1], row).into_iter();
+        let mut counts = Vec::new();
+        state::each_integer(&states[1], row, |count| counts.push(count));
+        let mut counts = counts.into_iter();
         state::each_text(&states[0], row, |text| self.add_text(text, counts.next().unwrap_or(0)));
         Ok(())
     }

@@ -10,7 +10,7 @@ use datafusion::common::{Result, ScalarValue};
 
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::expr::column::{Row, Value};
+use crate::expr::column::Value;
 use crate::value::parse_number;
 
 /// What is asked of the numbers.
@@ -93,8 +93,8 @@ impl Moments {
 }
 
 impl Summary for Moments {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        match row.value(0) {
+    fn add_value(&mut self, value: Value<'_>) {
+        match value {
             Value::Multi(values) => {
                 values.iter().filter_map(parse_number).for_each(|number| self.add_number(number));
             }

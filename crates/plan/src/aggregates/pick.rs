@@ -60,6 +60,8 @@ fn scalar(kind: ValueType, value: Value<'_>) -> ScalarValue {
 }
 
 impl Summary for Pick {
+    const WHOLE_EVENTS: bool = true;
+
     fn add(&mut self, row: Row<'_>, key: &[u8]) {
         let value = row.value(0);
         if !value.is_null() && self.wins(key) {
@@ -120,6 +122,8 @@ impl Rate {
 }
 
 impl Summary for Rate {
+    const WHOLE_EVENTS: bool = true;
+
     fn add(&mut self, row: Row<'_>, _: &[u8]) {
         if let (Some(value), Some(time)) = (row.number(0), row.number(1)) {
             self.add_point(time, value);

@@ -1,15 +1,26 @@
 //! How summaries put their parts into Arrow and take them out again.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, StringViewArray,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
 use datafusion::common::ScalarValue;
 
 use crate::types::ValueType;
 
 /// A list of texts.
-pub(crate) fn texts(values: impl IntoIterator<Item = String>) -> ScalarValue {
-    let values: Vec<_> = values.into_iter().map(|text| ScalarValue::Utf8View(Some(text))).collect();
-    ScalarValue::List(ScalarValue::new_list(&values, &DataType::Utf8View, true))
+pub(crate) fn texts(values: impl IntoIterator<Item = impl AsRef<str>>) -> ScalarValue {
+    list(Arc::new(StringViewArray::from_iter_values(values)))
+}
+
+/// One list of all values.
+fn list(values: ArrayRef) -> ScalarValue {
+    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    let offsets = OffsetBuffer::from_lengths([values.len()]);
+    ScalarValue::List(Arc::new(ListArray::new(field, offsets, values, None)))
 }
 
 /// A list of texts as a result: null if there is none.
@@ -31,14 +42,18 @@ pub(crate) fn each_text(states: &ArrayRef, row: usize, mut visit: impl FnMut(&st
 }
 
 /// A list of numbers.
-pub(crate) fn numbers(values: &[f64]) -> ScalarValue {
-    let values: Vec<_> = values.iter().map(|number| ScalarValue::Float64(Some(*number))).collect();
-    ScalarValue::List(ScalarValue::new_list(&values, &DataType::Float64, true))
+pub(crate) fn numbers(values: Vec<f64>) -> ScalarValue {
+    list(Arc::new(Float64Array::from(values)))
+}
+
+/// A list of whole numbers.
+pub(crate) fn wholes(values: Vec<i64>) -> ScalarValue {
+    list(Arc::new(Int64Array::from(values)))
 }
 
 /// The type of a list.
 pub(crate) fn list_of(item: DataType) -> DataType {
-    DataType::List(std::sync::Arc::new(arrow::datatypes::Field::new_list_field(item, true)))
+    DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
 /// The numbers of a list.
@@ -50,13 +65,12 @@ pub(crate) fn read_numbers(states: &ArrayRef, row: usize) -> Vec<f64> {
     lists.value(row).as_primitive::<Float64Type>().iter().flatten().collect()
 }
 
-/// The whole numbers of a list.
-pub(crate) fn read_integers(states: &ArrayRef, row: usize) -> Vec<i64> {
+/// Calls `visit` with each whole number of a list.
+pub(crate) fn each_integer(states: &ArrayRef, row: usize, visit: impl FnMut(i64)) {
     let lists = states.as_list::<i32>();
-    if lists.is_null(row) {
-        return Vec::new();
+    if lists.is_valid(row) {
+        lists.value(row).as_primitive::<Int64Type>().iter().flatten().for_each(visit);
     }
-    lists.value(row).as_primitive::<Int64Type>().iter().flatten().collect()
 }
 
 /// A number of a column.

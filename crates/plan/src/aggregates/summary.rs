@@ -24,14 +24,23 @@ use datafusion::logical_expr::{
 };
 
 use crate::expr::Typed;
-use crate::expr::column::{Argument, Row};
+use crate::expr::column::{Argument, Row, Value, Values};
 use crate::expr::kernel::any_arguments;
 use crate::types::ValueType;
 
 /// The state of one group.
 pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
+    /// Whether an event is more than its values one by one: then [`Self::add`] takes it in, else
+    /// [`Self::add_value`] each of its values, in any order.
+    const WHOLE_EVENTS: bool = false;
+
+    /// Takes in a value; null is none.
+    fn add_value(&mut self, _: Value<'_>) {}
+
     /// Takes in an event. `key` sorts events: smaller comes first; empty without an order.
-    fn add(&mut self, row: Row<'_>, key: &[u8]);
+    fn add(&mut self, row: Row<'_>, _key: &[u8]) {
+        row.values().for_each(|value| self.add_value(value));
+    }
 
     /// The Arrow types of the state.
     fn state_types(&self) -> Vec<DataType>;
@@ -110,12 +119,79 @@ impl Order {
 }
 
 impl Batch {
+    /// Takes in all events.
+    fn add_all<S: Summary>(&self, place: &mut impl Place<S>) {
+        if S::WHOLE_EVENTS || self.keys.is_some() {
+            (0..self.rows).for_each(|row| place.change(row, |summary| self.add_to(row, summary)));
+            return;
+        }
+        self.arguments.iter().for_each(|argument| add_column(&argument.values, self.rows, place));
+    }
+
     fn add_to<S: Summary>(&self, row: usize, summary: &mut S) {
         let place = Row { arguments: &self.arguments, row, first: None };
         match &self.keys {
             Some(keys) => summary.add(place, keys.row(row).as_ref()),
             None => summary.add(place, &[]),
         }
+    }
+}
+
+/// Where the event of a row goes.
+trait Place<S> {
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S));
+}
+
+/// All to one summary.
+struct ToOne<'a, S>(&'a mut S);
+
+impl<S> Place<S> for ToOne<'_, S> {
+    fn change(&mut self, _: usize, change: impl FnOnce(&mut S)) {
+        change(self.0);
+    }
+}
+
+/// Each to the summary of its group, if the filter admits it.
+struct ToGroups<'a, S> {
+    groups: &'a mut [S],
+    of_row: &'a [usize],
+    filter: Option<&'a BooleanArray>,
+    /// Bytes that all groups hold.
+    heap: &'a mut usize,
+}
+
+impl<S: Summary> Place<S> for ToGroups<'_, S> {
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
+        if self.filter.is_some_and(|keep| keep.is_null(row) || !keep.value(row)) {
+            return;
+        }
+        let summary = &mut self.groups[self.of_row[row]];
+        let before = summary.heap_size();
+        change(summary);
+        *self.heap = (*self.heap + summary.heap_size()).saturating_sub(before);
+    }
+}
+
+/// Takes in the values of a column. What kind they are is asked once, not for each.
+fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S>) {
+    macro_rules! each {
+        ($array:expr, $kind:path) => {
+            if $array.null_count() == 0 {
+                (0..rows)
+                    .for_each(|row| place.change(row, |to| to.add_value($kind($array.value(row)))));
+            } else if $array.null_count() < rows {
+                for row in (0..rows).filter(|row| $array.is_valid(*row)) {
+                    place.change(row, |to| to.add_value($kind($array.value(row))));
+                }
+            }
+        };
+    }
+    match values {
+        Values::Null => {}
+        Values::Text(array) => each!(array, Value::Text),
+        Values::Integer(array) => each!(array, Value::Integer),
+        Values::Float(array) => each!(array, Value::Float),
+        other => (0..rows).for_each(|row| place.change(row, |to| to.add_value(other.get(row)))),
     }
 }
 
@@ -129,7 +205,7 @@ struct Single<S> {
 impl<S: Summary> Accumulator for Single<S> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let batch = self.order.read(values)?;
-        (0..batch.rows).for_each(|row| batch.add_to(row, &mut self.summary));
+        batch.add_all(&mut ToOne(&mut self.summary));
         Ok(())
     }
 
@@ -253,15 +329,8 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
     ) -> Result<()> {
         self.grow(total_num_groups);
         let batch = self.order.read(values)?;
-        for (row, group) in group_indices.iter().enumerate() {
-            let wanted = opt_filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row));
-            if wanted {
-                self.change(*group, |summary| {
-                    batch.add_to(row, summary);
-                    Ok(())
-                })?;
-            }
-        }
+        let (groups, heap) = (self.groups.as_mut_slice(), &mut self.heap);
+        batch.add_all(&mut ToGroups { groups, of_row: group_indices, filter: opt_filter, heap });
         Ok(())
     }
 

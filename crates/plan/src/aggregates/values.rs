@@ -10,7 +10,7 @@ use datafusion::common::{Result, ScalarValue};
 
 use crate::aggregates::summary::Summary;
 use crate::aggregates::{Report, state};
-use crate::expr::column::Row;
+use crate::expr::column::{Row, Value};
 
 /// The different texts so far.
 #[derive(Debug, Clone)]
@@ -36,8 +36,8 @@ impl Values {
 }
 
 impl Summary for Values {
-    fn add(&mut self, row: Row<'_>, _: &[u8]) {
-        row.value(0).each_text(|text| self.add_text(text));
+    fn add_value(&mut self, value: Value<'_>) {
+        value.each_text(|text| self.add_text(text));
     }
 
     fn state_types(&self) -> Vec<DataType> {
@@ -106,6 +106,8 @@ impl Listing {
 }
 
 impl Summary for Listing {
+    const WHOLE_EVENTS: bool = true;
+
     fn add(&mut self, row: Row<'_>, key: &[u8]) {
         row.value(0).each_text(|text| self.add_text(key, text));
     }

@@ -46,41 +46,6 @@ fn compile(pattern: &Spanned<String>) -> Result<Arc<Pattern>, Error> {
     })
 }
 
-fn group_names(pattern: &Pattern) -> Vec<(usize, String)> {
-    let names: Vec<Option<String>> = match pattern {
-        Pattern::Linear(regex) => {
-            regex.capture_names().map(|name| name.map(str::to_owned)).collect()
-        }
-        Pattern::Backtracking(regex) => {
-            regex.capture_names().map(|name| name.map(str::to_owned)).collect()
-        }
-    };
-    names.into_iter().enumerate().filter_map(|(at, name)| Some((at, name?))).collect()
-}
-
-/// Calls `found` with the text of a group in each match, `limit` matches at most (0 is all).
-fn each_match(
-    pattern: &Pattern,
-    text: &str,
-    group: usize,
-    limit: usize,
-    found: &mut dyn FnMut(&str),
-) {
-    let limit = if limit == 0 { usize::MAX } else { limit };
-    match pattern {
-        Pattern::Linear(regex) => {
-            for captures in regex.captures_iter(text).take(limit) {
-                captures.get(group).into_iter().for_each(|group| found(group.as_str()));
-            }
-        }
-        Pattern::Backtracking(regex) => {
-            for captures in regex.captures_iter(text).take(limit).map_while(Result::ok) {
-                captures.get(group).into_iter().for_each(|group| found(group.as_str()));
-            }
-        }
-    }
-}
-
 fn extract(
     frame: Frame,
     name: &str,
@@ -88,7 +53,7 @@ fn extract(
     max_match: u64,
 ) -> Result<Frame, Error> {
     let pattern = compile(source)?;
-    let groups = group_names(&pattern);
+    let groups = pattern.group_names();
     if groups.is_empty() {
         let message = "the regular expression has no named group, such as (?<user>\\w+)";
         return Err(Error::at(message, source.span));
@@ -134,7 +99,7 @@ fn captured(
             let mut some = false;
             row.value(0).each_text(|text| {
                 if !some {
-                    each_match(&pattern, text, group, 1, &mut |found| {
+                    pattern.each_match(text, group, 1, &mut |found| {
                         out.push_str(found);
                         some = true;
                     });
@@ -145,7 +110,7 @@ fn captured(
     }
     multi("rex_all", move |row, out: &mut StringViewBuilder| {
         row.value(0).each_text(|text| {
-            each_match(&pattern, text, group, limit, &mut |found| out.append_value(found));
+            pattern.each_match(text, group, limit, &mut |found| out.append_value(found));
         });
         Some(())
     })

@@ -10,6 +10,7 @@ use datafusion::logical_expr::cast;
 use crate::expr::Typed;
 use crate::expr::column::Argument;
 use crate::expr::kernel::{columns, multi, text};
+use crate::parts::FieldPart;
 use crate::types::ValueType;
 
 impl Typed {
@@ -53,6 +54,9 @@ fn to_multi(value: Typed) -> Typed {
 fn to_number(value: Typed) -> Typed {
     if value.kind == ValueType::Integer {
         return Typed::new(cast(value.expr, ValueType::Float.data_type()), ValueType::Float);
+    }
+    if value.kind == ValueType::Text {
+        return Typed::new(FieldPart::Number.of(&value), ValueType::Float);
     }
     let function = columns("to_number", ValueType::Float, |arguments, rows| {
         Ok(Arc::new(numbers(&arguments[0], rows)))

@@ -1,10 +1,12 @@
 //! `match` and `replace`, and the regular expressions behind them and the commands.
 //!
-//! Guarantees: a literal expression is compiled once, when planning. The linear-time engine is
-//! used wherever it knows the syntax; look-around, back references and possessive repetition fall
-//! back to a backtracking engine with a bounded number of steps, past which a text does not match.
+//! Guarantees: a literal expression is compiled once, when planning. Engines and syntax are those of
+//! [`knowledge::Pattern`], so a pattern means the same here as in the configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, StringViewArray};
+use arrow::buffer::BooleanBuffer;
 
 use crate::Error;
 use crate::expr::Typed;
@@ -12,29 +14,24 @@ use crate::expr::cached::Cached;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::{text_of_each, truth};
 use crate::functions::{Function, Invocation, values};
+use crate::predicate::literal::LiteralSearch;
 
 pub(crate) const FUNCTIONS: &[Function] =
     &[values(&["match"], (2, 2), match_), values(&["replace"], (3, 3), replace)];
 
 /// A compiled regular expression.
 #[derive(Debug)]
-pub(crate) enum Pattern {
-    /// Linear time.
-    Linear(regex::Regex),
-    /// Backtracking.
-    Backtracking(Box<fancy_regex::Regex>),
+pub(crate) struct Pattern {
+    regex: knowledge::Pattern,
+    /// What every matching text holds; made when a column is searched for the first time.
+    literal: OnceLock<Option<LiteralSearch>>,
 }
 
 impl Pattern {
     /// Compiles Perl-style syntax.
     pub(crate) fn new(source: &str) -> Result<Self, String> {
-        if let Ok(regex) = regex::Regex::new(source) {
-            return Ok(Self::Linear(regex));
-        }
-        match fancy_regex::Regex::new(source) {
-            Ok(regex) => Ok(Self::Backtracking(Box::new(regex))),
-            Err(error) => Err(error.to_string()),
-        }
+        let regex = knowledge::Pattern::compile(source)?;
+        Ok(Self { regex, literal: OnceLock::new() })
     }
 
     fn optional(source: &str) -> Option<Self> {
@@ -43,33 +40,59 @@ impl Pattern {
 
     /// Whether it occurs anywhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        match self {
-            Self::Linear(regex) => regex.is_match(text),
-            Self::Backtracking(regex) => regex.is_match(text).unwrap_or(false),
-        }
+        self.regex.is_match(text)
+    }
+
+    /// What every match is known to hold.
+    pub(crate) fn required_literal(&self) -> Option<Vec<u8>> {
+        self.regex.required_literal()
+    }
+
+    /// Which of the texts it occurs in.
+    pub(crate) fn rows(&self, texts: &StringViewArray) -> BooleanBuffer {
+        let literal =
+            self.literal.get_or_init(|| LiteralSearch::new(&self.required_literal()?, false));
+        let candidates = literal.as_ref().map(|literal| literal.rows(texts));
+        BooleanBuffer::collect_bool(texts.len(), |row| {
+            candidates.as_ref().is_none_or(|candidates| candidates.value(row))
+                && texts.is_valid(row)
+                && self.is_match(texts.value(row))
+        })
+    }
+
+    /// Its named groups with their numbers.
+    pub(crate) fn group_names(&self) -> Vec<(usize, String)> {
+        let names = self.regex.names().iter().enumerate();
+        names.filter_map(|(at, name)| Some((at, name.clone()?))).collect()
+    }
+
+    /// Calls `found` with the text of a group in each match, `limit` matches at most (0 is all).
+    pub(crate) fn each_match(
+        &self,
+        text: &str,
+        group: usize,
+        limit: usize,
+        found: &mut dyn FnMut(&str),
+    ) {
+        let mut matches = 0;
+        self.regex.each_match(text, |groups| {
+            groups.get(group).into_iter().for_each(&mut *found);
+            matches += 1;
+            matches != limit
+        });
     }
 
     /// Appends the text with every match replaced.
     fn replace_into(&self, text: &str, replacement: &Replacement, out: &mut String) {
         let mut done = 0;
-        match self {
-            Self::Linear(regex) => {
-                for found in regex.captures_iter(text) {
-                    let Some(whole) = found.get(0) else { continue };
-                    out.push_str(&text[done..whole.start()]);
-                    replacement.expand(|group| found.get(group).map(|group| group.as_str()), out);
-                    done = whole.end();
-                }
+        self.regex.each_match(text, |found| {
+            if let Some((start, end)) = found.span(0) {
+                out.push_str(&text[done..start]);
+                replacement.expand(|group| found.get(group), out);
+                done = end;
             }
-            Self::Backtracking(regex) => {
-                for found in regex.captures_iter(text).map_while(Result::ok) {
-                    let Some(whole) = found.get(0) else { continue };
-                    out.push_str(&text[done..whole.start()]);
-                    replacement.expand(|group| found.get(group).map(|group| group.as_str()), out);
-                    done = whole.end();
-                }
-            }
-        }
+            true
+        });
         out.push_str(&text[done..]);
     }
 }
@@ -177,4 +200,21 @@ fn replace(call: Invocation<'_>) -> Result<Typed, Error> {
         Some(())
     });
     Ok(function.call(call.arguments))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_those_that_match_one_by_one() {
+        let texts = ["error code 7", "no", "session=ab12f", "session=ab12", "", "ERROR", "aab ab"];
+        let column = StringViewArray::from_iter_values(texts);
+        for source in ["session=ab12[0-9a-f]+", "(?i)error", "^a", "(ab)+", "b$", "(?<=a)b", "x*"] {
+            let pattern = Pattern::new(source).unwrap();
+            let expected: Vec<bool> = texts.iter().map(|text| pattern.is_match(text)).collect();
+            assert_eq!(pattern.rows(&column).iter().collect::<Vec<_>>(), expected, "{source}");
+        }
+    }
 }

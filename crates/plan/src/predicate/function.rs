@@ -15,6 +15,7 @@ use spl::ast::ComparisonOperator;
 
 use crate::expr::column::{Argument, Value};
 use crate::predicate::field::FieldValue;
+use crate::predicate::regex::RegexTest;
 use crate::predicate::term::TermPattern;
 
 /// What a predicate tests.
@@ -23,6 +24,7 @@ pub(crate) enum Test {
     Term(TermPattern),
     Field { field: String, operator: ComparisonOperator, value: FieldValue },
     In { field: String, values: Vec<FieldValue> },
+    Regex { field: String, test: RegexTest },
 }
 
 impl Test {
@@ -37,6 +39,7 @@ impl Test {
             Self::In { values, .. } => {
                 values.iter().any(|right| right.compare(ComparisonOperator::Equal, value))
             }
+            Self::Regex { test, .. } => test.holds(value),
         }
     }
 
@@ -46,6 +49,15 @@ impl Test {
             && **key == DataType::Int32
         {
             return self.dictionary(array);
+        }
+        match (self, array.as_string_view_opt()) {
+            (Self::Term(pattern), Some(texts)) => {
+                return Ok(BooleanArray::new(pattern.rows(texts), None));
+            }
+            (Self::Regex { test, .. }, Some(texts)) => {
+                return Ok(BooleanArray::new(test.rows(texts), None));
+            }
+            _ => {}
         }
         let argument = Argument::new(&ColumnarValue::Array(Arc::clone(array)))?;
         let mut bits = BooleanBufferBuilder::new(array.len());
@@ -67,7 +79,7 @@ impl Test {
     }
 }
 
-/// `karst_term(_raw)` or `karst_field(column)`.
+/// `karst_term(_raw)`, `karst_field(column)` or `karst_regex(column)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Predicate {
     pub(crate) test: Test,
@@ -102,6 +114,10 @@ impl fmt::Display for Test {
                 let values: Vec<_> = values.iter().map(|value| value.pattern().text()).collect();
                 write!(f, "{field} IN {values:?}")
             }
+            Self::Regex { field, test } => {
+                let operator = if test.negated() { "!~" } else { "~" };
+                write!(f, "{field}{operator}\"{}\"", test.source())
+            }
         }
     }
 }
@@ -111,6 +127,7 @@ impl ScalarUDFImpl for Predicate {
         match self.test {
             Test::Term(_) => "karst_term",
             Test::Field { .. } | Test::In { .. } => "karst_field",
+            Test::Regex { .. } => "karst_regex",
         }
     }
 

@@ -8,6 +8,8 @@
 mod breakers;
 mod field;
 mod function;
+pub(crate) mod literal;
+mod regex;
 mod sequence;
 mod sql;
 mod term;
@@ -23,6 +25,7 @@ use crate::predicate::function::{Predicate, Test};
 
 pub use breakers::Breakers;
 pub use field::FieldValue;
+pub use regex::RegexTest;
 pub use sql::sql_functions;
 pub use term::TermPattern;
 
@@ -109,6 +112,14 @@ fn field(comparison: &SearchComparison, scope: &dyn Scope) -> Expr {
     Predicate::call(test, name)
 }
 
+/// Whether a field of the scope matches a regular expression.
+pub(crate) fn regex(field: &str, test: RegexTest, scope: &dyn Scope) -> Expr {
+    if scope.field(field).is_none() {
+        return Typed::truth(test.negated()).expr;
+    }
+    Predicate::call(Test::Regex { field: field.to_owned(), test }, field)
+}
+
 fn field_in(list: &SearchIn, scope: &dyn Scope) -> Expr {
     let name = &list.field.node;
     let found = if scope.field(name).is_none() {
@@ -145,6 +156,13 @@ pub enum Leaf<'a> {
         /// The values.
         values: &'a [FieldValue],
     },
+    /// A regular expression that a field matches, or does not.
+    Regex {
+        /// Exact name.
+        field: &'a str,
+        /// The expression.
+        test: &'a RegexTest,
+    },
     /// Something else, which only evaluation can decide.
     Other,
 }
@@ -168,6 +186,7 @@ pub fn leaf(expr: &Expr) -> Option<Leaf<'_>> {
                     Leaf::Field { field, op: *operator, value }
                 }
                 Test::In { field, values } if column.name == *field => Leaf::In { field, values },
+                Test::Regex { field, test } if column.name == *field => Leaf::Regex { field, test },
                 _ => Leaf::Other,
             })
         }

@@ -11,6 +11,7 @@ use memchr::{memchr, memchr2};
 use spl::ast::{PatternPart, SearchPattern};
 
 use crate::predicate::breakers::Breakers;
+use crate::predicate::literal::LiteralSearch;
 
 /// A pattern ready to be searched.
 #[derive(Debug, Clone)]
@@ -130,6 +131,14 @@ impl Sequence {
             open_end: pattern.parts.last() == Some(&PatternPart::Any),
             lowers_text,
         }
+    }
+
+    /// The search for a literal that every matching text holds; `None` if there is none, or if texts have
+    /// to be lowered first.
+    pub(crate) fn literal(&self) -> Option<LiteralSearch> {
+        let longest = self.literals.iter().max_by_key(|literal| literal.len())?;
+        let any_case = matches!(longest, Literal::AnyCase(_));
+        LiteralSearch::new(longest.bytes(), any_case).filter(|_| !self.lowers_text)
     }
 
     fn prepared<'t>(&self, text: &'t str) -> Cow<'t, str> {

@@ -1,10 +1,14 @@
 //! Words and phrases of `_raw`.
 
 use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
 
+use arrow::array::{Array, StringViewArray};
+use arrow::buffer::BooleanBuffer;
 use spl::ast::SearchPattern;
 
 use crate::predicate::breakers::Breakers;
+use crate::predicate::literal::LiteralSearch;
 use crate::predicate::sequence::Sequence;
 
 /// What a term of a search looks for, compiled.
@@ -14,6 +18,8 @@ pub struct TermPattern {
     breakers: Breakers,
     case_sensitive: bool,
     sequence: Sequence,
+    /// Made when a column is searched for the first time.
+    literal: OnceLock<Option<LiteralSearch>>,
 }
 
 impl TermPattern {
@@ -37,7 +43,7 @@ impl TermPattern {
 
     fn new(pattern: SearchPattern, breakers: Breakers, case_sensitive: bool) -> Self {
         let sequence = Sequence::new(&pattern, case_sensitive);
-        Self { pattern, breakers, case_sensitive, sequence }
+        Self { pattern, breakers, case_sensitive, sequence, literal: OnceLock::new() }
     }
 
     /// The text with its wildcards.
@@ -62,6 +68,17 @@ impl TermPattern {
     #[must_use]
     pub fn matches(&self, raw: &str) -> bool {
         self.sequence.occurs_bounded(raw, self.breakers)
+    }
+
+    /// Which of the texts have it.
+    pub(crate) fn rows(&self, texts: &StringViewArray) -> BooleanBuffer {
+        let candidates = self.literal.get_or_init(|| self.sequence.literal());
+        let candidates = candidates.as_ref().map(|literal| literal.rows(texts));
+        BooleanBuffer::collect_bool(texts.len(), |row| {
+            candidates.as_ref().is_none_or(|candidates| candidates.value(row))
+                && texts.is_valid(row)
+                && self.matches(texts.value(row))
+        })
     }
 }
 

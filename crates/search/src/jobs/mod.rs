@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use arrow::array::RecordBatch;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
 use plan::{Message, MessageKind, PlannedSearch, ResultKind};
@@ -18,8 +21,12 @@ use tokio::sync::watch;
 
 use crate::Error;
 use crate::control::ScanControl;
+use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
+use crate::preview::Kept;
+use crate::reads::Reads;
 use crate::render::Renderer;
 use crate::report::{ScanCounts, ScanReport, Timeline};
+use crate::times::{Noted, Phase};
 pub use fields::{FieldCounts, Mode};
 pub use request::JobRequest;
 pub use results::Page;
@@ -42,6 +49,19 @@ pub struct Job {
     finalized: std::sync::atomic::AtomicBool,
     progress: Mutex<Progress>,
     results: OnceLock<Results>,
+    /// The result as it was a moment ago.
+    preview: Noted<Option<Arc<Results>>>,
+    previews: AtomicU64,
+    /// Where its memory for sorts and groups is counted.
+    memory: Noted<Option<Arc<dyn MemoryPool>>>,
+    /// What previews are made of.
+    kept: Noted<Option<Arc<Kept>>>,
+    /// The plans that run, until the end.
+    plans: Noted<Vec<Arc<dyn ExecutionPlan>>>,
+    /// What their operators did, from the end on.
+    operators: OnceLock<Vec<OperatorReport>>,
+    s3_price_get_per_1000: f64,
+    since: Instant,
     touched: AtomicI64,
     ttl_seconds: AtomicU64,
     field_summary_values: usize,
@@ -65,6 +85,7 @@ pub(crate) struct NewJob {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) control: Arc<ScanControl>,
     pub(crate) report: Arc<ScanReport>,
+    pub(crate) s3_price_get_per_1000: f64,
     pub(crate) ttl: Duration,
     pub(crate) field_summary_values: usize,
 }
@@ -88,6 +109,14 @@ impl Job {
             finalized: false.into(),
             progress: Mutex::new(Progress { messages, ..Progress::default() }),
             results: OnceLock::new(),
+            preview: Noted::default(),
+            previews: AtomicU64::new(0),
+            memory: Noted::default(),
+            kept: Noted::default(),
+            plans: Noted::default(),
+            operators: OnceLock::new(),
+            s3_price_get_per_1000: new.s3_price_get_per_1000,
+            since: Instant::now(),
             touched: AtomicI64::new(now.0),
             ttl_seconds: AtomicU64::new(ttl.as_secs()),
             field_summary_values: new.field_summary_values,
@@ -173,7 +202,13 @@ impl Job {
     /// What the user should know about the answer.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).messages.clone()
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = progress.messages.clone();
+        drop(progress);
+        let kept = self.kept.now();
+        let ended = kept.and_then(|kept| kept.why_ended());
+        messages.extend(ended.map(|text| Message { kind: MessageKind::Info, text }));
+        messages
     }
 
     /// Rows of the result; 0 until it is there.
@@ -182,9 +217,46 @@ impl Job {
         self.results.get().map_or(0, Results::rows)
     }
 
+    /// Rows of the result, or of its last preview until it is there.
+    #[must_use]
+    pub fn preview_count(&self) -> usize {
+        self.shown(Results::rows).unwrap_or(0)
+    }
+
+    /// Previews made so far.
+    #[must_use]
+    pub fn previews(&self) -> u64 {
+        self.previews.load(Relaxed)
+    }
+
+    /// Whether somebody wants to see results before the end.
+    #[must_use]
+    pub fn wants_previews(&self) -> bool {
+        self.control.wants_previews()
+    }
+
+    /// Bytes it holds for sorts, groups and previews, if it has memory of its own.
+    #[must_use]
+    pub fn reserved_bytes(&self) -> usize {
+        self.memory.now().map_or(0, |memory| memory.reserved())
+    }
+
+    /// Makes previews, or makes no more. A search that was started without them cannot be looked into.
+    pub fn want_previews(&self, wanted: bool) {
+        self.control.want_previews(wanted && self.request.preview);
+    }
+
     /// Memory the kept result takes.
     pub(crate) fn result_bytes(&self) -> usize {
-        self.results.get().map_or(0, Results::bytes)
+        self.shown(Results::bytes).unwrap_or(0)
+    }
+
+    /// Looks at the result, or at its last preview until it is there.
+    fn shown<T>(&self, look: impl FnOnce(&Results) -> T) -> Option<T> {
+        match self.results.get() {
+            Some(results) => Some(look(results)),
+            None => self.preview.now().map(|preview| look(&preview)),
+        }
     }
 
     /// A page of the result, empty until it is there.
@@ -194,14 +266,47 @@ impl Job {
         self.results.get().map_or_else(Page::default, |results| results.page(offset, count))
     }
 
-    /// What the kept events say about each field.
+    /// A page of the last preview; `None` if there is none.
     #[must_use]
-    pub fn field_summary(&self, top: usize) -> BTreeMap<String, FieldCounts> {
+    pub fn preview_page(&self, offset: usize, count: usize) -> Option<Page> {
         self.touch();
-        let Some(results) = self.results.get().filter(|_| self.finds_events()) else {
-            return BTreeMap::new();
-        };
-        fields::summarize(&results.page(0, usize::MAX), top, self.field_summary_values)
+        self.preview.now().map(|preview| preview.page(offset, count))
+    }
+
+    /// What the kept events say about each field, and how many those are.
+    #[must_use]
+    pub fn field_summary(&self, top: usize) -> (usize, BTreeMap<String, FieldCounts>) {
+        self.touch();
+        let page = self.shown(|results| results.page(0, usize::MAX));
+        match page.filter(|_| self.finds_events()) {
+            Some(page) => {
+                (page.rows.len(), fields::summarize(&page, top, self.field_summary_values))
+            }
+            None => (0, BTreeMap::new()),
+        }
+    }
+
+    /// Where its time went, what it read and what that cost, so far.
+    #[must_use]
+    pub fn inspect(&self) -> Inspection {
+        let scan = self.report.counts();
+        let reads = Reads::of(&self.report.reads.stats());
+        let running = || self.plans.now().iter().map(OperatorReport::of).collect();
+        let plans = self.operators.get().cloned().unwrap_or_else(running);
+        #[allow(clippy::cast_precision_loss)]
+        let dollars = reads.store_requests as f64 / 1000.0 * self.s3_price_get_per_1000;
+        let results = self.results.get().map(Results::rows);
+        Inspection {
+            run_duration: self.status().run_duration.as_secs_f64(),
+            phases: phases(&self.report.times, &scan, &plans, results),
+            plans,
+            reads,
+            dollars,
+            s3_price_get_per_1000: self.s3_price_get_per_1000,
+            answered_from: answered_from(&scan),
+            scan,
+            previews: self.previews(),
+        }
     }
 
     /// Waits until nothing more will happen; an error if the search failed.
@@ -268,18 +373,64 @@ impl Job {
         &self.planned
     }
 
-    pub(crate) fn cancel_scans(&self) {
-        self.control.close();
+    /// Ends it without a result.
+    pub(crate) fn cancel(&self) {
+        self.fail(Error::Cancelled);
+        self.control.cancel();
+    }
+
+    pub(crate) fn control(&self) -> &Arc<ScanControl> {
+        &self.control
+    }
+
+    pub(crate) fn report(&self) -> &Arc<ScanReport> {
+        &self.report
+    }
+
+    /// Notes where its memory is counted.
+    pub(crate) fn holds(&self, memory: &Arc<dyn MemoryPool>) {
+        self.memory.change(|known| *known = Some(Arc::clone(memory)));
+    }
+
+    /// Notes a plan that is about to run.
+    pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
+        self.plans.change(|plans| plans.push(Arc::clone(plan)));
+    }
+
+    /// Notes what previews are made of.
+    pub(crate) fn keeps(&self, kept: &Arc<Kept>) {
+        self.kept.change(|known| *known = Some(Arc::clone(kept)));
+    }
+
+    /// Shows rows as the result of now.
+    pub(crate) fn show(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
+        let preview = self.results_of(done, batches).0;
+        if !self.state.borrow().is_final() {
+            self.preview.change(|known| *known = Some(Arc::new(preview)));
+            self.previews.fetch_add(1, Relaxed);
+        }
     }
 
     pub(crate) fn start(&self) {
+        self.report.times.add(Phase::Queue, self.since.elapsed());
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.started = Some((self.clock.now(), Instant::now()));
         drop(progress);
         self.state.send_replace(DispatchState::Running);
     }
 
-    pub(crate) fn complete(&self, done: plan::Completed, batches: Vec<arrow::array::RecordBatch>) {
+    pub(crate) fn complete(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
+        let (results, mut messages) = self.results_of(done, batches);
+        messages.extend(self.partial_message(results.rows()));
+        let _ = self.results.set(results);
+        self.end(DispatchState::Done, messages, None);
+    }
+
+    fn results_of(
+        &self,
+        done: plan::Completed,
+        batches: Vec<RecordBatch>,
+    ) -> (Results, Vec<Message>) {
         let results = Results {
             kind: done.kind,
             columns: done.columns,
@@ -288,18 +439,23 @@ impl Job {
             knowledge: Arc::clone(&self.knowledge),
             renderer: self.renderer.clone(),
         };
-        let mut messages = done.messages;
-        messages.extend(self.partial_message(results.rows()));
-        let _ = self.results.set(results);
-        self.end(DispatchState::Done, messages, None);
+        (results, done.messages)
     }
 
     pub(crate) fn fail(&self, error: Error) {
-        let messages = self.messages();
-        self.end(DispatchState::Failed, messages, Some(error));
+        self.end(DispatchState::Failed, Vec::new(), Some(error));
     }
 
     fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
+        if self.state.borrow().is_final() {
+            return;
+        }
+        self.report.times.end();
+        // Plans hold what their operators hold; what is wanted of them later is in the reports.
+        let plans = self.plans.change(std::mem::take);
+        let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());
+        self.preview.change(|preview| *preview = None);
+        self.kept.now().iter().for_each(|kept| kept.clear());
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.run_duration =
             Some(progress.started.map_or(Duration::ZERO, |(_, since)| since.elapsed()));

@@ -23,6 +23,8 @@ pub struct JobRequest {
     /// Bins of the timeline that somebody wants to see; 0 for none. (Its bins are of round spans, and
     /// may be up to 1,200.)
     pub status_buckets: usize,
+    /// Whether somebody wants to see results before the end.
+    pub preview: bool,
     /// Who asks.
     pub owner: String,
     /// In which app's context.
@@ -47,6 +49,7 @@ impl JobRequest {
             timezone: TimeZone::UTC,
             max_count: None,
             status_buckets: 0,
+            preview: false,
             owner: owner.into(),
             app: "search".to_owned(),
             sid: None,

@@ -1,13 +1,15 @@
 //! The scan as a DataFusion operator: partitions that pull buckets from one queue.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bucket::{BucketReader, GranuleSet, TermQuery};
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -18,22 +20,26 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use model::{BucketEntry, EventTime, IndexName, TimeRange};
+use object_store::ObjectStore;
 
 use super::count::{self, Counted};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
-use super::unit::{FieldPlace, Opened, Unit, span_of};
+use super::slice::Slices;
+use super::unit::{FieldPlace, Opened, Unit, span_of, span_of_granules};
 use super::wanted::Wanted;
-use super::work::Work;
+use super::work::{Origin, Output, Undecided, Work};
 use crate::control::ScanControl;
 use crate::readers::Readers;
 use crate::report::ScanReport;
+use crate::times::Phase;
 
 /// Granules of a piece of a bucket: large enough that reading it is mostly decoding, small enough
 /// that a few pieces keep every partition busy.
@@ -41,6 +47,9 @@ const PIECE_GRANULES: usize = 64;
 
 /// Rows of a batch that only says how many rows there are.
 const COUNTED_ROWS: u64 = 1 << 16;
+
+/// Rows as the plan wants them.
+type Rows = BoxStream<'static, Result<RecordBatch>>;
 
 /// Everything the partitions of one scan share.
 #[derive(Debug, Clone)]
@@ -53,13 +62,19 @@ pub(super) struct Scan {
     pub(super) limit: Option<usize>,
     pub(super) batch_rows: usize,
     pub(super) readers: Arc<Readers>,
+    pub(super) store: Arc<dyn ObjectStore>,
     pub(super) control: Arc<ScanControl>,
     pub(super) report: Arc<ScanReport>,
 }
 
 impl Scan {
+    /// Whether every bucket will be read, so that nothing read ahead is in vain.
+    fn reads_all(&self) -> bool {
+        self.control.must_count_all() || (self.wanted.is_all() && self.limit.is_none())
+    }
+
     /// The parts of a bucket that may have matching rows, newest first.
-    async fn open(&self, unit: Unit) -> Result<Vec<Opened>> {
+    async fn open(self: Arc<Self>, unit: Unit) -> Result<Vec<Opened>> {
         let parts = match unit {
             unit if !self.wants(Some(unit.span())) => Vec::new(),
             Unit::Hot(hot) => {
@@ -79,13 +94,17 @@ impl Scan {
     }
 
     async fn open_stored(&self, entry: &Arc<BucketEntry>) -> Result<Vec<Opened>> {
-        let reader = self.readers.open(entry).await?;
+        let timer = self.report.times.during(Phase::Open);
+        let reader = self.readers.open(entry, &self.store).await?;
+        drop(timer);
         self.report.granules_considered.fetch_add(reader.granules() as u64, Relaxed);
         if self.work.only_counts()
             && let Some(countable) = self.pruning.countable(entry)
         {
             let timeline = self.report.timeline();
+            let timer = self.report.times.during(Phase::Terms);
             let counted = count::count(&reader, &self.range, countable, timeline.as_ref()).await;
+            drop(timer);
             let counted = counted.map_err(|error| unreadable(entry, &error))?;
             let rows = self.note_counted(&counted);
             let mut parts = self.pieces(entry, &reader, &counted.rest);
@@ -95,7 +114,9 @@ impl Scan {
         let mut granules = reader.granules_in(&self.range);
         let terms = self.pruning.terms(self.readers.rules_hold(&entry.summary));
         if terms != TermQuery::All && !granules.is_empty() {
+            let timer = self.report.times.during(Phase::Terms);
             let candidates = reader.candidates(&terms).await;
+            drop(timer);
             granules.intersect(&candidates.map_err(|error| unreadable(entry, &error))?);
         }
         if granules.is_empty() {
@@ -144,22 +165,38 @@ impl Scan {
         self.control.must_count_all() || span.is_none_or(|span| self.wanted.allows(span))
     }
 
-    fn rows(self: Arc<Self>, opened: Opened) -> BoxStream<'static, Result<RecordBatch>> {
-        match opened {
+    /// Whether all rows of these times lie in the range.
+    fn is_inside(&self, (first, last): (EventTime, EventTime)) -> bool {
+        self.range.earliest <= first && last < self.range.latest
+    }
+
+    async fn rows(self: Arc<Self>, opened: Opened) -> Result<Rows> {
+        Ok(match opened {
             Opened::Hot(index, batch) => {
-                let place = |_: &str| FieldPlace::Raw { indexed: None };
-                let rows = self.work.process(batch, &index, &place).transpose();
-                stream::iter(rows).boxed()
+                let rows = async move {
+                    let place = |_: &str| FieldPlace::Raw { indexed: None };
+                    let inside = span_of(&batch).is_some_and(|span| self.is_inside(span));
+                    let Some(undecided) = self.work.undecided(&index, None, inside) else {
+                        return Ok(None);
+                    };
+                    let origin = Origin { index: &index, place: &place, undecided: &undecided };
+                    self.work.process(batch, &origin)
+                };
+                stream::once(rows).try_filter_map(ready).boxed()
             }
             Opened::Stored(entry, reader, granules) => {
-                stream::once(self.stored_rows(entry, reader, granules)).try_flatten().boxed()
+                let inside =
+                    span_of_granules(&reader, &granules).is_some_and(|span| self.is_inside(span));
+                let undecided = self.work.undecided(&entry.index, Some(&entry), inside);
+                let Some(undecided) = undecided else { return Ok(stream::empty().boxed()) };
+                self.stored_rows(entry, reader, granules, undecided).await?
             }
             Opened::Counted(rows) => {
                 let parts = (0..rows).step_by(COUNTED_ROWS as usize);
                 let sizes = parts.map(move |start| COUNTED_ROWS.min(rows - start) as usize);
                 stream::iter(sizes).map(move |rows| self.work.counted(rows)).boxed()
             }
-        }
+        })
     }
 
     async fn stored_rows(
@@ -167,56 +204,83 @@ impl Scan {
         entry: Arc<BucketEntry>,
         reader: Arc<BucketReader>,
         granules: GranuleSet,
-    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        undecided: Undecided,
+    ) -> Result<Rows> {
         let rules_hold = self.readers.rules_hold(&entry.summary);
         let summary = Arc::clone(&entry);
         let place = move |name: &str| FieldPlace::of(name, &summary.summary, rules_hold);
-        let columns = self.work.stored_columns(&place);
+        let columns = self.work.stored_columns(&place, &undecided);
         let rows = reader.read(&columns, &granules, self.batch_rows).await;
         let rows = rows.map_err(|error| unreadable(&entry, &error))?;
+        let rows = self.report.times.reading(rows);
         let index: IndexName = entry.index.clone();
+        let gate = Arc::clone(&self);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
             let batch = batch.map_err(|error| unreadable(&entry, &error))?;
-            self.work.process(batch, &index, &place)
+            self.work
+                .process(batch, &Origin { index: &index, place: &place, undecided: &undecided })
         };
-        Ok(rows.map(process).try_filter_map(ready).boxed())
+        // Asked before each stored batch: where few rows match, there may be none to ask above for long.
+        let admitted = stream::try_unfold(rows, move |mut rows| {
+            let gate = Arc::clone(&gate);
+            async move {
+                if !gate.control.admit().await? {
+                    return Ok(None);
+                }
+                Ok::<_, DataFusionError>(rows.next().await.map(|batch| (batch, rows)))
+            }
+        });
+        Ok(admitted.map(move |batch| process(batch?)).try_filter_map(ready).boxed())
     }
 
     /// One partition: takes pieces until there are no more or the job closes the valve.
     fn partition(self: Arc<Self>) -> BoxStream<'static, Result<RecordBatch>> {
-        let pieces = stream::try_unfold(Arc::clone(&self), |scan| async move {
-            if !scan.control.admit().await {
-                return Ok(None);
-            }
-            let piece = scan.queue.next(|unit| scan.open(unit)).await?;
-            let rows = |piece| (Arc::clone(&scan).piece_rows(piece), Arc::clone(&scan));
-            Ok::<_, DataFusionError>(piece.map(rows))
+        if self.reads_all() {
+            self.queue.will_be_emptied();
+        }
+        let pieces = stream::try_unfold((Arc::clone(&self), None), |(scan, ahead)| async move {
+            let rows = match ahead {
+                Some(task) => joined(task).await?,
+                None => Arc::clone(&scan).take().await?,
+            };
+            // While one piece is decoded, the next one comes from where it is stored.
+            let ahead = scan.reads_all().then(|| SpawnedTask::spawn(Arc::clone(&scan).take()));
+            Ok::<_, DataFusionError>(rows.map(|rows| (rows, (scan, ahead))))
         });
-        let gate = self;
-        let rows = pieces.try_flatten();
-        rows.take_while(move |_| {
-            let gate = Arc::clone(&gate);
-            // DataFusion makes every leaf give way to other tasks after some batches; giving way after
-            // each one made the partitions take turns instead of running side by side.
-            async move { gate.control.admit().await }
-        })
-        .boxed()
+        // DataFusion makes every leaf give way to other tasks after some batches; giving way after
+        // each one made the partitions take turns instead of running side by side.
+        pieces.try_flatten().boxed()
     }
 
-    fn piece_rows(self: Arc<Self>, piece: Piece) -> BoxStream<'static, Result<RecordBatch>> {
+    /// The rows of the next piece, whose first pages have come.
+    async fn take(self: Arc<Self>) -> Result<Option<Rows>> {
+        if !self.control.admit().await? {
+            return Ok(None);
+        }
+        match self.queue.next(|unit| Arc::clone(&self).open(unit)).await? {
+            Some(piece) => Ok(Some(self.piece_rows(piece).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn piece_rows(self: Arc<Self>, piece: Piece) -> Result<Rows> {
         let Piece { opened, .. } = &piece;
         let rows = match self.wants(opened.span()) {
-            true => Arc::clone(&self).rows(opened.clone()),
+            true => Arc::clone(&self).rows(opened.clone()).await?,
             false => stream::empty().boxed(),
         };
         let end = stream::once(async move {
-            if piece.finish() {
+            if !self.control.is_closed() && piece.finish() {
                 self.report.buckets_searched.fetch_add(1, Relaxed);
             }
             Ok(None)
         });
-        rows.map_ok(Some).chain(end).try_filter_map(ready).boxed()
+        Ok(rows.map_ok(Some).chain(end).try_filter_map(ready).boxed())
     }
+}
+
+async fn joined(task: SpawnedTask<Result<Option<Rows>>>) -> Result<Option<Rows>> {
+    task.join_unwind().await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
 }
 
 async fn ready<T>(value: Option<T>) -> Result<Option<T>> {
@@ -224,16 +288,18 @@ async fn ready<T>(value: Option<T>) -> Result<Option<T>> {
 }
 
 pub(super) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> DataFusionError {
-    let error = crate::Error::Bucket { bucket: entry.path.clone(), message: error.to_string() };
-    DataFusionError::External(Box::new(error))
+    DataFusionError::External(Box::new(crate::Error::unreadable(entry, error)))
 }
 
 /// Reads events of hot and stored buckets.
 #[derive(Debug)]
-pub(super) struct BucketScanExec {
+pub(crate) struct BucketScanExec {
     scan: Arc<Scan>,
     partitions: usize,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    /// Set if the scan is read in slices.
+    slices: OnceLock<Arc<Slices>>,
 }
 
 impl BucketScanExec {
@@ -244,11 +310,38 @@ impl BucketScanExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Self { scan: Arc::new(scan), partitions, properties: Arc::new(properties) }
+        Self {
+            scan: Arc::new(scan),
+            partitions,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            slices: OnceLock::new(),
+        }
+    }
+
+    /// Reads the scan in slices; only before it is executed, and once.
+    pub(crate) fn slice(&self, slices: Arc<Slices>) {
+        let _ = self.slices.set(slices);
+    }
+
+    /// How many partitions it has.
+    pub(crate) fn partitions(&self) -> usize {
+        self.partitions
+    }
+
+    /// Whether its result is there before anybody could look at a preview.
+    pub(crate) fn is_small(&self) -> bool {
+        self.scan.queue.rows() <= super::table::SMALL_SCAN
     }
 
     pub(super) fn scan(&self) -> &Scan {
         &self.scan
+    }
+
+    /// The same rows with other columns.
+    pub(super) fn with_outputs(&self, outputs: Vec<Output>) -> Self {
+        let work = Arc::new(self.scan.work.with_outputs(outputs));
+        Self::new(Scan { work, ..self.scan.as_ref().clone() }, self.partitions)
     }
 
     /// The same over other buckets.
@@ -324,16 +417,40 @@ impl ExecutionPlan for BucketScanExec {
         Ok(propagation.with_updated_node(Arc::new(Self::new(scan, self.partitions))))
     }
 
-    fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema: SchemaRef = self.schema();
-        let rows = Arc::clone(&self.scan).partition();
-        let rows = match self.scan.limit {
-            // Rows that pass are all the same to a plan that asks for any N of them.
-            Some(limit) => take_rows(rows, limit),
-            None => rows,
+        let begin = || {
+            let rows = Arc::clone(&self.scan).partition();
+            match self.scan.limit {
+                // Rows that pass are all the same to a plan that asks for any N of them.
+                Some(limit) => take_rows(rows, limit),
+                None => rows,
+            }
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        let rows = match self.slices.get() {
+            Some(slices) => slices.next(partition, begin),
+            None => begin(),
+        };
+        let measured = measured(rows, BaselineMetrics::new(&self.metrics, partition));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, measured)))
     }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+/// Counts the rows, and the time between being asked for some and having them or having to wait.
+fn measured(
+    mut rows: BoxStream<'static, Result<RecordBatch>>,
+    metrics: BaselineMetrics,
+) -> impl stream::Stream<Item = Result<RecordBatch>> + Send {
+    stream::poll_fn(move |context| {
+        let start = Instant::now();
+        let polled = rows.poll_next_unpin(context);
+        metrics.elapsed_compute().add_elapsed(start);
+        metrics.record_poll(polled)
+    })
 }
 
 fn take_rows(

@@ -3,11 +3,13 @@
 //! ```text
 //! table (what to read) -> prune (which buckets) -> queue (pieces) -> exec (partitions) -> rows
 //!                                                    wanted: what a sort above still wants
+//!                                                    slice: parts of a partition, for previews
 //!                                                    count, counted: rows that need not be read
 //!                                                    unit: open, candidates, read
-//!                                                    work: integers -> filter (integers)
+//!                                                    work: shortcut (filters on stored columns)
 //!                                                          -> ready columns -> filter -> extract
-//!                                                          -> filter -> count -> project
+//!                                                          -> filter -> count -> output
+//!                                                    typed: what a plan takes of columns: parts, keys
 //! ```
 //!
 //! Guarantees: every event of the request that passes the filters comes out once; pruning only ever
@@ -17,10 +19,13 @@ mod count;
 mod counted;
 mod exec;
 mod fields;
-mod integers;
+mod keys;
 mod prune;
 mod queue;
+mod shortcut;
+mod slice;
 mod table;
+mod typed;
 mod unit;
 mod wanted;
 mod work;
@@ -28,8 +33,11 @@ mod work;
 use model::columns;
 
 pub(crate) use counted::CountBySummary;
+pub(crate) use exec::BucketScanExec;
 pub(crate) use fields::discover;
+pub(crate) use slice::Slices;
 pub(crate) use table::{EventsTable, ScanContext};
+pub(crate) use typed::TypedColumns;
 
 /// The columns that every event has, those that buckets store first.
 pub(crate) const FIXED: [&str; 7] = [

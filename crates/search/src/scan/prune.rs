@@ -8,8 +8,8 @@ use std::fmt;
 use bucket::{MAX_TERM_BYTES, TermQuery};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use model::{BucketEntry, EventTime, TimeRange, ValueCount, columns};
-use plan::predicate::{Breakers, FieldValue, Leaf, TermPattern, leaf};
+use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
+use plan::predicate::{Breakers, FieldValue, Leaf, RegexTest, TermPattern, leaf};
 use plan::{ComparisonOperator, SearchPattern, WordPattern};
 
 use super::FIXED;
@@ -155,6 +155,33 @@ impl Condition {
     }
 }
 
+/// A filter that compares index, host, source or sourcetype.
+#[derive(Debug, Clone)]
+pub(super) struct NameTest {
+    column: String,
+    test: MetadataTest,
+}
+
+impl NameTest {
+    /// The test that a filter is, if it is one.
+    pub(super) fn of(filter: &Expr) -> Option<Self> {
+        match condition(filter) {
+            Condition::Metadata { column, test } => Some(Self { column, test }),
+            _ => None,
+        }
+    }
+
+    /// What it says of all events of an index; `None` if it is not about the index.
+    pub(super) fn admits_index(&self, index: &IndexName) -> Option<bool> {
+        (self.column == columns::INDEX).then(|| self.test.admits(index.as_str()))
+    }
+
+    /// Whether all events of a bucket pass.
+    pub(super) fn admits_all(&self, entry: &BucketEntry) -> bool {
+        metadata(entry, &self.column, &self.test, Rows::All)
+    }
+}
+
 /// Of which rows of a bucket something is asked.
 #[derive(Clone, Copy)]
 enum Rows {
@@ -272,7 +299,20 @@ fn of_leaf(leaf: &Leaf<'_>) -> Condition {
             let words = TermQuery::or(values.iter().map(value_words).collect());
             of_field(field, MetadataTest::In(values.to_vec()), words)
         }
+        Leaf::Regex { field, test } => of_regex(field, test),
         Leaf::Other => Condition::Any,
+    }
+}
+
+/// What every match of an expression holds.
+fn of_regex(field: &str, test: &RegexTest) -> Condition {
+    let Some(literal) = test.literal() else { return Condition::Any };
+    let words = TermQuery::for_wildcard(&format!("*{literal}*"));
+    match field {
+        columns::RAW => Condition::Raw(words.in_raw()),
+        columns::HOST | columns::SOURCE | columns::SOURCETYPE => Condition::Raw(words),
+        columns::TIME | columns::INDEX_TIME | columns::INDEX => Condition::Any,
+        _ => Condition::Field { name: field.to_owned(), words },
     }
 }
 
@@ -323,6 +363,16 @@ fn narrow(expr: &Expr, range: &mut TimeRange) {
         narrow(right, range);
     } else if let Some(bound) = bound(expr) {
         *range = range.intersect(&bound);
+    }
+}
+
+/// Whether a filter bounds the time and does nothing else.
+pub(super) fn is_bound(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            is_bound(left) && is_bound(right)
+        }
+        _ => bound(expr).is_some(),
     }
 }
 

@@ -1,23 +1,28 @@
 //! The work of a scan as pieces that its partitions take from one queue.
 //!
-//! Buckets are opened a few at a time, so that their first reads overlap, and cut into pieces, so that
-//! one large bucket keeps every partition busy. Pieces come newest first.
+//! Buckets are opened ahead of the partitions, many side by side, so that a search of thousands of buckets
+//! far away does not wait for one after the other; and cut into pieces, so that one large bucket keeps
+//! every partition busy. Pieces come newest first. What is open and not taken is bounded by a window.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datafusion::error::Result;
-use futures::future::try_join_all;
+use datafusion::error::{DataFusionError, Result};
 use model::BucketEntry;
 use tokio::sync::Notify;
 
 use super::unit::{Opened, Unit};
 
-/// Buckets opened at the same time, at most.
-const OPEN_TOGETHER: usize = 8;
+/// Buckets that are opened or open and not taken yet, at most.
+const WINDOW: usize = 64;
+
+/// The same at the beginning, where the newest buckets may be enough. Each bucket without a piece widens
+/// it by one: twice as many at a time, every time, while nothing is found.
+const FIRST_WINDOW: usize = 8;
 
 /// A part of a bucket, and how much of the bucket is left.
 #[derive(Debug)]
@@ -38,39 +43,95 @@ impl Piece {
 pub(super) struct Queue {
     units: Vec<Unit>,
     partitions: usize,
-    next: AtomicUsize,
-    pieces: Mutex<VecDeque<Piece>>,
-    opening: AtomicUsize,
+    state: Mutex<State>,
     changed: Notify,
 }
 
-/// Says that buckets are being opened, also when whoever opened them went away.
-struct Opening<'a>(&'a Queue);
+/// How far the opening of buckets is.
+#[derive(Debug)]
+struct State {
+    /// The place of the next one to open.
+    next: usize,
+    opening: usize,
+    /// Pieces that nobody has taken, by the place of their bucket.
+    ready: BTreeMap<usize, VecDeque<Piece>>,
+    window: usize,
+    failed: Option<DataFusionError>,
+}
 
-impl<'a> Opening<'a> {
-    fn begin(queue: &'a Queue) -> Self {
-        queue.opening.fetch_add(1, SeqCst);
-        Self(queue)
+impl State {
+    /// The newest piece.
+    fn pop(&mut self) -> Option<Piece> {
+        let mut first = self.ready.first_entry()?;
+        let piece = first.get_mut().pop_front();
+        if first.get().is_empty() {
+            first.remove();
+        }
+        piece
+    }
+
+    /// Whether nothing will come any more, if there is nothing to open.
+    fn is_done(&self) -> bool {
+        self.opening == 0 && self.ready.is_empty() && self.failed.is_none()
+    }
+
+    /// The places of the buckets to open now, of so many in all.
+    fn begin(&mut self, units: usize) -> Range<usize> {
+        let room = self.window.saturating_sub(self.opening + self.ready.len());
+        let from = self.next;
+        self.next = (from + room).min(units);
+        self.opening += self.next - from;
+        from..self.next
+    }
+
+    fn end(&mut self, place: usize, parts: Vec<Opened>) {
+        if parts.is_empty() {
+            self.window = (self.window + 1).min(WINDOW);
+            return;
+        }
+        let left = Arc::new(AtomicUsize::new(parts.len()));
+        let pieces = parts.into_iter().map(|opened| Piece { opened, left: Arc::clone(&left) });
+        self.ready.insert(place, pieces.collect());
     }
 }
 
-impl Drop for Opening<'_> {
+/// A bucket that is being opened. However that ends, whoever waits for it hears of it.
+struct Opening {
+    queue: Arc<Queue>,
+    place: usize,
+    result: Option<Result<Vec<Opened>>>,
+}
+
+impl Opening {
+    async fn run(mut self, opened: impl Future<Output = Result<Vec<Opened>>>) {
+        self.result = Some(opened.await);
+    }
+}
+
+impl Drop for Opening {
     fn drop(&mut self) {
-        self.0.opening.fetch_sub(1, SeqCst);
-        self.0.changed.notify_waiters();
+        let lost = || Err(DataFusionError::Internal("opening a bucket broke off".to_owned()));
+        let mut state = self.queue.lock();
+        state.opening -= 1;
+        match self.result.take().unwrap_or_else(lost) {
+            Ok(parts) => state.end(self.place, parts),
+            Err(error) => state.failed = Some(error),
+        }
+        drop(state);
+        self.queue.changed.notify_waiters();
     }
 }
 
 impl Queue {
     pub(super) fn new(units: Vec<Unit>, partitions: usize) -> Self {
-        Self {
-            units,
-            partitions,
-            next: AtomicUsize::new(0),
-            pieces: Mutex::default(),
-            opening: AtomicUsize::new(0),
-            changed: Notify::new(),
-        }
+        let state = State {
+            next: 0,
+            opening: 0,
+            ready: BTreeMap::new(),
+            window: FIRST_WINDOW,
+            failed: None,
+        };
+        Self { units, partitions, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// A queue without the stored buckets that pass a test, and those; `None` if there are none. Only
@@ -89,51 +150,153 @@ impl Queue {
         (!taken.is_empty()).then(|| (Self::new(rest, self.partitions), taken))
     }
 
+    pub(super) fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
     pub(super) fn buckets(&self) -> usize {
         self.units.len()
     }
 
-    /// The next piece; `None` when there will be no more. `open` cuts a bucket into pieces.
-    pub(super) async fn next<F>(&self, open: impl Fn(Unit) -> F) -> Result<Option<Piece>>
+    /// Events of all buckets.
+    pub(super) fn rows(&self) -> u64 {
+        self.units.iter().map(Unit::rows).sum()
+    }
+
+    /// Every bucket will be opened: none needs to wait whether the newest are enough.
+    pub(super) fn will_be_emptied(&self) {
+        self.lock().window = WINDOW;
+    }
+
+    /// The next piece; `None` when there will be no more. `open` cuts a bucket into pieces; it runs as a
+    /// task of its own, for whichever partition comes for them.
+    pub(super) async fn next<F>(self: &Arc<Self>, open: impl Fn(Unit) -> F) -> Result<Option<Piece>>
     where
-        F: Future<Output = Result<Vec<Opened>>>,
+        F: Future<Output = Result<Vec<Opened>>> + Send + 'static,
     {
         loop {
             let mut changed = pin!(self.changed.notified());
             // From here on no change is missed.
             changed.as_mut().enable();
-            if let Some(piece) = self.pop() {
-                return Ok(Some(piece));
+            let (piece, places) = {
+                let mut state = self.lock();
+                if let Some(error) = state.failed.take() {
+                    return Err(error);
+                }
+                (state.pop(), state.begin(self.units.len()))
+            };
+            let all_are_open = places.is_empty();
+            for place in places {
+                let opening = Opening { queue: Arc::clone(self), place, result: None };
+                tokio::spawn(opening.run(open(self.units[place].clone())));
             }
-            let units = self.take_units();
-            if !units.is_empty() {
-                let _opening = Opening::begin(self);
-                let opened = try_join_all(units.iter().cloned().map(&open)).await?;
-                opened.into_iter().for_each(|pieces| self.push(pieces));
-            } else if self.opening.load(SeqCst) > 0 {
-                changed.await;
-            } else {
-                // Whoever was opening may have pushed between the look and the count.
-                return Ok(self.pop());
+            if piece.is_some() {
+                return Ok(piece);
             }
+            if all_are_open && self.lock().is_done() {
+                return Ok(None);
+            }
+            changed.await;
         }
     }
 
-    fn pop(&self) -> Option<Piece> {
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use model::IndexName;
+
+    use super::*;
+
+    fn units(count: usize) -> Vec<Unit> {
+        let unit = || {
+            Unit::Hot(bucket::HotBucket {
+                id: model::BucketId(uuid::Uuid::nil()),
+                index: IndexName::new("main").unwrap(),
+                rows: 0,
+                first_time: model::EventTime(0),
+                last_time: model::EventTime(0),
+                raw_bytes: 0,
+                batches: Vec::new(),
+                stored: None,
+            })
+        };
+        (0..count).map(|_| unit()).collect()
     }
 
-    fn push(&self, parts: Vec<Opened>) {
-        let left = Arc::new(AtomicUsize::new(parts.len()));
-        let pieces = parts.into_iter().map(|opened| Piece { opened, left: Arc::clone(&left) });
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).extend(pieces);
+    fn rows(piece: Option<Piece>) -> Option<u64> {
+        piece.map(|piece| match piece.opened {
+            Opened::Counted(rows) => rows,
+            _ => 0,
+        })
     }
 
-    /// This partition's share of what is left to open, but not too many at once.
-    fn take_units(&self) -> &[Unit] {
-        let left = self.units.len().saturating_sub(self.next.load(SeqCst));
-        let share = left.div_ceil(self.partitions.max(1)).clamp(1, OPEN_TOGETHER);
-        let from = self.next.fetch_add(share, SeqCst).min(self.units.len());
-        &self.units[from..(from + share).min(self.units.len())]
+    #[test]
+    fn more_are_opened_at_a_time_while_nothing_is_found() {
+        let mut state = Queue::new(Vec::new(), 1).state.into_inner().unwrap();
+        let mut windows = Vec::new();
+        let mut opened = 0;
+        while opened < 300 {
+            let places = state.begin(300);
+            windows.push(places.len());
+            for place in places {
+                state.opening -= 1;
+                state.end(place, Vec::new());
+                opened += 1;
+            }
+        }
+        assert_eq!(windows, [8, 16, 32, 64, 64, 64, 52]);
+    }
+
+    #[test]
+    fn nothing_is_opened_ahead_of_a_full_window() {
+        let mut state = Queue::new(Vec::new(), 1).state.into_inner().unwrap();
+        assert_eq!(state.begin(100), 0..8);
+        for place in [5, 3] {
+            state.opening -= 1;
+            state.end(place, vec![Opened::Counted(place as u64), Opened::Counted(0)]);
+        }
+        assert_eq!(state.begin(100), 8..8);
+        assert_eq!(rows(state.pop()), Some(3), "the newest first");
+        assert_eq!(state.begin(100), 8..8, "a piece of it is left");
+        state.pop();
+        assert_eq!(state.begin(100), 8..9);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_piece_is_taken_once_by_whoever_comes() {
+        let queue = Arc::new(Queue::new(units(200), 2));
+        let count = Arc::new(AtomicUsize::new(0));
+        let take = || {
+            let (queue, count) = (Arc::clone(&queue), Arc::clone(&count));
+            tokio::spawn(async move {
+                let mut sum = 0;
+                let open = |_| {
+                    let number = count.fetch_add(1, SeqCst);
+                    async move { Ok(vec![Opened::Counted(1); number % 3]) }
+                };
+                while let Some(rows) = rows(queue.next(open).await.unwrap()) {
+                    sum += rows;
+                }
+                sum
+            })
+        };
+        let (first, second) = (take(), take());
+        assert_eq!(first.await.unwrap() + second.await.unwrap(), 199);
+    }
+
+    #[tokio::test]
+    async fn a_bucket_that_cannot_be_opened_fails_the_scan() {
+        let queue = Arc::new(Queue::new(units(3), 1));
+        let failing = |_| async { Err(DataFusionError::Internal("no".to_owned())) };
+        assert!(queue.next(failing).await.is_err());
+        let queue = Arc::new(Queue::new(units(3), 1));
+        let breaking = |_| async { panic!("as expected") };
+        let error = queue.next(breaking).await.unwrap_err().to_string();
+        assert!(error.contains("broke off"), "{error}");
     }
 }

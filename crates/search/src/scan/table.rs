@@ -15,6 +15,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{BucketEntry, EventTime, TimeRange, columns};
+use object_store::ObjectStore;
 use plan::EventsRequest;
 
 use super::exec::{BucketScanExec, Scan};
@@ -22,13 +23,14 @@ use super::prune::Pruning;
 use super::queue::Queue;
 use super::unit::Unit;
 use super::wanted::Wanted;
-use super::work::Work;
+use super::work::{Output, View, Work};
 use crate::control::ScanControl;
 use crate::readers::Readers;
 use crate::report::ScanReport;
+use crate::times::Phase;
 
 /// Rows below which more than one partition costs more than it gains.
-const SMALL_SCAN: u64 = 10_000;
+pub(super) const SMALL_SCAN: u64 = 10_000;
 
 /// Where the events of a job are, and what its scans report to.
 #[derive(Debug, Clone)]
@@ -36,6 +38,8 @@ pub(crate) struct ScanContext {
     pub(crate) catalog: Catalog,
     pub(crate) hot: Arc<dyn HotBuckets>,
     pub(crate) readers: Arc<Readers>,
+    /// Where buckets are read, counted for this job.
+    pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) control: Arc<ScanControl>,
     pub(crate) report: Arc<ScanReport>,
@@ -165,7 +169,9 @@ impl TableProvider for EventsTable {
         let filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
         let pruning = Pruning::of(&filters);
         context.report.pruned_by(pruning.to_string());
+        let timer = context.report.times.during(Phase::Prune);
         let units = self.units(&pruning);
+        drop(timer);
         let rows = units.iter().map(Unit::rows).sum::<u64>();
         let partitions = if rows > SMALL_SCAN { context.pipelines } else { 1 };
         let range = pruning.range.intersect(&self.request.range);
@@ -174,9 +180,12 @@ impl TableProvider for EventsTable {
         if let Some((first, last)) = span {
             context.report.widen_timeline(first.max(range.earliest), last.min(range.latest));
         }
+        let all = || (0..self.schema.fields().len()).collect();
+        let outputs = projection.cloned().unwrap_or_else(all);
+        let output = |column| Output { column, view: View::Itself };
         let work = Work::compile(
             &self.schema,
-            projection,
+            outputs.into_iter().map(output).collect(),
             &filters,
             Arc::clone(&context.knowledge),
             Arc::clone(&context.report),
@@ -190,6 +199,7 @@ impl TableProvider for EventsTable {
             limit,
             batch_rows: context.batch_rows,
             readers: Arc::clone(&context.readers),
+            store: Arc::clone(&context.store),
             control: Arc::clone(&context.control),
             report: Arc::clone(&context.report),
         };

@@ -58,16 +58,19 @@ impl Opened {
     pub(super) fn span(&self) -> Option<(EventTime, EventTime)> {
         match self {
             Self::Hot(_, batch) => span_of(batch),
-            Self::Stored(_, reader, granules) => {
-                let mut times = granules.iter().map(|granule| reader.granule_times()[granule]);
-                let (first, last) = times.next()?;
-                Some(times.fold((first, last), |(first, last), (from, to)| {
-                    (first.min(from), last.max(to))
-                }))
-            }
+            Self::Stored(_, reader, granules) => span_of_granules(reader, granules),
             Self::Counted(_) => None,
         }
     }
+}
+
+/// First and last time of granules; `None` without granules.
+pub(super) fn span_of_granules(
+    reader: &BucketReader,
+    granules: &GranuleSet,
+) -> Option<(EventTime, EventTime)> {
+    let times = granules.iter().map(|granule| reader.granule_times()[granule]);
+    times.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
 }
 
 /// First and last time of rows; `None` without rows.

@@ -8,90 +8,190 @@ use arrow::array::{
     StringViewArray, StringViewBuilder, new_null_array,
 };
 use arrow::compute::{cast, filter, filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::{DataType, Int64Type, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use knowledge::Knowledge;
-use model::{ColumnKind, IndexName, columns};
+use model::{BucketEntry, ColumnKind, IndexName, columns};
+use plan::FieldPart;
 use plan::value::NumberText;
 
 use super::FIXED;
 use super::fields::{WantedField, extract};
-use super::integers::IntegerTest;
+use super::keys::Keys;
+use super::prune::{NameTest, is_bound};
+use super::shortcut::Shortcut;
 use super::unit::FieldPlace;
 use crate::report::ScanReport;
+use crate::times::Phase;
 
 /// Whether every bucket stores the column.
 fn is_stored(name: &str) -> bool {
     name != columns::INDEX && FIXED.contains(&name)
 }
 
-/// A filter, and the working columns it reads.
-#[derive(Debug)]
+/// What a column of the output is made of.
+#[derive(Debug, Clone)]
+pub(super) enum View {
+    /// The column as the table has it.
+    Itself,
+    /// A part of its values.
+    Part(FieldPart),
+    /// Its values as numbers that stand for them.
+    Key(Arc<Keys>),
+}
+
+/// A column of the output: which one of the table, and what of it.
+#[derive(Debug, Clone)]
+pub(super) struct Output {
+    pub(super) column: usize,
+    pub(super) view: View,
+}
+
+impl Output {
+    fn field(&self, table: &SchemaRef) -> Field {
+        let field = table.field(self.column).clone();
+        match &self.view {
+            View::Itself => field,
+            View::Part(part) => field.with_data_type(part.data_type()).with_nullable(true),
+            View::Key(_) => field.with_data_type(DataType::Int64).with_nullable(true),
+        }
+    }
+}
+
+/// A filter.
+#[derive(Debug, Clone)]
 struct Conjunct {
     expr: Arc<dyn PhysicalExpr>,
+    /// The columns of the table it reads, and nothing else.
+    schema: SchemaRef,
     reads: Vec<usize>,
-    /// If it compares a field, how integers that are stored as such are compared.
-    integers: Option<IntegerTest>,
+    /// How it is decided on stored columns, if it can be.
+    shortcut: Option<Shortcut>,
+    /// Whether it is a bound of the time, which all rows of a piece inside of the range satisfy.
+    is_bound: bool,
+    /// The test of a name that it is, which a bucket's summary may decide for all rows.
+    names: Option<NameTest>,
 }
 
 /// What a scan does with every batch of rows, compiled once per plan.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Work {
-    /// The columns filters and output need, a projection of the table's.
-    schema: SchemaRef,
+    table: SchemaRef,
     conjuncts: Vec<Conjunct>,
-    /// Positions of the output columns among the working ones.
-    output: Vec<usize>,
+    outputs: Vec<Output>,
     pub(super) output_schema: SchemaRef,
     knowledge: Arc<Knowledge>,
     report: Arc<ScanReport>,
 }
 
+/// Filters that have to be looked at for each row of a part of a bucket.
+#[derive(Debug, Clone)]
+pub(super) struct Undecided(Vec<usize>);
+
+/// Where rows come from.
+pub(super) struct Origin<'a> {
+    pub(super) index: &'a IndexName,
+    pub(super) place: &'a dyn Fn(&str) -> FieldPlace,
+    pub(super) undecided: &'a Undecided,
+}
+
+/// Rows on their way through the filters: as stored, and columns of the table made from them so far.
+struct Rows {
+    stored: RecordBatch,
+    made: Vec<Option<ArrayRef>>,
+}
+
+impl Rows {
+    fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
+        if mask.true_count() < mask.len() {
+            self.stored = filter_record_batch(&self.stored, mask)?;
+            for column in self.made.iter_mut().flatten() {
+                *column = filter(column, mask)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn are_none(&self) -> bool {
+        self.stored.num_rows() == 0
+    }
+}
+
 impl Work {
     pub(super) fn compile(
         table: &SchemaRef,
-        projection: Option<&Vec<usize>>,
+        outputs: Vec<Output>,
         filters: &[Expr],
         knowledge: Arc<Knowledge>,
         report: Arc<ScanReport>,
     ) -> Result<Self> {
-        let all: Vec<usize> = (0..table.fields().len()).collect();
-        let output = projection.unwrap_or(&all);
-        let mut needed: Vec<usize> = output.clone();
-        needed.push(table.index_of(columns::TIME)?);
-        for column in filters.iter().flat_map(Expr::column_refs) {
-            needed.push(table.index_of(&column.name)?);
-        }
-        needed.sort_unstable();
-        needed.dedup();
-        let schema = Arc::new(table.project(&needed)?);
-        let names = DFSchema::try_from(schema.as_ref().clone())?;
-        let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-        let compile = |filter: &Expr| -> Result<Conjunct> {
-            let bare = unqualified(filter.clone())?;
-            let expr = create_physical_expr(&bare, &names, &props, &context)?;
-            let reads = collect_columns(&expr).iter().map(|column| column.index()).collect();
-            Ok(Conjunct { expr, reads, integers: IntegerTest::of(filter) })
-        };
-        let mut conjuncts = filters.iter().map(compile).collect::<Result<Vec<_>>>()?;
-        let raw = schema.index_of(columns::RAW).ok();
+        let mut conjuncts =
+            filters.iter().map(|filter| compile(table, filter)).collect::<Result<Vec<_>>>()?;
+        let raw = table.index_of(columns::RAW)?;
         // Filters over small columns first: they leave less text to look into.
-        conjuncts.sort_by_key(|conjunct| raw.is_some_and(|raw| conjunct.reads.contains(&raw)));
-        let position = |column: &usize| needed.binary_search(column).unwrap_or_default();
-        let output: Vec<usize> = output.iter().map(position).collect();
-        let output_schema = Arc::new(schema.project(&output)?);
-        Ok(Self { schema, conjuncts, output, output_schema, knowledge, report })
+        conjuncts.sort_by_key(|conjunct| conjunct.reads.contains(&raw));
+        let work = Self {
+            table: Arc::clone(table),
+            conjuncts,
+            outputs: Vec::new(),
+            output_schema: Arc::clone(table),
+            knowledge,
+            report,
+        };
+        Ok(work.with_outputs(outputs))
+    }
+
+    /// The same rows with other columns.
+    pub(super) fn with_outputs(&self, outputs: Vec<Output>) -> Self {
+        let fields: Vec<Field> = outputs.iter().map(|output| output.field(&self.table)).collect();
+        Self { outputs, output_schema: Arc::new(Schema::new(fields)), ..self.clone() }
+    }
+
+    pub(super) fn table(&self) -> &SchemaRef {
+        &self.table
+    }
+
+    pub(super) fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// The filters that are not decided by where rows are: in which index, in which bucket, and whether
+    /// all of them lie in the range. `None` if no row passes.
+    pub(super) fn undecided(
+        &self,
+        index: &IndexName,
+        entry: Option<&BucketEntry>,
+        inside: bool,
+    ) -> Option<Undecided> {
+        let mut undecided = Vec::new();
+        for (at, conjunct) in self.conjuncts.iter().enumerate() {
+            let names = conjunct.names.as_ref();
+            match names.and_then(|names| names.admits_index(index)) {
+                Some(false) => return None,
+                Some(true) => continue,
+                None => {}
+            }
+            let is_sure = names.zip(entry).is_some_and(|(names, entry)| names.admits_all(entry));
+            let is_sure = is_sure || (inside && conjunct.is_bound);
+            if !is_sure {
+                undecided.push(at);
+            }
+        }
+        Some(Undecided(undecided))
+    }
+
+    fn conjuncts(&self, undecided: &Undecided) -> impl Iterator<Item = &Conjunct> {
+        undecided.0.iter().map(|at| &self.conjuncts[*at])
     }
 
     /// Whether nobody wants to see the rows, but to know how many there are.
     pub(super) fn only_counts(&self) -> bool {
-        self.output.is_empty()
+        self.outputs.is_empty()
     }
 
     /// So many rows without columns.
@@ -102,11 +202,15 @@ impl Work {
     }
 
     /// Which columns to read from an object, given where its fields are.
-    pub(super) fn stored_columns<'a>(&'a self, place: &dyn Fn(&str) -> FieldPlace) -> Vec<&'a str> {
+    pub(super) fn stored_columns<'a>(
+        &'a self,
+        place: &dyn Fn(&str) -> FieldPlace,
+        undecided: &Undecided,
+    ) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         let mut extracts = false;
-        for field in self.schema.fields() {
-            let name = field.name().as_str();
+        for column in self.needed(undecided) {
+            let name = self.table.field(column).name().as_str();
             if is_stored(name) {
                 names.push(name);
             } else if name != columns::INDEX {
@@ -128,79 +232,133 @@ impl Work {
         names
     }
 
+    /// The columns of the table that filters and output need.
+    fn needed(&self, undecided: &Undecided) -> Vec<usize> {
+        let mut needed: Vec<usize> = self.outputs.iter().map(|output| output.column).collect();
+        needed.extend(self.conjuncts(undecided).flat_map(|conjunct| &conjunct.reads));
+        if self.report.timeline().is_some() {
+            needed.extend(self.table.index_of(columns::TIME));
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        needed
+    }
+
     /// The rows of the plan that these stored rows give; `None` if no row passes.
     pub(super) fn process(
         &self,
-        mut stored: RecordBatch,
-        index: &IndexName,
-        place: &dyn Fn(&str) -> FieldPlace,
+        stored: RecordBatch,
+        origin: &Origin<'_>,
     ) -> Result<Option<RecordBatch>> {
+        let _timer = self.report.times.during(Phase::Filter);
         self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
-        let mut decided = vec![false; self.conjuncts.len()];
-        for (conjunct, decided) in self.conjuncts.iter().zip(&mut decided) {
-            let Some(mask) = conjunct.integers.as_ref().and_then(|test| test.mask(&stored, place))
-            else {
-                continue;
-            };
-            *decided = true;
-            if mask.true_count() < mask.len() {
-                stored = filter_record_batch(&stored, &mask)?;
+        let mut rows = Rows { stored, made: vec![None; self.table.fields().len()] };
+        let mut first: Vec<&Conjunct> = Vec::new();
+        let mut later: Vec<&Conjunct> = Vec::new();
+        for conjunct in self.conjuncts(origin.undecided) {
+            let mask = conjunct
+                .shortcut
+                .as_ref()
+                .and_then(|cut| cut.mask(&rows.stored, origin.place))
+                .or_else(|| conjunct.names.as_ref().and_then(|_| conjunct.of_names(&rows.stored)));
+            match mask {
+                Some(mask) => rows.keep(&mask)?,
+                None if conjunct.reads.iter().any(|at| self.is_extracted(*at, origin)) => {
+                    later.push(conjunct);
+                }
+                None => first.push(conjunct),
             }
-            if stored.num_rows() == 0 {
+            if rows.are_none() {
                 return Ok(None);
             }
         }
-        let mut ready: Vec<Option<ArrayRef>> =
-            self.schema.fields().iter().map(|f| self.ready(f, &stored, index, place)).collect();
-        let (first, later): (Vec<&Conjunct>, Vec<&Conjunct>) = self
-            .conjuncts
-            .iter()
-            .zip(decided)
-            .filter_map(|(conjunct, decided)| (!decided).then_some(conjunct))
-            .partition(|conjunct| conjunct.reads.iter().all(|column| ready[*column].is_some()));
-        for conjunct in first {
-            let batch = self.batch_with_gaps(&ready, stored.num_rows())?;
-            let Some(mask) = conjunct.mask(&batch)? else { continue };
-            stored = filter_record_batch(&stored, &mask)?;
-            for column in ready.iter_mut().flatten() {
-                *column = filter(column, &mask)?;
-            }
-            if stored.num_rows() == 0 {
-                return Ok(None);
-            }
-        }
-        self.fill_gaps(&mut ready, &stored, place)?;
-        let mut batch = self.batch_with_gaps(&ready, stored.num_rows())?;
-        for conjunct in later {
-            if let Some(mask) = conjunct.mask(&batch)? {
-                batch = filter_record_batch(&batch, &mask)?;
-            }
-        }
-        if batch.num_rows() == 0 {
+        self.apply(first, &mut rows, origin)?;
+        if rows.are_none() {
             return Ok(None);
         }
-        self.count(&batch);
-        Ok(Some(batch.project(&self.output)?))
+        self.extract(&mut rows, origin)?;
+        self.apply(later, &mut rows, origin)?;
+        if rows.are_none() {
+            return Ok(None);
+        }
+        self.count(&rows.stored);
+        let output = self.outputs.iter().map(|output| self.output(output, &mut rows, origin));
+        let output = output.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
+        let schema = Arc::clone(&self.output_schema);
+        Ok(Some(RecordBatch::try_new_with_options(schema, output, &options)?))
     }
 
-    /// A working column, if it can be had without extraction.
-    fn ready(
-        &self,
-        field: &arrow::datatypes::Field,
-        stored: &RecordBatch,
-        index: &IndexName,
-        place: &dyn Fn(&str) -> FieldPlace,
-    ) -> Option<ArrayRef> {
+    fn apply(&self, conjuncts: Vec<&Conjunct>, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
+        for conjunct in conjuncts {
+            let read = conjunct.reads.iter().map(|at| self.column(*at, rows, origin));
+            let read = read.collect::<Result<Vec<_>>>()?;
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
+            let schema = Arc::clone(&conjunct.schema);
+            let batch = RecordBatch::try_new_with_options(schema, read, &options)?;
+            if let Some(mask) = conjunct.mask(&batch)? {
+                rows.keep(&mask)?;
+            }
+            if rows.are_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a column has to be extracted from the text.
+    fn is_extracted(&self, column: usize, origin: &Origin<'_>) -> bool {
+        let name = self.table.field(column).name().as_str();
+        !FIXED.contains(&name) && matches!((origin.place)(name), FieldPlace::Raw { .. })
+    }
+
+    /// A column of the table; extracted ones must have been made before.
+    fn column(&self, at: usize, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
+        if let Some(made) = &rows.made[at] {
+            return Ok(Arc::clone(made));
+        }
+        let field = self.table.field(at);
+        let made = self.ready(field, &rows.stored, origin).ok_or_else(|| {
+            DataFusionError::Internal(format!("a bucket lacks the column {}", field.name()))
+        })?;
+        rows.made[at] = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    fn output(&self, output: &Output, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
+        let field = self.table.field(output.column);
+        let stored = match (origin.place)(field.name()) {
+            _ if rows.made[output.column].is_some() || FIXED.contains(&field.name().as_str()) => {
+                None
+            }
+            FieldPlace::Column(ColumnKind::Integer | ColumnKind::Text) => {
+                rows.stored.column_by_name(field.name()).cloned()
+            }
+            _ => None,
+        };
+        let column = match (stored, &output.view) {
+            (Some(stored), View::Part(_) | View::Key(_)) => stored,
+            _ => self.column(output.column, rows, origin)?,
+        };
+        match &output.view {
+            View::Itself => Ok(column),
+            View::Part(part) => part.of_column(&column),
+            View::Key(keys) => keys.of_column(&column),
+        }
+    }
+
+    /// A column of the table, if it can be had without extraction.
+    fn ready(&self, field: &Field, stored: &RecordBatch, origin: &Origin<'_>) -> Option<ArrayRef> {
         let name = field.name().as_str();
         let rows = stored.num_rows();
         if name == columns::INDEX {
-            let values = std::iter::repeat_n(index.as_str(), rows);
+            let values = std::iter::repeat_n(origin.index.as_str(), rows);
             return Some(Arc::new(StringViewArray::from_iter_values(values)));
         }
         if is_stored(name) {
             return convert(stored.column_by_name(name)?, field.data_type());
         }
-        match place(name) {
+        match (origin.place)(name) {
             FieldPlace::Column(kind) => {
                 field_column(stored.column_by_name(name)?, kind, field.data_type())
             }
@@ -209,25 +367,27 @@ impl Work {
         }
     }
 
-    fn fill_gaps(
-        &self,
-        ready: &mut [Option<ArrayRef>],
-        stored: &RecordBatch,
-        place: &dyn Fn(&str) -> FieldPlace,
-    ) -> Result<()> {
-        let gaps: Vec<usize> = (0..ready.len()).filter(|at| ready[*at].is_none()).collect();
+    /// Makes the columns that are only in the text.
+    fn extract(&self, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
+        let gaps: Vec<usize> = self
+            .needed(origin.undecided)
+            .into_iter()
+            .filter(|at| rows.made[*at].is_none() && self.is_extracted(*at, origin))
+            .collect();
         if gaps.is_empty() {
             return Ok(());
         }
         let wanted: Vec<WantedField> = gaps
             .iter()
             .map(|at| {
-                let field = self.schema.field(*at);
+                let field = self.table.field(*at);
                 let multivalue = matches!(field.data_type(), DataType::List(_));
                 WantedField { name: field.name().clone(), multivalue }
             })
             .collect();
-        let extracted = extract(stored, &wanted, &self.knowledge);
+        let timer = self.report.times.during(Phase::Extract);
+        let extracted = extract(&rows.stored, &wanted, &self.knowledge);
+        drop(timer);
         let (extracted, cut) = extracted.ok_or_else(|| {
             DataFusionError::Internal("a bucket lacks the columns to extract from".to_owned())
         })?;
@@ -239,10 +399,11 @@ impl Work {
             ));
         }
         for ((at, field), column) in gaps.into_iter().zip(&wanted).zip(extracted) {
-            ready[at] = Some(match place(&field.name) {
+            rows.made[at] = Some(match (origin.place)(&field.name) {
                 FieldPlace::Raw { indexed: Some(kind) } => {
-                    let data_type = self.schema.field(at).data_type();
-                    let sent = stored
+                    let data_type = self.table.field(at).data_type();
+                    let sent = rows
+                        .stored
                         .column_by_name(&field.name)
                         .and_then(|sent| field_column(sent, kind, data_type));
                     match sent {
@@ -256,19 +417,9 @@ impl Work {
         Ok(())
     }
 
-    /// The working batch, with nulls for columns that are not there yet (and that nobody reads).
-    fn batch_with_gaps(&self, ready: &[Option<ArrayRef>], rows: usize) -> Result<RecordBatch> {
-        let columns = ready.iter().zip(self.schema.fields()).map(|(column, field)| {
-            column.clone().unwrap_or_else(|| new_null_array(field.data_type(), rows))
-        });
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let schema = Arc::clone(&self.schema);
-        Ok(RecordBatch::try_new_with_options(schema, columns.collect(), &options)?)
-    }
-
-    fn count(&self, batch: &RecordBatch) {
-        self.report.events_matched.fetch_add(batch.num_rows() as u64, Relaxed);
-        let times = batch
+    fn count(&self, rows: &RecordBatch) {
+        self.report.events_matched.fetch_add(rows.num_rows() as u64, Relaxed);
+        let times = rows
             .column_by_name(columns::TIME)
             .and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
         if let Some(times) = times {
@@ -277,7 +428,34 @@ impl Work {
     }
 }
 
+fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
+    let mut reads = Vec::new();
+    for column in filter.column_refs() {
+        reads.push(table.index_of(&column.name)?);
+    }
+    reads.sort_unstable();
+    reads.dedup();
+    let schema = Arc::new(table.project(&reads)?);
+    let names = DFSchema::try_from(schema.as_ref().clone())?;
+    let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let bare = unqualified(filter.clone())?;
+    let expr = create_physical_expr(&bare, &names, &props, &context)?;
+    let (shortcut, is_bound) = (Shortcut::of(filter), is_bound(filter));
+    let names = NameTest::of(filter);
+    Ok(Conjunct { expr, schema, reads, shortcut, is_bound, names })
+}
+
 impl Conjunct {
+    /// Which rows pass, by the column of names as it is stored: each name is looked at once.
+    fn of_names(&self, stored: &RecordBatch) -> Option<BooleanArray> {
+        let [field] = self.schema.fields().as_ref() else { return None };
+        let names = stored.column_by_name(field.name())?;
+        let schema = Schema::new(vec![Field::new(field.name(), names.data_type().clone(), true)]);
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![Arc::clone(names)]).ok()?;
+        let passes = self.expr.evaluate(&batch).ok()?.into_array(stored.num_rows()).ok()?;
+        passes.as_boolean_opt().filter(|passes| passes.null_count() == 0).cloned()
+    }
+
     /// Which rows pass; `None` if all do.
     fn mask(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
         let value = self.expr.evaluate(batch)?.into_array(batch.num_rows())?;

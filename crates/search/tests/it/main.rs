@@ -1,6 +1,11 @@
 //! Searches over real buckets in a store, with a real catalog and cache.
 #![allow(clippy::unwrap_used)]
 
+mod control;
+mod far_away;
+mod inspector;
+mod previews;
 mod shortcuts;
 mod specs;
 mod support;
+mod typed;

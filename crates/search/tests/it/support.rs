@@ -10,8 +10,9 @@ use arrow::datatypes::Int32Type;
 use bucket::{
     FieldExtractor, FieldSource, HotBucket, HotBuckets, WriteOptions, hot_schema, write_bucket,
 };
-use catalog::Catalog;
-use karst_search::{Dependencies, IndexNames, SearchService, Settings};
+use cache::{CachedStore, SearchReads};
+use catalog::{Catalog, Commit};
+use karst_search::{Dependencies, IndexNames, Objects, SearchService, Settings};
 use karst_spectest::SpecEvent;
 use knowledge::{FieldRules, Knowledge};
 use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
@@ -38,6 +39,25 @@ impl HotBuckets for HotRows {
             indexes.contains(&bucket.index) && range.overlaps(bucket.first_time, bucket.last_time)
         };
         self.0.iter().filter(wanted).cloned().collect()
+    }
+}
+
+/// A store whose reads nobody asks about.
+#[derive(Debug)]
+struct Counted(Arc<CachedStore>);
+
+impl Objects for Counted {
+    fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
+        Arc::new(self.0.counted(reads))
+    }
+}
+
+#[derive(Debug)]
+struct Uncounted(Arc<dyn ObjectStore>);
+
+impl Objects for Uncounted {
+    fn counted(&self, _: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.0)
     }
 }
 
@@ -87,16 +107,76 @@ pub(crate) fn service(
     knowledge: &Arc<Knowledge>,
     names: Vec<IndexName>,
 ) -> SearchService {
+    service_over(catalog, hot, Arc::new(Uncounted(store)), knowledge, names)
+}
+
+/// The same over objects that are counted, or not.
+pub(crate) fn service_over(
+    catalog: Catalog,
+    hot: Vec<HotBucket>,
+    objects: Arc<dyn Objects>,
+    knowledge: &Arc<Knowledge>,
+    names: Vec<IndexName>,
+) -> SearchService {
+    service_with(catalog, hot, objects, knowledge, names, Settings::default())
+}
+
+/// The same with settings.
+pub(crate) fn service_with(
+    catalog: Catalog,
+    hot: Vec<HotBucket>,
+    objects: Arc<dyn Objects>,
+    knowledge: &Arc<Knowledge>,
+    names: Vec<IndexName>,
+    settings: Settings,
+) -> SearchService {
     let dependencies = Dependencies {
         catalog,
         hot: Arc::new(HotRows(hot)),
-        store,
+        objects,
         knowledge: Arc::clone(knowledge),
         indexes: Arc::new(FixedNames(names)),
         clock: Arc::new(runtime::SystemClock),
         runtime: tokio::runtime::Handle::current(),
     };
-    SearchService::new(dependencies, Settings::default()).unwrap()
+    SearchService::new(dependencies, settings).unwrap()
+}
+
+/// A service over buckets of these events, written with small granules, read through a cache.
+pub(crate) async fn filled(
+    events: &[SpecEvent],
+    buckets: usize,
+    settings: Settings,
+) -> (SearchService, Arc<CachedStore>) {
+    let store: Arc<dyn ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+    let knowledge = Arc::new(Knowledge::builtin());
+    let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
+    let mut add = Vec::new();
+    for part in events.chunks(events.len().div_ceil(buckets)) {
+        add.push(put(&store, part, &knowledge, &options).await);
+    }
+    let catalog = open(&store).await;
+    catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+    let sizes = cache::Settings { dram_bytes: 64 << 20, ..cache::Settings::default() };
+    let cache = Arc::new(CachedStore::open(store, sizes).await.unwrap());
+    let objects = Arc::new(Counted(Arc::clone(&cache)));
+    let names = vec![IndexName::new("main").unwrap()];
+    (service_with(catalog, Vec::new(), objects, &knowledge, names, settings), cache)
+}
+
+/// Event number `at` of a log: a second after the one before, words, and fields `n`, `user`, `ms`.
+pub(crate) fn log_event(at: usize) -> SpecEvent {
+    let words = ["alpha", "beta", "gamma", "delta"];
+    SpecEvent {
+        index: IndexName::new("main").unwrap(),
+        time: EventTime(1_700_000_000_000_000 + at as i64 * 1_000_000),
+        index_time: EventTime(1_700_000_000_000_000 + at as i64),
+        raw: format!("n={at} user=u{} ms={} {}", at * 7 % 3_001, at * 13 % 997, words[at % 4]),
+        host: format!("host{}", at % 3),
+        source: "s".to_owned(),
+        sourcetype: "log".to_owned(),
+        fields: Vec::new(),
+    }
 }
 
 pub(crate) async fn open(store: &Arc<dyn ObjectStore>) -> Catalog {

@@ -88,6 +88,10 @@ function status(job) {
     scanCount: Math.floor(EVENTS.length * progress),
     eventAvailableCount: job.report ? 0 : Math.floor(job.events.length * progress),
     resultCount: job.report ? job.report.rows.length : Math.floor(job.events.length * progress),
+    resultPreviewCount: job.report
+      ? job.report.rows.length
+      : Math.floor(job.events.length * progress),
+    numPreviews: Math.floor(progress * 10),
     runDuration: (progress * DURATION) / 1000,
     earliestTime: iso(job.range.start),
     latestTime: iso(job.range.end),
@@ -110,6 +114,7 @@ function jobAnswer(job, part, query, form) {
     return { results: events.slice(offset, offset + count), highlighted: job.words };
   if (part === 'timeline') return timeline(events, job.range);
   if (part === 'summary') return summary(events);
+  if (part === 'inspector') return inspector(so);
   if (part === 'control') {
     if (form.get('action') === 'finalize') job.stopped = so.doneProgress;
     return { messages: [] };
@@ -118,6 +123,45 @@ function jobAnswer(job, part, query, form) {
     preview: !so.isDone,
     fields: job.report?.fields ?? ['_time', 'host', '_raw'],
     rows: rows.slice(offset, offset + count),
+  };
+}
+
+function inspector(so) {
+  const scan = { buckets_considered: 3, buckets_pruned_by_time: 1, buckets_searched: 2 };
+  return {
+    inspection: {
+      run_duration: so.runDuration,
+      phases: [
+        { name: 'plan', seconds: 0.001, invocations: 1 },
+        {
+          name: 'filter',
+          seconds: 0.2,
+          invocations: 9,
+          rows_in: so.scanCount,
+          rows_out: so.eventCount,
+        },
+      ],
+      plans: [
+        {
+          name: 'AggregateExec',
+          detail: 'mode=Final, gby=[host]',
+          seconds: 0.004,
+          rows: so.resultCount,
+          inputs: [
+            { name: 'BucketScanExec', detail: 'buckets=2', seconds: 0.3, rows: so.eventCount },
+          ],
+        },
+      ],
+      reads: {
+        dram: { blocks: 4, bytes: 4096 },
+        store: { blocks: 1, bytes: 1024 },
+        store_requests: 1,
+      },
+      dollars: 4e-7,
+      s3_price_get_per_1000: 0.0004,
+      scan: { ...scan, events_scanned: so.scanCount, events_matched: so.eventCount },
+      answered_from: [],
+    },
   };
 }
 

@@ -161,6 +161,16 @@ describe('what a job holds', () => {
     ]);
   });
 
+  it('the inspector says where time, bytes and dollars went', async () => {
+    const inspection = await client().inspect('S1');
+    expect(inspection.phases.map((phase) => phase.rowsOut)).toEqual([null, 30]);
+    expect(inspection.plans[0]?.inputs[0]?.name).toBe('BucketScanExec');
+    expect(inspection.tiers.map((tier) => tier.bytes)).toEqual([7168, 0, 2048]);
+    expect([inspection.storeRequests, inspection.pricePer1000]).toEqual([2, 0.0004]);
+    expect(inspection.scan).toEqual({ buckets_considered: 9, buckets_searched: 4 });
+    expect(inspection.prunedBy).toEqual(['[ AND error 500 ]']);
+  });
+
   it('an answer without a body is nothing yet', async () => {
     override = { status: 204, body: '' };
     expect((await client().rows('S1', 'results', { offset: 0, count: 1 })).rows).toEqual([]);

@@ -6,6 +6,7 @@
 import {
   asObject,
   decodeEvents,
+  decodeInspection,
   decodeJob,
   decodeMessages,
   decodeRows,
@@ -17,6 +18,7 @@ import {
 import { fromByteOffset, toByteOffset } from './offsets';
 import type {
   EventsPage,
+  Inspection,
   JobAction,
   JobStatus,
   ResultRows,
@@ -153,6 +155,12 @@ export class KarstClient {
   async summary(sid: string, signal?: AbortSignal): Promise<Summary> {
     const query = { ...JSON_MODE, top_count: 10 };
     return decodeSummary(await this.#json(jobPath(sid, 'summary'), { query, signal }));
+  }
+
+  async inspect(sid: string, signal?: AbortSignal): Promise<Inspection> {
+    return decodeInspection(
+      await this.#json(jobPath(sid, 'inspector'), { query: JSON_MODE, signal }),
+    );
   }
 
   async logout(): Promise<void> {

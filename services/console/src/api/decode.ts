@@ -7,6 +7,8 @@ import type {
   EventRow,
   EventsPage,
   FieldValue,
+  InspectedOperator,
+  Inspection,
   JobStatus,
   ResultRows,
   ServerInfo,
@@ -74,6 +76,8 @@ export function decodeJob(body: unknown): JobStatus {
     eventAvailableCount: asNumber(content.eventAvailableCount ?? content.resultCount),
     scanCount: asNumber(content.scanCount),
     resultCount: asNumber(content.resultCount),
+    resultPreviewCount: asNumber(content.resultPreviewCount ?? content.resultCount),
+    numPreviews: asNumber(content.numPreviews),
     runDuration: asNumber(content.runDuration),
     earliestTime: asText(content.earliestTime),
     latestTime: asText(content.latestTime),
@@ -150,6 +154,57 @@ export function decodeSummary(body: unknown): Summary {
   });
   const most = Math.max(0, ...fields.map((field) => field.count));
   return { eventCount: asNumber(root.event_count) || most, fields };
+}
+
+const rowsOrNone = (value: unknown): number | null => optionalNumber(value) ?? null;
+
+function decodeOperator(value: unknown): InspectedOperator {
+  const operator = asObject(value);
+  return {
+    name: asText(operator.name),
+    detail: asText(operator.detail),
+    partitions: asNumber(operator.partitions),
+    seconds: asNumber(operator.seconds),
+    rows: rowsOrNone(operator.rows),
+    spilledBytes: asNumber(operator.spilled_bytes),
+    inputs: asList(operator.inputs).map(decodeOperator),
+  };
+}
+
+export function decodeInspection(body: unknown): Inspection {
+  const inspection = asObject(asObject(body).inspection);
+  const reads = asObject(inspection.reads);
+  const scan = asObject(inspection.scan);
+  const counters = Object.entries(scan).filter(([, value]) => typeof value === 'number');
+  return {
+    runDuration: asNumber(inspection.run_duration),
+    phases: asList(inspection.phases).map((item) => {
+      const phase = asObject(item);
+      return {
+        name: asText(phase.name),
+        seconds: asNumber(phase.seconds),
+        invocations: asNumber(phase.invocations),
+        rowsIn: rowsOrNone(phase.rows_in),
+        rowsOut: rowsOrNone(phase.rows_out),
+      };
+    }),
+    plans: asList(inspection.plans).map(decodeOperator),
+    tiers: ['dram', 'nvme', 'store'].map((name) => {
+      const tier = asObject(reads[name]);
+      return {
+        name,
+        blocks: asNumber(tier.blocks),
+        bytes: asNumber(tier.bytes),
+        seconds: asNumber(tier.seconds),
+      };
+    }),
+    storeRequests: asNumber(reads.store_requests),
+    dollars: asNumber(inspection.dollars),
+    pricePer1000: asNumber(inspection.s3_price_get_per_1000),
+    scan: Object.fromEntries(counters) as Record<string, number>,
+    prunedBy: asList(scan.pruned_by).map(asText),
+    answeredFrom: asList(inspection.answered_from).map(asText),
+  };
 }
 
 /** Takes `{label, detail, insert, from, to}` and the parser's own `{text, summary, span}`. */

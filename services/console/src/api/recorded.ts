@@ -75,6 +75,39 @@ const SUMMARY = {
   },
 };
 
+const INSPECTOR = {
+  sid: 'S1',
+  inspection: {
+    run_duration: 0.42,
+    phases: [
+      { name: 'plan', seconds: 0.002, invocations: 1, rows_in: null, rows_out: null },
+      { name: 'filter', seconds: 0.3, invocations: 12, rows_in: 900, rows_out: 30 },
+    ],
+    plans: [
+      {
+        name: 'AggregateExec',
+        detail: 'mode=Final',
+        partitions: 2,
+        seconds: 0.01,
+        rows: 3,
+        spills: 1,
+        spilled_bytes: 4096,
+        inputs: [{ name: 'BucketScanExec', detail: 'buckets=4', partitions: 2, seconds: 0.4 }],
+      },
+    ],
+    reads: {
+      dram: { blocks: 7, bytes: 7168, seconds: 0.001 },
+      nvme: { blocks: 0, bytes: 0, seconds: 0 },
+      store: { blocks: 2, bytes: 2048, seconds: 0.1 },
+      store_requests: 2,
+    },
+    dollars: 8e-7,
+    s3_price_get_per_1000: 0.0004,
+    scan: { buckets_considered: 9, buckets_searched: 4, pruned_by: ['[ AND error 500 ]'] },
+    answered_from: ['answered from summaries: 3 of 9 buckets'],
+  },
+};
+
 const ok = (body: unknown, status = 200) => ({ status, body: JSON.stringify(body) });
 const job = '/services/search/v2/jobs';
 
@@ -87,4 +120,5 @@ export const ANSWERS: Record<string, { status: number; body: string }> = {
   [`GET ${job}/S1/results`]: ok(ROWS),
   [`GET ${job}/S1/timeline`]: ok(TIMELINE),
   [`GET ${job}/S1/summary`]: ok(SUMMARY),
+  [`GET ${job}/S1/inspector`]: ok(INSPECTOR),
 };

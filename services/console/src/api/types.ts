@@ -24,6 +24,10 @@ export interface JobStatus {
   eventAvailableCount: number;
   scanCount: number;
   resultCount: number;
+  /** Rows of the last preview while the search runs, of the result once it is there. */
+  resultPreviewCount: number;
+  /** Previews made so far. */
+  numPreviews: number;
   runDuration: number;
   earliestTime: string;
   latestTime: string;
@@ -75,6 +79,47 @@ export interface FieldSummary {
 export interface Summary {
   eventCount: number;
   fields: FieldSummary[];
+}
+
+export interface InspectedPhase {
+  name: string;
+  /** Those of partitions side by side added up. */
+  seconds: number;
+  invocations: number;
+  rowsIn: number | null;
+  rowsOut: number | null;
+}
+
+export interface InspectedOperator {
+  name: string;
+  detail: string;
+  partitions: number;
+  seconds: number;
+  rows: number | null;
+  spilledBytes: number;
+  inputs: InspectedOperator[];
+}
+
+export interface InspectedTier {
+  name: string;
+  blocks: number;
+  bytes: number;
+  seconds: number;
+}
+
+/** How a search ran: where its time went, what it read and left out, what that cost. */
+export interface Inspection {
+  runDuration: number;
+  phases: InspectedPhase[];
+  plans: InspectedOperator[];
+  tiers: InspectedTier[];
+  storeRequests: number;
+  dollars: number;
+  pricePer1000: number;
+  /** Counters of buckets, granules and events by name. */
+  scan: Record<string, number>;
+  prunedBy: string[];
+  answeredFrom: string[];
 }
 
 export type JobAction = 'cancel' | 'finalize' | 'pause' | 'unpause';

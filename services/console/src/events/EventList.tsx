@@ -92,6 +92,6 @@ function noEventsText(job: JobStatus): string {
     return 'No events match. Try a longer time range, fewer words, or check the spelling of fields.';
   }
   return job.eventCount > 0
-    ? 'The events found are listed when the search is done, or when you stop it.'
+    ? 'The newest events found so far are listed in a moment.'
     : 'No events yet.';
 }

@@ -69,7 +69,7 @@ function Counts({ job }: { job: JobStatus }) {
       </span>
       {job.reportSearch !== null && (
         <span>
-          <b>{grouped(job.resultCount)}</b> {job.resultCount === 1 ? 'row' : 'rows'}
+          <b>{grouped(job.resultPreviewCount)}</b> {job.resultPreviewCount === 1 ? 'row' : 'rows'}
         </span>
       )}
       <span>{grouped(job.scanCount)} scanned</span>

@@ -6,13 +6,14 @@ import type { KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
 import { EventsView } from '../events/EventsView';
+import { InspectorView } from '../inspector/InspectorView';
 import { eventsBehind } from '../query/rewrite';
 import { ReportView } from '../statistics/ReportView';
 import type { TimeRange } from '../time/timeRange';
 import styles from './Results.module.css';
 import type { SearchState } from './searchRun';
 
-type View = 'events' | 'statistics' | 'visualization';
+type View = 'events' | 'statistics' | 'visualization' | 'inspector';
 
 interface ResultsProps {
   client: KarstClient;
@@ -69,15 +70,20 @@ function JobResults(props: JobResultsProps) {
           Events <span className={styles.count}>{grouped(job.eventCount)}</span>
         </Tabs.Tab>
         <Tabs.Tab value="statistics" data-testid="tab-statistics">
-          Statistics {isReport && <span className={styles.count}>{grouped(job.resultCount)}</span>}
+          Statistics{' '}
+          {isReport && <span className={styles.count}>{grouped(job.resultPreviewCount)}</span>}
         </Tabs.Tab>
         <Tabs.Tab value="visualization" data-testid="tab-visualization">
           Visualization
         </Tabs.Tab>
+        <Tabs.Tab value="inspector" data-testid="tab-inspector">
+          Job inspector
+        </Tabs.Tab>
       </Tabs.List>
+      {view === 'inspector' && <InspectorView {...props} />}
       {view === 'events' &&
         (isReport ? <BehindReport query={query} onQuery={onQuery} /> : <EventsView {...props} />)}
-      {view !== 'events' &&
+      {(view === 'statistics' || view === 'visualization') &&
         (isReport ? (
           <ReportView {...props} view={view} />
         ) : (

@@ -19,7 +19,7 @@ interface ReportViewProps extends JobResultsProps {
 }
 
 export function ReportView({ client, sid, job, view }: ReportViewProps) {
-  const version = `${job.isDone}:${job.resultCount}:${job.scanCount}`;
+  const version = `${job.isDone}:${job.numPreviews}`;
   const which = job.isDone ? 'results' : 'results_preview';
   const { value, error, loading } = useLoaded(sid, version, (signal) =>
     client.rows(sid, which, { offset: 0, count: ROW_LIMIT }, signal),
@@ -49,6 +49,12 @@ export function ReportView({ client, sid, job, view }: ReportViewProps) {
       {table.rows.length === 0 && (
         <p className={styles.note} data-testid="no-rows">
           {job.isDone ? 'The report has no rows.' : 'No rows yet.'}
+        </p>
+      )}
+      {!job.isDone && value?.preview && (
+        <p className={styles.preview} data-testid="preview">
+          A preview: the rows so far, of {grouped(job.eventCount)} events. The search is still
+          running.
         </p>
       )}
       {table.rows.length > 0 && view === 'statistics' && <StatisticsTable table={table} />}

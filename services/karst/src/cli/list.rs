@@ -6,12 +6,16 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::Value;
 
+use super::cache;
 use super::client::Client;
 use super::table::{Rows, print_rows};
 use crate::config::{ListOptions, Listing, Output};
 
 pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
     let client = Client::new(&options.client)?;
+    if options.interval.is_some() && options.what != Listing::Cache {
+        anyhow::bail!("--interval goes with `karst list cache`");
+    }
     let (path, fields): (&str, &[&str]) = match options.what {
         Listing::Indexes => (
             "/services/data/indexes",
@@ -28,7 +32,7 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
         Listing::Tokens => ("/services/data/inputs/http", &["index", "sourcetype", "disabled"]),
         Listing::Queues => return print_queues(&client).await,
         Listing::Inputstatus => return print_files(&client).await,
-        Listing::Cache => return print_tree(&client, "/services/server/status/cache").await,
+        Listing::Cache => return cache::print(&client, options.interval).await,
     };
     let feed = client.get(&format!("{path}?output_mode=json&count=0")).await?;
     let mut rows = Rows::default();
@@ -109,14 +113,6 @@ async fn print_files(client: &Client) -> Result<ExitCode> {
 }
 
 /// Nested values as one line per leaf.
-async fn print_tree(client: &Client, path: &str) -> Result<ExitCode> {
-    let feed = client.get(&format!("{path}?output_mode=json")).await?;
-    let mut rows = Rows { fields: vec!["name".to_owned(), "value".to_owned()], rows: Vec::new() };
-    leaves("", &feed["entry"][0]["content"], &mut rows);
-    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
-    Ok(ExitCode::SUCCESS)
-}
-
 fn leaves(prefix: &str, value: &Value, rows: &mut Rows) {
     let name = |key: &str| {
         if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }

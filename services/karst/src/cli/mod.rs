@@ -5,8 +5,10 @@
 
 pub(crate) mod add;
 pub(crate) mod btool;
+mod cache;
 mod client;
 pub(crate) mod inspect;
+mod inspection;
 pub(crate) mod list;
 pub(crate) mod roll;
 pub(crate) mod search;

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use super::client::{Client, Failure};
+use super::inspection;
 use super::table::{Rows, print_rows};
 use crate::config::{Output, SearchOptions};
 
@@ -25,13 +26,19 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
         return Err(Failure::Search(text.to_owned()).into());
     }
     print_messages(content);
-    let printed = print_results(&client, &sid, content, &options).await?;
-    let total = content["resultCount"].as_u64().unwrap_or(0);
-    if total > printed as u64 {
-        eprintln!("{printed} of {total} rows are shown; --limit 0 shows all");
+    if options.explain {
+        let inspected = client.get(&path(&sid, "/inspector")).await?;
+        inspection::print_plans(&mut std::io::stdout().lock(), &inspected["inspection"])?;
+    } else {
+        let printed = print_results(&client, &sid, content, &options).await?;
+        let total = content["resultCount"].as_u64().unwrap_or(0);
+        if total > printed as u64 {
+            eprintln!("{printed} of {total} rows are shown; --limit 0 shows all");
+        }
     }
     if options.stats {
-        print_stats(content);
+        let inspected = client.get(&path(&sid, "/inspector")).await?;
+        inspection::print_stats(&mut std::io::stderr().lock(), &inspected["inspection"])?;
     }
     // The results are printed: the job has no further use.
     client.send(client.request(reqwest::Method::DELETE, &path(&sid, "?output_mode=json"))).await?;
@@ -53,6 +60,8 @@ async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
         ("search", options.search.as_str()),
         ("output_mode", "json"),
         ("max_count", limit.as_str()),
+        // Nobody sees them here.
+        ("preview", "0"),
     ];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
     form.extend(options.latest.as_deref().map(|time| ("latest_time", time)));
@@ -125,32 +134,4 @@ async fn print_results(
     }
     out.flush()?;
     Ok(printed)
-}
-
-fn print_stats(content: &Value) {
-    let number = |name: &str| content[name].as_f64().unwrap_or(0.0);
-    let scan = &content["performance"]["scan"];
-    eprintln!(
-        "{:.3} s, {} events scanned, {} matched",
-        number("runDuration"),
-        number("scanCount"),
-        number("eventCount")
-    );
-    eprintln!(
-        "buckets: {} considered, {} pruned by time, {} by summary, {} by terms, {} counted by the \
-         catalog, {} searched",
-        scan["buckets_considered"],
-        scan["buckets_pruned_by_time"],
-        scan["buckets_pruned_by_summary"],
-        scan["buckets_pruned_by_terms"],
-        scan["buckets_counted"],
-        scan["buckets_searched"]
-    );
-    eprintln!(
-        "granules: {} read, {} counted by the index, of {}",
-        scan["granules_read"], scan["granules_counted"], scan["granules_considered"]
-    );
-    for expression in scan["pruned_by"].as_array().into_iter().flatten() {
-        eprintln!("pruned by: {}", expression.as_str().unwrap_or_default());
-    }
 }

@@ -16,9 +16,9 @@ use runtime::{Clock, Shutdown, SystemClock};
 use search::{Dependencies, SearchService};
 
 use super::console::EmbeddedConsole;
-use super::views::{CacheCounters, MetricsText};
-use super::{credentials, identity, ingest_conf, logs};
-use crate::config::{ServerOptions, aws_variables};
+use super::views::{CacheCounters, MetricsText, Objects};
+use super::{credentials, identity, ingest_conf, logs, store_conf};
+use crate::config::ServerOptions;
 
 /// How long the catalog and the cache may take to close, each.
 const CLOSE: Duration = Duration::from_secs(10);
@@ -43,10 +43,11 @@ pub(crate) async fn assemble(
     logs::install(options)?;
     let metrics = MetricsText::install()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let store = object_store(options)?;
-    reach(store.as_ref()).await?;
     let layers = layers(options)?;
+    let store = object_store(options, &layers)?;
+    reach(store.as_ref()).await?;
     let ingest_settings = ingest_conf::settings(&layers, options)?;
+    let cache_settings = store_conf::cache(&layers, options)?;
     let knowledge = Arc::new(knowledge(layers)?);
     let catalog = Catalog::open(
         Arc::clone(&store),
@@ -56,7 +57,8 @@ pub(crate) async fn assemble(
     )
     .await
     .context("cannot open the catalog")?;
-    let cache = Arc::new(open_cache(options, Arc::clone(&store)).await?);
+    let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
+    let cache = Arc::new(cache.context("cannot open the cache")?);
     let indexer = identity::indexer_id(data)?;
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
@@ -72,17 +74,18 @@ pub(crate) async fn assemble(
         .context("cannot start ingest")?,
     );
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
+    let search_settings = search::Settings::read(&knowledge.conf("limits"))?;
     let search = SearchService::new(
         Dependencies {
             catalog: catalog.clone(),
             hot: ingest.hot(),
-            store: ingest.readable(Arc::clone(&cache) as Arc<dyn ObjectStore>),
+            objects: Arc::new(Objects { ingest: Arc::clone(&ingest), cache: Arc::clone(&cache) }),
             knowledge: Arc::clone(&knowledge),
             indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
             clock: Arc::clone(&clock),
             runtime: searches,
         },
-        search::Settings::default(),
+        search_settings,
     )?;
     let settings = Arc::new(api::Settings::default());
     let accounts = Accounts::load(catalog.clone(), settings.session_timeout).await?;
@@ -132,14 +135,10 @@ impl Karst {
     }
 }
 
-fn object_store(options: &ServerOptions) -> Result<Arc<dyn ObjectStore>> {
+fn object_store(options: &ServerOptions, layers: &Layers) -> Result<Arc<dyn ObjectStore>> {
     let default = options.data.data_dir.join("objects");
     let url = options.object_store.clone().unwrap_or_else(|| default.display().to_string());
-    let options = runtime::store::Options {
-        variables: aws_variables(),
-        ..runtime::store::Options::default()
-    };
-    let opened = runtime::store::open(&url, &options)?;
+    let opened = runtime::store::open(&url, &store_conf::store(layers)?)?;
     tracing::info!(store = opened.description, "object store");
     Ok(opened.store)
 }
@@ -166,16 +165,6 @@ fn knowledge(layers: Layers) -> Result<Knowledge> {
         tracing::warn!("{warning}");
     }
     Ok(knowledge)
-}
-
-async fn open_cache(options: &ServerOptions, store: Arc<dyn ObjectStore>) -> Result<CachedStore> {
-    let settings = cache::Settings {
-        dram_bytes: options.cache_dram_mib << 20,
-        nvme_bytes: options.cache_nvme_mib << 20,
-        directory: options.data.data_dir.join("cache"),
-        ..cache::Settings::default()
-    };
-    CachedStore::open(store, settings).await.context("cannot open the cache")
 }
 
 fn server_info(indexer: model::IndexerId, clock: &dyn Clock) -> ServerInfo {

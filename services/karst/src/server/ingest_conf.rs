@@ -1,30 +1,13 @@
 //! How ingest works, from `server.conf` and `indexes.conf`, then the command line, which wins.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use ingest::{Codec, Settings};
 use knowledge::layers::Layers;
-use std::time::Duration;
 
+use super::conf::{self, Key, key, megabytes, milliseconds, seconds, size};
 use crate::config::{ServerOptions, aws_variables};
 
-/// One setting: where it stands, and what it does.
-struct Key {
-    conf: &'static str,
-    stanza: &'static str,
-    name: &'static str,
-    set: fn(&mut Settings, &str) -> Option<()>,
-}
-
-const fn key(
-    conf: &'static str,
-    stanza: &'static str,
-    name: &'static str,
-    set: fn(&mut Settings, &str) -> Option<()>,
-) -> Key {
-    Key { conf, stanza, name, set }
-}
-
-const KEYS: &[Key] = &[
+const KEYS: &[Key<Settings>] = &[
     key("server", "general", "parallelIngestionPipelines", |to, text| {
         to.parallel_ingestion_pipelines = text.parse().ok()?;
         Some(())
@@ -51,7 +34,7 @@ const KEYS: &[Key] = &[
         Some(())
     }),
     key("server", "ingest", "journalGroupIntervalMs", |to, text| {
-        to.journal_group_interval = Duration::from_millis(text.parse().ok()?);
+        to.journal_group_interval = milliseconds(text)?;
         Some(())
     }),
     key("server", "ingest", "journalGroupSize", |to, text| {
@@ -128,15 +111,7 @@ const KEYS: &[Key] = &[
 /// The settings in force.
 pub(crate) fn settings(layers: &Layers, options: &ServerOptions) -> Result<Settings> {
     let mut settings = Settings::default();
-    let confs = ["server", "indexes"].map(|conf| (conf, layers.effective(conf)));
-    for key in KEYS {
-        let conf = confs.iter().find(|(name, _)| *name == key.conf).map(|(_, conf)| conf);
-        let entry = conf.and_then(|conf| conf.get(key.stanza, key.name));
-        let Some(entry) = entry.filter(|entry| !entry.value.is_empty()) else { continue };
-        if (key.set)(&mut settings, entry.value.trim()).is_none() {
-            bail!("{}: {} = {}: not a value of this setting", entry.place, key.name, entry.value);
-        }
-    }
+    conf::apply(KEYS, layers, &mut settings)?;
     if let Some(sets) = options.parallel_ingestion_pipelines {
         settings.parallel_ingestion_pipelines = sets;
     }
@@ -147,26 +122,10 @@ pub(crate) fn settings(layers: &Layers, options: &ServerOptions) -> Result<Setti
     Ok(settings)
 }
 
-fn seconds(text: &str) -> Option<Duration> {
-    text.parse().ok().map(Duration::from_secs)
-}
-
-fn megabytes(text: &str) -> Option<u64> {
-    text.parse::<u64>().ok()?.checked_mul(1 << 20)
-}
-
-/// Bytes as Splunk writes them: `500KB`, `16MB`, `1GB`, or a plain number.
-fn size(text: &str) -> Option<u64> {
-    let text = text.to_ascii_uppercase();
-    let units = [("KB", 10), ("MB", 20), ("GB", 30)];
-    let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
-    let (number, shift) = unit.unwrap_or((&text, 0));
-    number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use anyhow::bail;
     use clap::Parser;
     use knowledge::layers::Layer;
 

@@ -1,6 +1,7 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
 mod assemble;
+mod conf;
 mod console;
 mod credentials;
 mod forwarding;
@@ -9,6 +10,7 @@ mod ingest_conf;
 mod inputs;
 mod listen;
 mod logs;
+mod store_conf;
 mod tls;
 mod views;
 

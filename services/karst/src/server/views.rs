@@ -1,11 +1,26 @@
-//! Cache counters and metrics as the API shows them.
+//! The cache and the metrics as the API shows them, and objects as searches read them.
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use api::{CacheView, MetricsView};
-use cache::CachedStore;
+use cache::{CachedStore, SearchReads};
+use ingest::Ingest;
+use object_store::ObjectStore;
 use runtime::metrics::Recorder;
+
+/// Objects that are still on their way to object storage, and the others through the cache.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) cache: Arc<CachedStore>,
+}
+
+impl search::Objects for Objects {
+    fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
+        self.ingest.readable(Arc::new(self.cache.counted(reads)))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct CacheCounters(pub(crate) Arc<CachedStore>);
@@ -21,6 +36,8 @@ impl CacheView for CacheCounters {
             ("nvme_hits", stats.nvme_hits),
             ("store_reads", stats.store_reads),
             ("store_requests", stats.store_requests),
+            ("store_retries", stats.store_retries),
+            ("store_hedges", stats.store_hedges),
             ("dram_micros", stats.dram_micros),
             ("nvme_micros", stats.nvme_micros),
             ("store_micros", stats.store_micros),

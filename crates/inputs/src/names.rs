@@ -4,9 +4,8 @@
 //! of names (LDAP, mDNS) are not asked. Asking never holds events up: whoever wants a name gets what
 //! is known, and a lookup in the background finds out the rest. Guarantees: a bounded number of
 //! lookups at a time and of names in memory; what is found and what is not found is asked again
-//! after a while; without a name, the address is the host.
-
-mod message;
+//! after a while; without a name, the address is the host. The questions themselves are left to
+//! hickory's resolver; what is remembered is here, so that a name counts until there is a newer one.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,8 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts, ServerOrderingStrategy,
+};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::{Name, RData};
 use runtime::metrics as names;
-use tokio::net::UdpSocket;
 use tokio::sync::{Semaphore, watch};
 
 /// Addresses that are remembered; more empty the memory of what is out of date, then all of it.
@@ -27,6 +31,8 @@ const FOUND: Duration = Duration::from_secs(600);
 const NOT_FOUND: Duration = Duration::from_secs(60);
 /// Lookups at the same time; addresses beyond wait for their turn.
 const LOOKUPS: usize = 16;
+/// Longest name.
+const LONGEST: usize = 253;
 /// How long a name server has for an answer, and how often all are asked.
 const PATIENCE: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 2;
@@ -47,6 +53,8 @@ struct Shared {
     hosts: PathBuf,
     resolver: PathBuf,
     known: Mutex<HashMap<IpAddr, Known>>,
+    /// Who asks, and the text of the resolver's file that it was made by.
+    asker: Mutex<Option<(String, TokioResolver)>>,
     slots: Semaphore,
 }
 
@@ -74,6 +82,7 @@ impl HostNames {
             hosts: hosts.into(),
             resolver: resolver.into(),
             known: Mutex::default(),
+            asker: Mutex::default(),
             slots: Semaphore::new(LOOKUPS),
         }))
     }
@@ -145,29 +154,77 @@ impl HostNames {
             return Some(name);
         }
         let resolver = tokio::fs::read_to_string(&self.0.resolver).await.unwrap_or_default();
-        let servers = name_servers(&resolver);
-        for _ in 0..ROUNDS {
-            for server in &servers {
-                match tokio::time::timeout(PATIENCE, question(*server, address)).await {
-                    Ok(Ok(answer)) => return answer,
-                    Ok(Err(error)) => {
-                        tracing::debug!(%server, %error, "a name server cannot be asked");
-                    }
-                    Err(_) => tracing::debug!(%server, "a name server does not answer"),
-                }
+        let asker = self.asker(resolver)?;
+        match asker.reverse_lookup(Name::from(address)).await {
+            Ok(found) => found.answers().iter().find_map(|record| match &record.data {
+                RData::PTR(name) => host_name(&name.0),
+                _ => None,
+            }),
+            Err(error) if error.is_no_records_found() => None,
+            Err(error) => {
+                tracing::debug!(%address, %error, "no name server tells the name");
+                None
             }
         }
-        None
+    }
+
+    /// The resolver by this text of its file.
+    fn asker(&self, text: String) -> Option<TokioResolver> {
+        let mut asker = self.0.asker.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, asker)) = asker.as_ref()
+            && *known == text
+        {
+            return Some(asker.clone());
+        }
+        match resolver(&text) {
+            Ok(made) => Some(asker.insert((text, made)).1.clone()),
+            Err(error) => {
+                tracing::warn!(path = %self.0.resolver.display(), %error, "names cannot be asked for");
+                None
+            }
+        }
     }
 }
 
-/// The first name of an address in a hosts file.
+/// A resolver that asks what it is asked: names are remembered above it, and hosts looked up before.
+fn resolver(text: &str) -> Result<TokioResolver, hickory_resolver::net::NetError> {
+    let servers = name_servers(text).into_iter().map(|server| {
+        let mut config = NameServerConfig::udp_and_tcp(server.ip());
+        config.connections.iter_mut().for_each(|connection| connection.port = server.port());
+        config
+    });
+    let config = ResolverConfig::from_parts(None, Vec::new(), servers.collect());
+    let mut options = ResolverOpts::default();
+    options.timeout = PATIENCE;
+    options.attempts = ROUNDS;
+    options.cache_size = 0;
+    options.use_hosts_file = ResolveHosts::Never;
+    options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
+    let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    builder.with_options(options).build()
+}
+
+/// A name as senders write it, if it is one of a machine.
+fn host_name(name: &Name) -> Option<String> {
+    let text = name.to_ascii();
+    let text = text.strip_suffix('.').unwrap_or(&text);
+    is_host_name(text).then(|| text.to_owned())
+}
+
+/// Whether a text may be the name of a machine.
+fn is_host_name(name: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !name.is_empty() && name.len() <= LONGEST && name.bytes().all(usual)
+}
+
+/// The first name of an address in a hosts file: the one that counts (the resolver's own reading of such
+/// files keeps no order).
 fn in_hosts(text: &str, address: IpAddr) -> Option<String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let mut of_lines = lines.map(str::split_whitespace);
     of_lines.find_map(|mut words| {
         let own: IpAddr = words.next()?.parse().ok()?;
-        let name = words.next().filter(|name| message::is_host_name(name))?;
+        let name = words.next().filter(|name| is_host_name(name))?;
         (own == address).then(|| name.to_owned())
     })
 }
@@ -187,35 +244,14 @@ fn name_servers(text: &str) -> Vec<SocketAddr> {
     if servers.is_empty() { vec![(Ipv4Addr::LOCALHOST, 53).into()] } else { servers }
 }
 
-/// Asks one server; `None`: there is no name.
-async fn question(server: SocketAddr, address: IpAddr) -> std::io::Result<Option<String>> {
-    let from: SocketAddr = match server {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
-    };
-    let socket = UdpSocket::bind(from).await?;
-    socket.connect(server).await?;
-    // Answers to a port and a number that nobody can guess.
-    let [high, low, ..] = *uuid::Uuid::new_v4().as_bytes();
-    let id = u16::from_be_bytes([high, low]);
-    socket.send(&message::question(id, address)).await?;
-    let mut buffer = [0; 4096];
-    loop {
-        let length = socket.recv(&mut buffer).await?;
-        match message::answer(&buffer[..length], id) {
-            message::Answer::Name(name) => return Ok(Some(name)),
-            message::Answer::NoName => return Ok(None),
-            message::Answer::Failed(code) => {
-                return Err(std::io::Error::other(format!("it answers with error {code}")));
-            }
-            message::Answer::Other => {}
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
+    use hickory_resolver::proto::rr::Record;
+    use hickory_resolver::proto::rr::rdata::PTR;
+    use tokio::net::UdpSocket;
+
     use super::*;
 
     const WAIT: Duration = Duration::from_secs(20);
@@ -235,6 +271,23 @@ mod tests {
             }
         });
         (resolver, counted)
+    }
+
+    /// An answer with a name, or that there is none.
+    fn reply(question: &[u8], name: Option<&str>) -> Vec<u8> {
+        let question = Message::from_vec(question).unwrap();
+        let mut answer = Message::response(question.metadata.id, OpCode::Query);
+        let query = question.queries[0].clone();
+        let asked = query.name().clone();
+        answer.add_query(query);
+        match name {
+            Some(name) => {
+                let name = PTR(Name::from_ascii(name).unwrap());
+                answer.add_answer(Record::from_rdata(asked, 60, RData::PTR(name)));
+            }
+            None => answer.metadata.response_code = ResponseCode::NXDomain,
+        }
+        answer.to_vec().unwrap()
     }
 
     fn names_of(hosts: &str, resolver: &str) -> (tempfile::TempDir, HostNames) {
@@ -261,7 +314,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_server_is_asked_once_and_nobody_waits_for_it() {
         let (resolver, counted) =
-            server(|question| message::tests::reply(question, "edge.example.com")).await;
+            server(|question| reply(question, Some("edge.example.com."))).await;
         let (_folder, names) = names_of("", &resolver);
         let address = "192.0.2.7".parse().unwrap();
         assert_eq!(&*names.host(address), "192.0.2.7");
@@ -272,12 +325,31 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_name_the_address_is_the_host() {
-        let (resolver, counted) = server(message::tests::no_name).await;
+        let (resolver, counted) = server(|question| reply(question, None)).await;
         let (_folder, names) = names_of("", &resolver);
         let address = "192.0.2.8".parse().unwrap();
         assert_eq!(&*names.host_within(address, WAIT).await, "192.0.2.8");
         assert_eq!(&*names.host_within(address, WAIT).await, "192.0.2.8");
         assert_eq!(*counted.borrow(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_name_of_a_machine_is_none() {
+        let (resolver, _) = server(|question| reply(question, Some("a b\\;rm.example."))).await;
+        let (_folder, names) = names_of("", &resolver);
+        let address = "2001:db8::7".parse().unwrap();
+        assert_eq!(&*names.host_within(address, WAIT).await, "2001:db8::7");
+    }
+
+    #[tokio::test]
+    async fn a_changed_resolver_file_counts_from_the_next_lookup() {
+        let (_folder, names) = names_of("", "nameserver 127.0.0.1:1\n");
+        let gone = "192.0.2.9".parse().unwrap();
+        assert_eq!(&*names.host_within(gone, WAIT).await, "192.0.2.9");
+        let (resolver, _) = server(|question| reply(question, Some("new.example."))).await;
+        std::fs::write(&names.0.resolver, resolver).unwrap();
+        let address = "192.0.2.10".parse().unwrap();
+        assert_eq!(&*names.host_within(address, WAIT).await, "new.example");
     }
 
     #[test]

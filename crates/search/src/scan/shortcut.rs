@@ -1,4 +1,5 @@
-//! Comparisons of a field, over integers that are stored as such: without making texts of them.
+//! Filters that stored columns decide as they are: comparisons of a field with a number, over integers
+//! that are stored as such, and whether a field has a value.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -9,7 +10,61 @@ use plan::ComparisonOperator;
 use plan::predicate::{FieldValue, Leaf, leaf};
 use plan::value::NumberText;
 
+use super::FIXED;
 use super::unit::FieldPlace;
+
+/// A filter that a stored column may decide.
+#[derive(Debug, Clone)]
+pub(super) enum Shortcut {
+    Integer(IntegerTest),
+    /// The column has a value.
+    Present(String),
+}
+
+impl Shortcut {
+    pub(super) fn of(filter: &Expr) -> Option<Self> {
+        if let Expr::IsNotNull(inner) = filter
+            && let Expr::Column(column) = inner.as_ref()
+        {
+            return Some(Self::Present(column.name.clone()));
+        }
+        IntegerTest::of(filter).map(Self::Integer)
+    }
+
+    /// Which rows pass; `None` where what is stored does not say.
+    pub(super) fn mask(
+        &self,
+        stored: &RecordBatch,
+        place: &dyn Fn(&str) -> FieldPlace,
+    ) -> Option<BooleanArray> {
+        match self {
+            Self::Integer(test) => test.mask(stored, place),
+            Self::Present(name) => present(name, stored, place),
+        }
+    }
+}
+
+fn present(
+    name: &str,
+    stored: &RecordBatch,
+    place: &dyn Fn(&str) -> FieldPlace,
+) -> Option<BooleanArray> {
+    let rows = stored.num_rows();
+    let all = |value| Some(BooleanArray::new(BooleanBuffer::collect_bool(rows, |_| value), None));
+    if FIXED.contains(&name) {
+        return all(true);
+    }
+    match place(name) {
+        FieldPlace::Absent => all(false),
+        FieldPlace::Column(ColumnKind::Integer | ColumnKind::Text) => {
+            match stored.column_by_name(name)?.nulls() {
+                Some(nulls) => Some(BooleanArray::new(nulls.inner().clone(), None)),
+                None => all(true),
+            }
+        }
+        _ => None,
+    }
+}
 
 /// `field<operator>number`.
 #[derive(Debug, Clone)]
@@ -22,7 +77,7 @@ pub(super) struct IntegerTest {
 
 impl IntegerTest {
     /// The test that a filter is, if it compares one field with one number.
-    pub(super) fn of(filter: &Expr) -> Option<Self> {
+    fn of(filter: &Expr) -> Option<Self> {
         let Some(Leaf::Field { field, op, value }) = leaf(filter) else { return None };
         let number = value.number().filter(|number| !number.is_nan())?;
         Some(Self { field: field.to_owned(), operator: op, value: value.clone(), number })
@@ -30,7 +85,7 @@ impl IntegerTest {
 
     /// Which rows pass; `None` where the bucket does not store the field as integers, and nowhere else.
     /// A row without a value does not pass.
-    pub(super) fn mask(
+    fn mask(
         &self,
         stored: &RecordBatch,
         place: &dyn Fn(&str) -> FieldPlace,
@@ -48,16 +103,13 @@ impl IntegerTest {
     #[allow(clippy::cast_precision_loss)]
     fn passes(&self, values: &[i64]) -> BooleanBuffer {
         let number = self.number;
-        let each = |test: &dyn Fn(i64) -> bool| {
-            BooleanBuffer::collect_bool(values.len(), |row| test(values[row]))
-        };
         match self.operator {
-            ComparisonOperator::Less => each(&|value| (value as f64) < number),
-            ComparisonOperator::LessOrEqual => each(&|value| value as f64 <= number),
-            ComparisonOperator::Greater => each(&|value| value as f64 > number),
-            ComparisonOperator::GreaterOrEqual => each(&|value| value as f64 >= number),
+            ComparisonOperator::Less => each(values, |value| (value as f64) < number),
+            ComparisonOperator::LessOrEqual => each(values, |value| value as f64 <= number),
+            ComparisonOperator::Greater => each(values, |value| value as f64 > number),
+            ComparisonOperator::GreaterOrEqual => each(values, |value| value as f64 >= number),
             ComparisonOperator::Equal | ComparisonOperator::NotEqual => {
-                each(&|value| self.holds(value))
+                each(values, |value| self.holds(value))
             }
         }
     }
@@ -71,6 +123,10 @@ impl IntegerTest {
         }
         self.value.compare_text(self.operator, &NumberText::integer(value))
     }
+}
+
+fn each(values: &[i64], test: impl Fn(i64) -> bool) -> BooleanBuffer {
+    BooleanBuffer::collect_bool(values.len(), |row| test(values[row]))
 }
 
 #[cfg(test)]

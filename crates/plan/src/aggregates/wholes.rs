@@ -1,0 +1,199 @@
+//! A set of whole numbers: bits where the numbers lie close together, as ids do; a hash set where they
+//! do not.
+
+use hashbrown::HashSet;
+
+/// Numbers of a chunk of bits: 8 KiB of them.
+const CHUNK: i64 = 1 << 16;
+const WORDS: usize = 1 << 10;
+/// Chunks between the least and the greatest, at most; beyond, numbers are scattered.
+const SPAN: usize = 1 << 12;
+/// Numbers in a hash set before bits are considered: a set of few stays small.
+const FEW: usize = 1 << 10;
+/// Bytes of bits per number above which a hash set is smaller.
+const BYTES_PER_NUMBER: usize = 16;
+
+type Chunk = Box<[u64; WORDS]>;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Wholes {
+    form: Form,
+    /// From this many numbers on, bits are considered again.
+    consider_at: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Hashed(HashSet<i64>),
+    Bits(Bits),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Bits {
+    /// Number of the first chunk.
+    first: i64,
+    chunks: Vec<Option<Chunk>>,
+    filled: usize,
+    len: usize,
+}
+
+impl Default for Wholes {
+    fn default() -> Self {
+        Self { form: Form::Hashed(HashSet::default()), consider_at: FEW }
+    }
+}
+
+impl Wholes {
+    pub(crate) fn len(&self) -> usize {
+        match &self.form {
+            Form::Hashed(numbers) => numbers.len(),
+            Form::Bits(bits) => bits.len,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, number: i64) {
+        match &mut self.form {
+            Form::Bits(bits) => {
+                if !bits.insert(number) {
+                    self.scatter(number);
+                }
+            }
+            Form::Hashed(numbers) => {
+                numbers.insert(number);
+                if numbers.len() >= self.consider_at {
+                    self.consider_bits();
+                }
+            }
+        }
+    }
+
+    /// Bytes outside of the value itself.
+    pub(crate) fn heap_size(&self) -> usize {
+        match &self.form {
+            Form::Hashed(numbers) => numbers.capacity() * (size_of::<i64>() + 1),
+            Form::Bits(bits) => {
+                bits.filled * size_of::<[u64; WORDS]>()
+                    + bits.chunks.capacity() * size_of::<Option<Chunk>>()
+            }
+        }
+    }
+
+    /// Takes all numbers out, in no order.
+    pub(crate) fn take(&mut self) -> Vec<i64> {
+        match std::mem::take(self).form {
+            Form::Hashed(numbers) => numbers.into_iter().collect(),
+            Form::Bits(bits) => bits.numbers().collect(),
+        }
+    }
+
+    fn consider_bits(&mut self) {
+        let Form::Hashed(numbers) = &self.form else { return };
+        self.consider_at = numbers.len().saturating_mul(2);
+        let mut bits = Bits::default();
+        let enough = numbers.len() * BYTES_PER_NUMBER / size_of::<[u64; WORDS]>();
+        let dense =
+            numbers.iter().all(|number| bits.insert(*number) && bits.filled <= enough.max(2));
+        if dense {
+            self.form = Form::Bits(bits);
+        }
+    }
+
+    /// Goes back to hashing, for a number far from the others.
+    fn scatter(&mut self, number: i64) {
+        let Form::Bits(bits) = &self.form else { return };
+        let numbers = bits.numbers().chain([number]).collect();
+        self.form = Form::Hashed(numbers);
+        self.consider_at = usize::MAX;
+    }
+}
+
+impl Bits {
+    /// False if the number is too far from the others.
+    #[inline]
+    fn insert(&mut self, number: i64) -> bool {
+        let chunk = number.div_euclid(CHUNK);
+        let place = chunk.wrapping_sub(self.first);
+        let known = usize::try_from(place).ok().and_then(|at| self.chunks.get_mut(at));
+        let Some(Some(words)) = known else { return self.insert_elsewhere(chunk, number) };
+        let bit = number.rem_euclid(CHUNK) as usize;
+        let word = &mut words[bit / 64];
+        self.len += usize::from(*word >> (bit % 64) & 1 == 0);
+        *word |= 1 << (bit % 64);
+        true
+    }
+
+    /// In a chunk that is not there yet.
+    #[cold]
+    fn insert_elsewhere(&mut self, chunk: i64, number: i64) -> bool {
+        if self.chunks.is_empty() {
+            self.first = chunk;
+        }
+        let (low, high) =
+            (self.first.min(chunk), (self.first + self.chunks.len() as i64 - 1).max(chunk));
+        if high.saturating_sub(low) >= SPAN as i64 {
+            return false;
+        }
+        let before = (self.first - low) as usize;
+        self.chunks.splice(0..0, std::iter::repeat_n(None, before));
+        self.chunks.resize((high - low) as usize + 1, None);
+        self.first = low;
+        self.chunks[(chunk - low) as usize] = Some(Box::new([0; WORDS]));
+        self.filled += 1;
+        self.insert(number)
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = i64> {
+        let chunks = self.chunks.iter().zip(self.first..);
+        let chunks = chunks.filter_map(|(words, chunk)| Some((words.as_ref()?, chunk)));
+        chunks.flat_map(|(words, chunk)| {
+            let words = words.iter().zip((chunk * CHUNK..).step_by(64));
+            words.flat_map(|(word, start)| {
+                (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| start + bit)
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{Form, Wholes};
+
+    fn holds(numbers: impl Iterator<Item = i64> + Clone) -> Wholes {
+        let mut set = Wholes::default();
+        // Twice: a number counts once.
+        numbers.clone().chain(numbers.clone()).for_each(|number| set.insert(number));
+        let expected: HashSet<i64> = numbers.collect();
+        assert_eq!(set.len(), expected.len());
+        let taken = set.clone().take();
+        assert_eq!(taken.len(), expected.len());
+        assert_eq!(taken.into_iter().collect::<HashSet<_>>(), expected);
+        set
+    }
+
+    #[test]
+    fn ids_become_bits() {
+        let set = holds((0..200_000_i64).map(|at| at * 7_919 % 1_000_003));
+        assert!(matches!(set.form, Form::Bits(_)));
+        assert!(set.heap_size() < 200_000);
+        let set = holds((-100_000..100_000_i64).rev());
+        assert!(matches!(set.form, Form::Bits(_)));
+    }
+
+    #[test]
+    fn scattered_numbers_are_hashed() {
+        let set =
+            holds((0..20_000_i64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)));
+        assert!(matches!(set.form, Form::Hashed(_)));
+        holds([i64::MIN, i64::MAX, 0, -1].into_iter());
+    }
+
+    #[test]
+    fn a_far_number_among_ids_is_kept() {
+        let set = holds((0..100_000).chain([i64::MAX, i64::MIN]));
+        assert!(matches!(set.form, Form::Hashed(_)));
+    }
+}

@@ -1,0 +1,161 @@
+//! The job inspector: where the time of a search went, what it read and left out, what that cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use serde::Serialize;
+
+use crate::reads::Reads;
+use crate::report::ScanCounts;
+use crate::times::{Phase, PhaseTimes};
+
+/// Everything that is known of how a search ran.
+#[derive(Debug, Clone, Serialize)]
+pub struct Inspection {
+    /// Seconds it ran.
+    pub run_duration: f64,
+    /// Phases in order.
+    pub phases: Vec<PhaseReport>,
+    /// The operators of each plan that ran, the last one of each first.
+    pub plans: Vec<OperatorReport>,
+    /// Bytes and requests by tier.
+    pub reads: Reads,
+    /// Dollars of requests to object storage.
+    pub dollars: f64,
+    /// The price they are of.
+    pub s3_price_get_per_1000: f64,
+    /// Buckets, granules and events.
+    pub scan: ScanCounts,
+    /// What was answered without reading events.
+    pub answered_from: Vec<String>,
+    /// Previews made so far.
+    pub previews: u64,
+}
+
+/// A phase of a search.
+#[derive(Debug, Clone, Serialize)]
+pub struct PhaseReport {
+    /// Which one.
+    pub name: &'static str,
+    /// Seconds it took, those of partitions side by side added up.
+    pub seconds: f64,
+    /// How often it was gone through: buckets, batches of rows, or once.
+    pub invocations: u64,
+    /// Rows that went in, where it is about rows.
+    pub rows_in: Option<u64>,
+    /// Rows that came out.
+    pub rows_out: Option<u64>,
+}
+
+/// An operator of a plan, with those below it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct OperatorReport {
+    /// Its name.
+    pub name: String,
+    /// What it does, in one line.
+    pub detail: String,
+    /// Partitions it ran in.
+    pub partitions: usize,
+    /// Seconds it worked, those of its partitions added up.
+    pub seconds: f64,
+    /// Rows that came out, if it counts them.
+    pub rows: Option<usize>,
+    /// Files it spilled.
+    pub spills: usize,
+    /// Bytes it spilled.
+    pub spilled_bytes: usize,
+    /// What it reads from.
+    pub inputs: Vec<OperatorReport>,
+}
+
+impl OperatorReport {
+    pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        let metrics = plan.metrics().unwrap_or_default();
+        let line = DisplayableExecutionPlan::new(plan.as_ref()).one_line().to_string();
+        let line = line.trim_end();
+        let nanos = metrics.elapsed_compute().unwrap_or(0);
+        Self {
+            name: plan.name().to_owned(),
+            detail: line
+                .strip_prefix(plan.name())
+                .unwrap_or(line)
+                .trim_start_matches([':', ' '])
+                .to_owned(),
+            partitions: plan.properties().partitioning.partition_count(),
+            seconds: Duration::from_nanos(nanos as u64).as_secs_f64(),
+            rows: metrics.output_rows(),
+            spills: metrics.spill_count().unwrap_or(0),
+            spilled_bytes: metrics.spilled_bytes().unwrap_or(0),
+            inputs: plan.children().into_iter().map(Self::of).collect(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.name == name || self.inputs.iter().any(|input| input.has(name))
+    }
+
+    /// Seconds of the operators with this name, in the whole tree.
+    fn seconds_of(&self, name: &str) -> f64 {
+        let own = if self.name == name { self.seconds } else { 0.0 };
+        own + self.inputs.iter().map(|input| input.seconds_of(name)).sum::<f64>()
+    }
+}
+
+/// The phases, those of the engine's operators last.
+pub(crate) fn phases(
+    times: &PhaseTimes,
+    counts: &ScanCounts,
+    plans: &[OperatorReport],
+    results: Option<usize>,
+) -> Vec<PhaseReport> {
+    let mut phases: Vec<PhaseReport> = Phase::READING
+        .into_iter()
+        .map(|phase| {
+            let (time, invocations) = times.of(phase);
+            let rows = match phase {
+                Phase::Read | Phase::Decode => (None, Some(counts.events_scanned)),
+                Phase::Filter => (Some(counts.events_scanned), Some(counts.events_matched)),
+                _ => (None, None),
+            };
+            let (rows_in, rows_out) = rows;
+            let (name, seconds) = (phase.name(), time.as_secs_f64());
+            PhaseReport { name, seconds, invocations, rows_in, rows_out }
+        })
+        .collect();
+    let operators = [("aggregate", "AggregateExec"), ("sort", "SortExec")];
+    for (name, operator) in operators {
+        let seconds = plans.iter().map(|plan| plan.seconds_of(operator)).sum();
+        let used = plans.iter().any(|plan| plan.has(operator));
+        let phase = PhaseReport { name, seconds, invocations: 1, rows_in: None, rows_out: None };
+        phases.extend(used.then_some(phase));
+    }
+    let (time, invocations) = times.of(Phase::Finalize);
+    phases.push(PhaseReport {
+        name: Phase::Finalize.name(),
+        seconds: time.as_secs_f64(),
+        invocations,
+        rows_in: None,
+        rows_out: results.map(|rows| rows as u64),
+    });
+    phases
+}
+
+/// What was answered without reading events, in words.
+pub(crate) fn answered_from(counts: &ScanCounts) -> Vec<String> {
+    let mut parts = Vec::new();
+    if counts.buckets_counted > 0 {
+        parts.push(format!(
+            "answered from summaries: {} of {} buckets",
+            counts.buckets_counted, counts.buckets_to_search
+        ));
+    }
+    if counts.granules_counted > 0 {
+        parts.push(format!(
+            "answered from the term index: {} of {} granules",
+            counts.granules_counted, counts.granules_considered
+        ));
+    }
+    parts
+}

@@ -1,0 +1,208 @@
+//! The operator below a sort that keeps the first N rows: passes every row on, and keeps those that would
+//! be among the first N if the search ended now.
+//!
+//! It leaves the sort alone, whose filter tells the scan what is not wanted any more. Rows behind the N
+//! first of the ones seen before are dropped at once, by one comparison.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{filter_record_batch, prep_null_mask_filter};
+use arrow::datatypes::DataType;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, collect,
+};
+use futures::{StreamExt, stream};
+
+use super::Kept;
+
+/// Rows above the N first before they are sorted out.
+const SPARE_ROWS: usize = 1 << 13;
+
+#[derive(Debug, Clone)]
+pub(super) struct NewestExec {
+    input: Arc<dyn ExecutionPlan>,
+    order: LexOrdering,
+    first: usize,
+    kept: Arc<Kept>,
+}
+
+impl NewestExec {
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        order: LexOrdering,
+        first: usize,
+        kept: Arc<Kept>,
+    ) -> Self {
+        Self { input, order, first, kept }
+    }
+}
+
+impl DisplayAs for NewestExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NewestExec: rows={}", self.first)
+    }
+}
+
+impl ExecutionPlan for NewestExec {
+    fn name(&self) -> &'static str {
+        "NewestExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(input) = children.pop() else {
+            return internal_err!("rows are those of one operator");
+        };
+        Ok(Arc::new(Self { input, ..self.as_ref().clone() }))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let consumer = MemoryConsumer::new(format!("NewestExec[{partition}]"));
+        let run = Run {
+            reservation: consumer.register(context.memory_pool()),
+            input: self.input.execute(partition, Arc::clone(&context))?,
+            exec: self.clone(),
+            partition,
+            context,
+            wanted: None,
+        };
+        let rows = stream::try_unfold(run, Run::next);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+}
+
+/// A partition on its way.
+struct Run {
+    exec: NewestExec,
+    partition: usize,
+    context: Arc<TaskContext>,
+    input: SendableRecordBatchStream,
+    /// Whether a row may be among the first, once there are so many.
+    wanted: Option<Arc<dyn PhysicalExpr>>,
+    reservation: MemoryReservation,
+}
+
+impl Run {
+    async fn next(mut self) -> Result<Option<(RecordBatch, Self)>> {
+        let Some(batch) = self.input.next().await else {
+            self.exec.kept.finish(self.partition);
+            return Ok(None);
+        };
+        let batch = batch?;
+        if self.exec.kept.is_open()
+            && let Err(error) = self.keep(&batch).await
+        {
+            // Not the search's own business: it goes on without previews.
+            self.exec.kept.end(format!("previews ended: {error}"));
+        }
+        if !self.exec.kept.is_open() {
+            drop(self.exec.kept.take(self.partition));
+            self.reservation.free();
+        }
+        Ok(Some((batch, self)))
+    }
+
+    async fn keep(&mut self, batch: &RecordBatch) -> Result<()> {
+        let batch = match &self.wanted {
+            Some(wanted) => {
+                let mask = wanted.evaluate(batch)?.into_array(batch.num_rows())?;
+                let mask = mask.as_boolean();
+                let mask = match mask.null_count() {
+                    0 => mask.clone(),
+                    _ => prep_null_mask_filter(mask),
+                };
+                filter_record_batch(batch, &mask)?
+            }
+            None => batch.clone(),
+        };
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let kept = Arc::clone(&self.exec.kept);
+        kept.add(self.partition, vec![compact(&batch)?]);
+        let (rows, _) = kept.size(self.partition);
+        if rows > self.exec.first + SPARE_ROWS.max(self.exec.first) {
+            self.sort_out().await?;
+        }
+        let (_, bytes) = kept.size(self.partition);
+        if self.reservation.try_resize(bytes).is_err() || !kept.is_within_limit() {
+            let limit = kept.limit();
+            kept.end(format!(
+                "previews ended: what they are made of takes more than {limit} bytes (preview_memory_mb)"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Keeps the first rows only.
+    async fn sort_out(&mut self) -> Result<()> {
+        let kept = &self.exec.kept;
+        let memory =
+            MemorySourceConfig::try_new_exec(&[kept.of(self.partition)], self.exec.schema(), None)?;
+        let sort = SortExec::new(self.exec.order.clone(), memory).with_fetch(Some(self.exec.first));
+        let sort: Arc<dyn ExecutionPlan> = Arc::new(sort);
+        let first = collect(Arc::clone(&sort), Arc::clone(&self.context)).await?;
+        let first = first.iter().map(compact).collect::<Result<Vec<_>>>()?;
+        kept.replace(self.partition, first);
+        self.wanted = sort.dynamic_expressions_produced().into_iter().next();
+        Ok(())
+    }
+}
+
+/// The same rows without the text of others that views would keep in memory.
+fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
+    let own = |column: &ArrayRef| -> ArrayRef {
+        match column.data_type() {
+            DataType::Utf8View => Arc::new(column.as_string_view().gc()),
+            _ => Arc::clone(column),
+        }
+    };
+    let columns = batch.columns().iter().map(own).collect();
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}

@@ -1,0 +1,143 @@
+//! Where in a plan a preview can be made from: right above a partial aggregation of a scan, or right below
+//! a sort of a scan that keeps the first N rows.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use super::newest::NewestExec;
+use super::slices::SlicesExec;
+use super::{Kept, Limits};
+use crate::control::ScanControl;
+use crate::scan::{BucketScanExec, Slices};
+
+/// Operators that do the same to every batch, whichever comes first, and can be executed again.
+const PASSES: [&str; 5] =
+    ["ProjectionExec", "FilterExec", "CooperativeExec", "CoalesceBatchesExec", "UnnestExec"];
+
+/// The plan with such a place in it, and what is kept there; `None` where there is none, or where the
+/// result comes before anybody could look.
+pub(crate) fn place(
+    plan: &Arc<dyn ExecutionPlan>,
+    control: &Arc<ScanControl>,
+    limits: Limits,
+) -> Result<Option<Found>> {
+    let mut scans = 0;
+    let mut is_small = true;
+    plan.apply(|node| {
+        if let Some(scan) = node.downcast_ref::<BucketScanExec>() {
+            scans += 1;
+            is_small = scan.is_small();
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if scans != 1 || is_small {
+        return Ok(None);
+    }
+    let mut found = None;
+    let changed = Arc::clone(plan).transform_down(|node| {
+        let Some((replaced, kept)) = look(&node, control, limits)? else {
+            return Ok(Transformed::no(node));
+        };
+        found = Some(kept);
+        Ok(Transformed::new(replaced, true, TreeNodeRecursion::Stop))
+    });
+    let changed = changed.data()?;
+    Ok(found.map(|kept| (changed, kept)))
+}
+
+/// Whether the node is the one that [`place`] added.
+pub(super) fn is_place(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.downcast_ref::<SlicesExec>().is_some() || node.downcast_ref::<NewestExec>().is_some()
+}
+
+type Found = (Arc<dyn ExecutionPlan>, Arc<Kept>);
+
+fn look(
+    node: &Arc<dyn ExecutionPlan>,
+    control: &Arc<ScanControl>,
+    limits: Limits,
+) -> Result<Option<Found>> {
+    if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+        return below_states(node, aggregate, control, limits);
+    }
+    let Some(sort) = node.downcast_ref::<SortExec>() else { return Ok(None) };
+    let (Some(fetch), Some(scan)) = (sort.fetch(), scan_below(sort.input())) else {
+        return Ok(None);
+    };
+    let kept = Arc::new(Kept::new(scan.partitions(), limits.bytes));
+    let input = Arc::clone(sort.input());
+    let newest = NewestExec::new(input, sort.expr().clone(), fetch, Arc::clone(&kept));
+    let newest: Arc<dyn ExecutionPlan> = Arc::new(newest);
+    let sorted = replace_children_if_necessary(Arc::clone(node), vec![newest])?;
+    Ok(Some((sorted, kept)))
+}
+
+fn below_states(
+    node: &Arc<dyn ExecutionPlan>,
+    aggregate: &AggregateExec,
+    control: &Arc<ScanControl>,
+    limits: Limits,
+) -> Result<Option<Found>> {
+    let Some(scan) = scan_below(aggregate.input()) else { return Ok(None) };
+    if aggregate.limit_options().is_some() {
+        return Ok(None);
+    }
+    let (partial, last) = match aggregate.mode() {
+        AggregateMode::Partial => (Arc::clone(node), None),
+        // One partition: the engine aggregates in one step, of which nobody sees states.
+        AggregateMode::Single | AggregateMode::SinglePartitioned
+            if node.output_partitioning().partition_count() == 1 =>
+        {
+            (Arc::new(first_step(aggregate)?) as Arc<dyn ExecutionPlan>, Some(aggregate))
+        }
+        _ => return Ok(None),
+    };
+    let kept = Arc::new(Kept::new(scan.partitions(), limits.bytes));
+    let slices = Slices::new(Arc::clone(control), scan.partitions(), limits.slice);
+    let slices = Arc::new(slices);
+    scan.slice(Arc::clone(&slices));
+    let sliced = SlicesExec::new(partial, slices, Arc::clone(&kept), limits.slice);
+    let sliced: Arc<dyn ExecutionPlan> = Arc::new(sliced);
+    let replaced = match last {
+        Some(aggregate) => Arc::new(last_step(aggregate, sliced)?),
+        None => sliced,
+    };
+    Ok(Some((replaced, kept)))
+}
+
+fn first_step(whole: &AggregateExec) -> Result<AggregateExec> {
+    AggregateExec::try_new(
+        AggregateMode::Partial,
+        whole.group_expr().clone(),
+        whole.aggr_expr().to_vec(),
+        whole.filter_expr().to_vec(),
+        Arc::clone(whole.input()),
+        whole.input_schema(),
+    )
+}
+
+fn last_step(whole: &AggregateExec, states: Arc<dyn ExecutionPlan>) -> Result<AggregateExec> {
+    AggregateExec::try_new(
+        AggregateMode::Final,
+        whole.group_expr().as_final(),
+        whole.aggr_expr().to_vec(),
+        vec![None; whole.aggr_expr().len()],
+        states,
+        whole.input_schema(),
+    )
+}
+
+fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {
+    if let Some(scan) = plan.downcast_ref::<BucketScanExec>() {
+        return Some(scan);
+    }
+    let children = plan.children();
+    let [input] = children.as_slice() else { return None };
+    PASSES.contains(&plan.name()).then(|| scan_below(input)).flatten()
+}

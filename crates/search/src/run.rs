@@ -1,0 +1,186 @@
+//! A job from its turn to its end: runs the plans, makes previews meanwhile, keeps the result.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::error::Result as PlanResult;
+use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::ExecutionPlan;
+use plan::{Message, MessageKind, PlannedSearch, ResultKind, Stage};
+use tokio::task::JoinSet;
+
+use crate::jobs::Job;
+use crate::preview::{self, Preview};
+use crate::service::{Inner, search_error};
+use crate::times::Phase;
+
+/// Runs a job.
+pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
+    let (plan, stages) = (&job.planned().plan, job.planned().rest.is_some());
+    let granted = match inner.memory.grant(&inner.session, plan, stages).await {
+        Ok(granted) => granted,
+        Err(error) => return job.fail(error),
+    };
+    // The semaphore is never closed, so acquiring can only succeed.
+    let _slot = inner.slots.acquire().await;
+    job.start();
+    let limit = result_limit(&inner, &job);
+    let planned = match limited(job.planned(), limit.events) {
+        Ok(planned) => planned,
+        Err(error) => return job.fail(search_error(&error, &job.request().search)),
+    };
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    let mut left = limit.rows;
+    let mut cut = false;
+    let mut keep = |_: &[plan::OutputColumn], batch: RecordBatch| {
+        cut = batch.num_rows() > left;
+        let batch = batch.slice(0, batch.num_rows().min(left));
+        left -= batch.num_rows();
+        batches.push(batch);
+        if cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    job.holds(&granted.session.runtime_env().memory_pool);
+    let session = granted.session.clone();
+    let (rows, previews) = (limit.rows, Mutex::default());
+    let watch =
+        JobWatch { inner: Arc::clone(&inner), job: Arc::clone(&job), session, rows, previews };
+    let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
+    // No preview comes after the result.
+    drop(watch);
+    match done {
+        Ok(mut done) => {
+            if cut {
+                let text = format!(
+                    "the result has more than {} rows; only those are kept (maxresultrows)",
+                    limit.rows
+                );
+                done.messages.push(Message { kind: MessageKind::Warning, text });
+            }
+            job.complete(done, batches);
+        }
+        Err(error) => job.fail(search_error(&error, &job.request().search)),
+    }
+}
+
+/// Whether the search itself asks for some rows only, as `head` does: then events that cannot be among
+/// them are not even counted.
+pub(crate) fn stops_early(planned: &PlannedSearch) -> bool {
+    let is_limit = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Limit(_)));
+    planned.plan.exists(is_limit).unwrap_or(false)
+}
+
+struct ResultLimit {
+    /// Newest events to keep, for searches that end with events.
+    events: Option<usize>,
+    rows: usize,
+}
+
+fn result_limit(inner: &Inner, job: &Job) -> ResultLimit {
+    let events = job.request().max_count.filter(|_| job.finds_events());
+    ResultLimit { events, rows: inner.settings.max_result_rows }
+}
+
+/// The plan with its last stage cut at the newest events, so that the sort keeps only those.
+fn limited(planned: &PlannedSearch, events: Option<usize>) -> Result<PlannedSearch, plan::Error> {
+    let mut planned = planned.clone();
+    if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events)
+        && planned.rest.is_none()
+    {
+        let plan = LogicalPlanBuilder::from(planned.plan).limit(0, Some(count))?.build()?;
+        planned.plan = plan;
+    }
+    Ok(planned)
+}
+
+/// Notes the plans of a job for its inspector, and has previews made of them where that is possible.
+struct JobWatch {
+    inner: Arc<Inner>,
+    job: Arc<Job>,
+    session: SessionContext,
+    rows: usize,
+    /// Makes previews; stops when it is dropped.
+    previews: Mutex<JoinSet<()>>,
+}
+
+impl fmt::Debug for JobWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobWatch").field("sid", &self.job.sid()).finish_non_exhaustive()
+    }
+}
+
+impl plan::Watch for JobWatch {
+    fn runs(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        stage: Option<&Stage>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let settings = &self.inner.settings;
+        // Two slices to a preview: so that one is made soon after it is wanted.
+        let slice = settings.preview_interval / 2;
+        let limits = preview::Limits { slice, bytes: settings.preview_bytes };
+        let placed = match stage {
+            Some(_) if self.job.request().preview => {
+                preview::place(&plan, self.job.control(), limits)?
+            }
+            _ => None,
+        };
+        let plan = match (placed, stage) {
+            (Some((plan, kept)), Some(stage)) => {
+                self.job.keeps(&kept);
+                let preview = Preview::new(Arc::clone(&plan), stage.clone(), kept);
+                let making = Making {
+                    job: Arc::clone(&self.job),
+                    session: self.session.clone(),
+                    rows: self.rows,
+                    interval: settings.preview_interval,
+                    duty_cycle: settings.preview_duty_cycle,
+                };
+                let made = previews(making, preview);
+                let mut running = self.previews.lock().unwrap_or_else(PoisonError::into_inner);
+                running.abort_all();
+                running.spawn_on(made, &self.inner.deps.runtime);
+                plan
+            }
+            _ => plan,
+        };
+        self.job.runs(&plan);
+        Ok(plan)
+    }
+}
+
+/// How previews of a job are made.
+struct Making {
+    job: Arc<Job>,
+    session: SessionContext,
+    rows: usize,
+    interval: Duration,
+    duty_cycle: f64,
+}
+
+/// Makes previews as long as there is more to see, one at a time, never for more than their part of the
+/// search's time.
+async fn previews(making: Making, preview: Preview) {
+    let Making { job, session, rows, interval, duty_cycle } = making;
+    let mut seen = 0;
+    while preview.kept().grows(&mut seen).await {
+        let start = Instant::now();
+        if job.wants_previews() {
+            match preview.make(&session, rows).await {
+                // What came together while partitions ended is not the whole of them.
+                Ok(_) if !preview.kept().is_open() => return,
+                Ok((done, batches)) => job.show(done, batches),
+                Err(error) => {
+                    return preview.kept().end(format!("there are no previews: {error}"));
+                }
+            }
+            job.report().times.add(Phase::Preview, start.elapsed());
+        }
+        let busy = Duration::from_secs_f64(start.elapsed().as_secs_f64() / duty_cycle);
+        tokio::time::sleep_until((start + interval.max(busy)).into()).await;
+    }
+}

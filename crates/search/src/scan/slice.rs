@@ -1,0 +1,175 @@
+//! Slices of a scan: streams that end after a while and go on when the scan is executed again, so that an
+//! aggregation above hands over what it has so far.
+//!
+//! Guarantees: every batch is in exactly one slice; a slice has at least one batch unless the partition
+//! is at its end, so a scan that waits or is paused is not cut at all.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use datafusion::error::Result;
+use futures::Stream;
+use futures::stream::{BoxStream, StreamExt};
+use tokio::time::Sleep;
+
+use crate::control::ScanControl;
+
+type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// Where the rows of a partition are.
+enum Rows {
+    NotBegun,
+    /// Between two slices.
+    Aside(Batches),
+    /// In a slice.
+    Lent,
+    AtEnd,
+}
+
+struct Partition {
+    rows: Rows,
+    length: Duration,
+    /// When the last slice was cut off.
+    cut: Option<Instant>,
+}
+
+/// The partitions of a scan that is read in slices.
+pub(crate) struct Slices {
+    control: Arc<ScanControl>,
+    stopped: AtomicBool,
+    partitions: Vec<Mutex<Partition>>,
+}
+
+impl fmt::Debug for Slices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slices").field("partitions", &self.partitions.len()).finish_non_exhaustive()
+    }
+}
+
+impl Slices {
+    pub(crate) fn new(control: Arc<ScanControl>, partitions: usize, length: Duration) -> Self {
+        let partition = || Mutex::new(Partition { rows: Rows::NotBegun, length, cut: None });
+        let partitions = (0..partitions).map(|_| partition()).collect();
+        Self { control, stopped: AtomicBool::new(false), partitions }
+    }
+
+    /// From now on a slice ends with its partition.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
+    /// Whether the partition has been read to its end.
+    pub(crate) fn is_at_end(&self, partition: usize) -> bool {
+        matches!(self.lock(partition).rows, Rows::AtEnd)
+    }
+
+    /// How long the partition's next slices are.
+    pub(crate) fn set_length(&self, partition: usize, length: Duration) {
+        self.lock(partition).length = length;
+    }
+
+    /// How long ago the partition's last slice was cut off.
+    pub(crate) fn since_cut(&self, partition: usize) -> Duration {
+        self.lock(partition).cut.map_or(Duration::ZERO, |cut| cut.elapsed())
+    }
+
+    /// The next slice of a partition, whose rows `begin` gives.
+    pub(super) fn next(
+        self: &Arc<Self>,
+        partition: usize,
+        begin: impl FnOnce() -> Batches,
+    ) -> Batches {
+        let mut at = self.lock(partition);
+        let length = at.length;
+        let rows = match std::mem::replace(&mut at.rows, Rows::Lent) {
+            Rows::NotBegun => Some(begin()),
+            Rows::Aside(rows) => Some(rows),
+            Rows::Lent => None,
+            Rows::AtEnd => {
+                at.rows = Rows::AtEnd;
+                None
+            }
+        };
+        drop(at);
+        let slices = Arc::clone(self);
+        Slice { slices, partition, rows, length, began: None, wake: None }.boxed()
+    }
+
+    fn cuts(&self) -> bool {
+        self.control.wants_previews() && !self.stopped.load(Relaxed)
+    }
+
+    fn give_back(&self, partition: usize, rows: Rows) {
+        let mut at = self.lock(partition);
+        at.rows = rows;
+        at.cut = Some(Instant::now());
+    }
+
+    fn lock(&self, partition: usize) -> MutexGuard<'_, Partition> {
+        self.partitions[partition].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Slice {
+    slices: Arc<Slices>,
+    partition: usize,
+    rows: Option<Batches>,
+    length: Duration,
+    /// When its first batch came.
+    began: Option<Instant>,
+    /// Ends it while it waits for a batch.
+    wake: Option<Pin<Box<Sleep>>>,
+}
+
+impl Slice {
+    fn is_over(&self) -> bool {
+        self.began.is_some_and(|began| began.elapsed() >= self.length) && self.slices.cuts()
+    }
+
+    /// Whether its time is up while it waits.
+    fn ends_waiting(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(began) = self.began.filter(|_| self.slices.cuts()) else { return false };
+        let until = tokio::time::Instant::from_std(began + self.length);
+        let wake = self.wake.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        wake.as_mut().poll(context).is_ready() && self.is_over()
+    }
+
+    fn set_aside(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            self.slices.give_back(self.partition, Rows::Aside(rows));
+        }
+    }
+}
+
+impl Stream for Slice {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.is_over() {
+            this.set_aside();
+        }
+        let Some(rows) = &mut this.rows else { return Poll::Ready(None) };
+        match rows.poll_next_unpin(context) {
+            Poll::Ready(Some(batch)) => {
+                this.began.get_or_insert_with(Instant::now);
+                Poll::Ready(Some(batch))
+            }
+            Poll::Ready(None) => {
+                this.rows = None;
+                this.slices.give_back(this.partition, Rows::AtEnd);
+                Poll::Ready(None)
+            }
+            Poll::Pending if this.ends_waiting(context) => {
+                this.set_aside();
+                Poll::Ready(None)
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

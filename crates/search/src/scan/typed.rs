@@ -1,0 +1,314 @@
+//! Hands a plan what it takes of a field instead of the field's texts: numbers to what computes with
+//! numbers, and to what groups by a column numbers that stand for its values.
+//!
+//! Fields are text in a plan, but buckets store integers as integers and repeated texts as dictionaries.
+//! Where an aggregation (or a projection) above a scan asks for parts of columns, the scan makes the
+//! parts from what is stored; where it groups by texts, the groups get their texts after it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, PhysicalGroupBy};
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use model::{ColumnKind, columns};
+use plan::part_of;
+
+use super::exec::BucketScanExec;
+use super::keys::{Keys, TextsOfKeys};
+use super::unit::{FieldPlace, Unit};
+use super::work::{Output, View};
+
+/// Different texts of a column in one bucket, up to which rows are grouped by keys.
+const MOST_KEYED_TEXTS: u64 = 20_000;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct TypedColumns;
+
+impl PhysicalOptimizerRule for TypedColumns {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_down(|node| {
+            let typed = if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+                typed_aggregate(aggregate)?
+            } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+                typed_projection(projection)?
+            } else {
+                None
+            };
+            Ok(typed.map_or_else(|| Transformed::no(node), Transformed::yes))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "typed_columns"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// What is wanted of an input: views of its columns, in this order.
+#[derive(Debug, Default)]
+struct Wants(Vec<(usize, View)>);
+
+impl Wants {
+    /// The place of a view in the input to be.
+    fn place(&mut self, column: usize, view: View) -> usize {
+        let same = |known: &(usize, View)| {
+            known.0 == column
+                && match (&known.1, &view) {
+                    (View::Itself, View::Itself) => true,
+                    (View::Part(one), View::Part(two)) => one == two,
+                    (View::Key(one), View::Key(two)) => Arc::ptr_eq(one, two),
+                    _ => false,
+                }
+        };
+        self.0.iter().position(same).unwrap_or_else(|| {
+            self.0.push((column, view));
+            self.0.len() - 1
+        })
+    }
+
+    /// The expression over the input to be.
+    fn rewrite(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        let rewritten = Arc::clone(expr).transform_down(|node| {
+            let (column, view) = match part_of(&node) {
+                Some((part, column)) => (column, View::Part(part)),
+                None => match node.downcast_ref::<Column>() {
+                    Some(column) => (column, View::Itself),
+                    None => return Ok(Transformed::no(node)),
+                },
+            };
+            let place = self.place(column.index(), view);
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(column.name(), place));
+            Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
+        });
+        rewritten.data()
+    }
+
+    fn asks_for_views(&self) -> bool {
+        self.0.iter().any(|(_, view)| !matches!(view, View::Itself))
+    }
+}
+
+fn typed_projection(projection: &ProjectionExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let mut wants = Wants::default();
+    let exprs = rewritten(projection, &mut wants)?;
+    if !wants.asks_for_views() {
+        return Ok(None);
+    }
+    let Some(input) = supplied(projection.input(), &wants)? else { return Ok(None) };
+    Ok(Some(Arc::new(ProjectionExec::try_new(exprs, input)?)))
+}
+
+fn rewritten(projection: &ProjectionExec, wants: &mut Wants) -> Result<Vec<ProjectionExpr>> {
+    let rewrite = |one: &ProjectionExpr| {
+        Ok(ProjectionExpr { expr: wants.rewrite(&one.expr)?, alias: one.alias.clone() })
+    };
+    projection.expr().iter().map(rewrite).collect()
+}
+
+fn typed_aggregate(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let takes_rows = aggregate.mode().input_mode() == AggregateInputMode::Raw;
+    if !takes_rows || !aggregate.dynamic_expressions_produced().is_empty() {
+        return Ok(None);
+    }
+    let mut wants = Wants::default();
+    let mut keyed: Vec<Option<Arc<Keys>>> = Vec::new();
+    let mut group = Vec::new();
+    for (expr, name) in aggregate.group_expr().expr() {
+        let keys = keys_for(expr, aggregate);
+        let expr = match (&keys, expr.downcast_ref::<Column>()) {
+            (Some(keys), Some(column)) => {
+                let place = wants.place(column.index(), View::Key(Arc::clone(keys)));
+                Arc::new(Column::new(column.name(), place))
+            }
+            _ => wants.rewrite(expr)?,
+        };
+        keyed.push(keys);
+        group.push((expr, name.clone()));
+    }
+    let mut functions = Vec::new();
+    for function in aggregate.aggr_expr() {
+        let Some(function) = rewritten_function(function, &mut wants)? else { return Ok(None) };
+        functions.push(Arc::new(function));
+    }
+    let mut filters = Vec::new();
+    for filter in aggregate.filter_expr() {
+        filters.push(filter.as_ref().map(|filter| wants.rewrite(filter)).transpose()?);
+    }
+    if !wants.asks_for_views() {
+        return Ok(None);
+    }
+    let Some(input) = supplied(aggregate.input(), &wants)? else { return Ok(None) };
+    let schema = input.schema();
+    let group = PhysicalGroupBy::new_single(group);
+    let typed =
+        AggregateExec::try_new(*aggregate.mode(), group, functions, filters, input, schema)?
+            .with_limit_options(aggregate.limit_options());
+    let typed: Arc<dyn ExecutionPlan> = Arc::new(typed);
+    if keyed.iter().all(Option::is_none) {
+        return Ok(Some(typed));
+    }
+    with_texts(typed, &keyed, &aggregate.schema()).map(Some)
+}
+
+fn rewritten_function(
+    function: &AggregateFunctionExpr,
+    wants: &mut Wants,
+) -> Result<Option<AggregateFunctionExpr>> {
+    let rewrite = |expr: &Arc<dyn PhysicalExpr>| wants.rewrite(expr);
+    let arguments = function.expressions().iter().map(rewrite).collect::<Result<Vec<_>>>()?;
+    if !function.order_bys().is_empty() {
+        return Ok(None);
+    }
+    Ok(function.with_new_expressions(arguments, Vec::new()))
+}
+
+/// The aggregation's rows with texts where they have keys.
+fn with_texts(
+    typed: Arc<dyn ExecutionPlan>,
+    keyed: &[Option<Arc<Keys>>],
+    schema: &SchemaRef,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let exprs = schema.fields().iter().enumerate().map(|(at, field)| {
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), at));
+        let expr = match keyed.get(at).cloned().flatten() {
+            Some(keys) => Arc::new(TextsOfKeys::new(keys, column)),
+            None => column,
+        };
+        ProjectionExpr { expr, alias: field.name().clone() }
+    });
+    Ok(Arc::new(ProjectionExec::try_new(exprs.collect::<Vec<_>>(), typed)?))
+}
+
+/// Keys for a column that rows are grouped by, if it has texts, and few of them wherever they come from.
+fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<Arc<Keys>> {
+    let plain = aggregate.group_expr().is_single() && aggregate.limit_options().is_none();
+    let column = expr.downcast_ref::<Column>().filter(|_| plain)?;
+    let input = aggregate.input();
+    let is_text = *input.schema().field(column.index()).data_type() == DataType::Utf8View;
+    let (scan, at) = source_of(input, column.index()).filter(|_| is_text)?;
+    let scan = scan.scan();
+    let output = scan.work.outputs().get(at)?;
+    let field = scan.work.table().field(output.column);
+    let few = |unit: &Unit| match unit {
+        Unit::Hot(_) => true,
+        Unit::Stored(entry) => {
+            let rules_hold = scan.readers.rules_hold(&entry.summary);
+            match FieldPlace::of(field.name(), &entry.summary, rules_hold) {
+                FieldPlace::Absent | FieldPlace::Column(ColumnKind::Integer) => true,
+                FieldPlace::Column(ColumnKind::Text) => {
+                    let known = entry.summary.field(field.name());
+                    let distinct = known.and_then(|known| known.distinct);
+                    distinct.is_some_and(|distinct| distinct <= MOST_KEYED_TEXTS)
+                }
+                _ => false,
+            }
+        }
+    };
+    let names = [columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
+    let few = names.contains(&field.name().as_str())
+        || (!super::FIXED.contains(&field.name().as_str()) && scan.queue.units().iter().all(few));
+    (few && matches!(output.view, View::Itself)).then(Arc::default)
+}
+
+/// The scan that a column of a plan comes from unchanged, and which of its columns it is.
+fn source_of(plan: &Arc<dyn ExecutionPlan>, column: usize) -> Option<(&BucketScanExec, usize)> {
+    if let Some(scan) = plan.downcast_ref::<BucketScanExec>() {
+        return Some((scan, column));
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let below = projection.expr().get(column)?.expr.downcast_ref::<Column>()?;
+        return source_of(projection.input(), below.index());
+    }
+    passes(plan).and_then(|input| source_of(input, column))
+}
+
+/// The input of an operator whose rows are those of its input.
+fn passes(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let same = plan.downcast_ref::<RepartitionExec>().is_some_and(|repartition| {
+        use datafusion::physical_plan::Partitioning::{RoundRobinBatch, UnknownPartitioning};
+        matches!(repartition.partitioning(), RoundRobinBatch(_) | UnknownPartitioning(_))
+    }) || plan.downcast_ref::<CooperativeExec>().is_some();
+    plan.children().first().filter(|_| same).copied()
+}
+
+/// The plan with exactly the columns wanted of it, if scans below can supply them.
+fn supplied(
+    plan: &Arc<dyn ExecutionPlan>,
+    wants: &Wants,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(scan) = plan.downcast_ref::<BucketScanExec>() {
+        return Ok(supplied_scan(scan, wants));
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        return supplied_projection(projection, wants);
+    }
+    let Some(input) = passes(plan) else { return Ok(None) };
+    let Some(input) = supplied(input, wants)? else { return Ok(None) };
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(plan).replace_children(vec![input], options).map(Some)
+}
+
+fn supplied_scan(scan: &BucketScanExec, wants: &Wants) -> Option<Arc<dyn ExecutionPlan>> {
+    let known = scan.scan().work.outputs();
+    let output = |(at, view): &(usize, View)| {
+        let below = known.get(*at)?;
+        let view = match (&below.view, view) {
+            (_, View::Itself) => below.view.clone(),
+            (View::Itself, view) if scan.has_texts(below) => view.clone(),
+            _ => return None,
+        };
+        Some(Output { column: below.column, view })
+    };
+    let outputs = wants.0.iter().map(output).collect::<Option<Vec<_>>>()?;
+    Some(Arc::new(scan.with_outputs(outputs)))
+}
+
+fn supplied_projection(
+    projection: &ProjectionExec,
+    wants: &Wants,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let mut below = Wants::default();
+    let mut exprs = Vec::new();
+    for (at, view) in &wants.0 {
+        let Some(one) = projection.expr().get(*at) else { return Ok(None) };
+        let expr = match (view, one.expr.downcast_ref::<Column>()) {
+            (View::Itself, _) => below.rewrite(&one.expr)?,
+            (view, Some(column)) => {
+                let place = below.place(column.index(), view.clone());
+                Arc::new(Column::new(column.name(), place))
+            }
+            (_, None) => return Ok(None),
+        };
+        // Names need not differ: columns are told apart by their places.
+        exprs.push(ProjectionExpr { expr, alias: one.alias.clone() });
+    }
+    let Some(input) = supplied(projection.input(), &below)? else { return Ok(None) };
+    Ok(Some(Arc::new(ProjectionExec::try_new(exprs, input)?)))
+}
+
+impl BucketScanExec {
+    /// Whether an output column is one of texts.
+    fn has_texts(&self, output: &Output) -> bool {
+        *self.scan().work.table().field(output.column).data_type() == DataType::Utf8View
+    }
+}

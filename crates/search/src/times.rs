@@ -1,0 +1,198 @@
+//! How long the phases of a search took. Phases that run in several partitions side by side add up, so
+//! that a sum may be more than the search's own time.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures::Stream;
+use futures::stream::{BoxStream, StreamExt};
+
+/// A phase of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// From text to a logical plan.
+    Plan,
+    /// Waiting for its turn.
+    Queue,
+    /// Which buckets: catalog, time ranges, summaries.
+    Prune,
+    /// Footers and directories of buckets.
+    Open,
+    /// Which granules: the term index.
+    Terms,
+    /// Waiting for the bytes of columns.
+    Read,
+    /// From bytes to columns.
+    Decode,
+    /// Which rows: time, conditions.
+    Filter,
+    /// Fields out of the text of events.
+    Extract,
+    /// Previews of the result.
+    Preview,
+    /// What follows the last row that was read.
+    Finalize,
+}
+
+impl Phase {
+    /// All but the last.
+    pub(crate) const READING: [Self; 10] = [
+        Self::Plan,
+        Self::Queue,
+        Self::Prune,
+        Self::Open,
+        Self::Terms,
+        Self::Read,
+        Self::Decode,
+        Self::Filter,
+        Self::Extract,
+        Self::Preview,
+    ];
+
+    /// Its name in the inspector.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Queue => "queue",
+            Self::Prune => "prune",
+            Self::Open => "open",
+            Self::Terms => "terms",
+            Self::Read => "read",
+            Self::Decode => "decode",
+            Self::Filter => "filter",
+            Self::Extract => "extract",
+            Self::Preview => "preview",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+/// Time spent in each phase.
+#[derive(Debug)]
+pub(crate) struct PhaseTimes {
+    began: Instant,
+    /// When rows were last filtered, in nanoseconds since then.
+    last_rows: AtomicU64,
+    nanos: [AtomicU64; Phase::READING.len() + 1],
+    times: [AtomicU64; Phase::READING.len() + 1],
+}
+
+impl Default for PhaseTimes {
+    fn default() -> Self {
+        Self {
+            began: Instant::now(),
+            last_rows: AtomicU64::new(0),
+            nanos: Default::default(),
+            times: Default::default(),
+        }
+    }
+}
+
+impl PhaseTimes {
+    /// Adds time to a phase, as one more time that it was gone through.
+    pub(crate) fn add(&self, phase: Phase, time: Duration) {
+        self.more(phase, time);
+        self.times[phase as usize].fetch_add(1, Relaxed);
+    }
+
+    fn more(&self, phase: Phase, time: Duration) {
+        self.nanos[phase as usize].fetch_add(nanos(time), Relaxed);
+        if phase == Phase::Filter {
+            self.last_rows.fetch_max(nanos(self.began.elapsed()), Relaxed);
+        }
+    }
+
+    /// Notes that the search is at its end: what followed the last row was finalizing.
+    pub(crate) fn end(&self) {
+        let last = Duration::from_nanos(self.last_rows.load(Relaxed));
+        if !last.is_zero() {
+            self.add(Phase::Finalize, self.began.elapsed().saturating_sub(last));
+        }
+    }
+
+    /// Counts the time until the guard goes as a phase.
+    pub(crate) fn during(&self, phase: Phase) -> impl Drop + '_ {
+        During { times: self, phase, start: Instant::now() }
+    }
+
+    /// The time so far, and how often the phase was gone through.
+    pub(crate) fn of(&self, phase: Phase) -> (Duration, u64) {
+        let spent = |phase: Phase| self.nanos[phase as usize].load(Relaxed);
+        let spent = match phase {
+            // Rows are extracted from while they are filtered.
+            Phase::Filter => spent(phase).saturating_sub(spent(Phase::Extract)),
+            phase => spent(phase),
+        };
+        (Duration::from_nanos(spent), self.times[phase as usize].load(Relaxed))
+    }
+
+    /// Counts the time that a stream of stored rows takes: working on them, and waiting for their bytes.
+    pub(crate) fn reading<T: Send + 'static>(
+        self: &Arc<Self>,
+        rows: BoxStream<'static, T>,
+    ) -> BoxStream<'static, T> {
+        Reading { rows, times: Arc::clone(self), waits: None }.boxed()
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+struct During<'a> {
+    times: &'a PhaseTimes,
+    phase: Phase,
+    start: Instant,
+}
+
+impl Drop for During<'_> {
+    fn drop(&mut self) {
+        self.times.add(self.phase, self.start.elapsed());
+    }
+}
+
+struct Reading<T> {
+    rows: BoxStream<'static, T>,
+    times: Arc<PhaseTimes>,
+    waits: Option<Instant>,
+}
+
+impl<T> Stream for Reading<T> {
+    type Item = T;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let this = self.get_mut();
+        let start = Instant::now();
+        if let Some(since) = this.waits.take() {
+            this.times.add(Phase::Read, start - since);
+        }
+        let polled = this.rows.poll_next_unpin(context);
+        match &polled {
+            Poll::Pending => {
+                this.times.more(Phase::Decode, start.elapsed());
+                this.waits = Some(Instant::now());
+            }
+            Poll::Ready(_) => this.times.add(Phase::Decode, start.elapsed()),
+        }
+        polled
+    }
+}
+
+/// Something that is set once a search knows it, and read by who looks at it.
+#[derive(Debug, Default)]
+pub(crate) struct Noted<T>(Mutex<T>);
+
+impl<T: Clone> Noted<T> {
+    /// Changes it.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What it is now.
+    pub(crate) fn now(&self) -> T {
+        self.change(|value| value.clone())
+    }
+}

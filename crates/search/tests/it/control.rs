@@ -1,0 +1,117 @@
+//! Pause, unpause, finalize and cancel while a search works. The times they take are printed
+//! (`--nocapture`); what is asserted is what they do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use karst_search::{DispatchState, Job, JobRequest, SearchService, Settings};
+
+use crate::support::{filled, log_event};
+
+const ROWS: usize = 120_000;
+
+/// Searches that keep both cores busy, each in another place.
+const BUSY: [&str; 4] = [
+    "search * | rex \"ms=(?<m>\\d+)\" | stats count by m, user, n",
+    "search * | stats perc95(ms) by user, n",
+    "search nothing-has-this* OR regex OR ms=2000 | stats count",
+    "search * | rex \"user=(?<who>\\w+) ms\" | sort 0 who",
+];
+
+async fn service() -> SearchService {
+    let events: Vec<_> = (0..ROWS).map(log_event).collect();
+    let settings = Settings { batch_search_max_pipeline: 2, ..Settings::default() };
+    filled(&events, 4, settings).await.0
+}
+
+/// A search that has begun to read and is not at its end.
+async fn reading(service: &SearchService, search: &str) -> Arc<Job> {
+    for _ in 0..100 {
+        let request = JobRequest { preview: true, ..JobRequest::new(search, "me") };
+        let job = service.dispatch(request).await.unwrap();
+        while job.counts().events_scanned == 0 && !job.status().state.is_final() {
+            tokio::task::yield_now().await;
+        }
+        if !job.status().state.is_final() {
+            return job;
+        }
+    }
+    panic!("{search} is always done at once");
+}
+
+/// Waits until a search reads no more, and tells how long after `since` it read last.
+async fn stands_still(job: &Job, since: Instant) -> Duration {
+    let mut last = (job.counts().events_scanned, since);
+    while last.1.elapsed() < Duration::from_millis(150) {
+        let now = job.counts().events_scanned;
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    last.1 - since
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_paused_search_reads_nothing_until_it_goes_on() {
+    let service = service().await;
+    for search in BUSY {
+        let job = reading(&service, search).await;
+        let start = Instant::now();
+        job.pause();
+        let took = stands_still(&job, start).await;
+        if job.status().state.is_final() {
+            continue;
+        }
+        assert_eq!(job.status().state, DispatchState::Paused, "{search}");
+        let before = job.counts().events_scanned;
+        println!("pause    {took:>12.3?} {search}");
+        let start = Instant::now();
+        job.unpause();
+        job.finished().await.unwrap();
+        println!("the rest {:>12.3?} {search}", start.elapsed());
+        assert!(job.counts().events_scanned >= before, "{search}");
+        let alone = service.dispatch(JobRequest::new(search, "me")).await.unwrap();
+        alone.finished().await.unwrap();
+        assert_eq!(job.counts().events_scanned, alone.counts().events_scanned, "{search}");
+        assert_eq!(job.result_count(), alone.result_count(), "{search}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_finalized_search_gives_what_it_found_and_says_so() {
+    let service = service().await;
+    for search in BUSY {
+        let job = reading(&service, search).await;
+        let start = Instant::now();
+        job.finalize();
+        job.finished().await.unwrap();
+        println!("finalize {:>12.3?} {search}", start.elapsed());
+        let read = job.counts().events_scanned;
+        assert!(job.status().is_finalized && read > 0, "{search}");
+        let messages = format!("{:?}", job.messages());
+        assert!(messages.contains("finalized before it had read everything"), "{messages}");
+        stands_still(&job, start).await;
+        assert_eq!(job.counts().events_scanned, read, "{search}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_cancelled_search_stops_reading_and_frees_its_memory() {
+    let service = service().await;
+    for search in BUSY {
+        let job = reading(&service, search).await;
+        let start = Instant::now();
+        assert!(service.cancel(job.sid()));
+        assert!(job.finished().await.is_err());
+        while job.reserved_bytes() > 0 {
+            tokio::task::yield_now().await;
+        }
+        println!("freed    {:>12.3?} {search}", start.elapsed());
+        let took = stands_still(&job, start).await;
+        println!("cancel   {took:>12.3?} {search}");
+        assert!(service.job(job.sid()).is_none() && job.reserved_bytes() == 0);
+        assert_eq!(job.status().state, DispatchState::Failed);
+        assert_eq!((job.result_count(), job.preview_count()), (0, 0));
+    }
+}

@@ -1,0 +1,99 @@
+//! Aggregations over fields that some buckets store as integers, some as texts, some not at all, and some
+//! have not stored yet: the same results as over texts.
+
+use std::sync::Arc;
+
+use bucket::WriteOptions;
+use catalog::Commit;
+use karst_search::{JobRequest, SearchService};
+use karst_spectest::SpecEvent;
+use knowledge::Knowledge;
+use model::{EventTime, IndexName};
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+
+use crate::support::{hot, open, put, service};
+
+const ROWS: usize = 6_000;
+
+fn event(at: usize) -> SpecEvent {
+    let mixed = ["1", "007", "1.5", "-3", "x", "9223372036854775807", "9223372036854775808", "-0"];
+    let num = match at % 3_000 {
+        0..1_000 => (at * 7_919 % 500).to_string(),
+        _ => mixed[at % mixed.len()].to_owned(),
+    };
+    let path = ["/", "/cart", "/a/path/that/is/longer/than/a/view/holds", "42"][at * 31 % 4];
+    let rest = if at.is_multiple_of(5) { String::new() } else { format!("rest={}", at % 11) };
+    SpecEvent {
+        index: IndexName::new("main").unwrap(),
+        time: EventTime(1_700_000_000_000_000 + at as i64 * 1_000_000),
+        index_time: EventTime(1_700_000_000_000_000 + at as i64),
+        raw: format!("id={at} num={num} path={path} {rest}"),
+        host: format!("host{}", at % 3),
+        source: "s".to_owned(),
+        sourcetype: "t".to_owned(),
+        fields: Vec::new(),
+    }
+}
+
+/// Of each thousand events, a bucket; of the last one, a hot bucket.
+async fn filled() -> SearchService {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let knowledge = Arc::new(Knowledge::builtin());
+    let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
+    let events: Vec<SpecEvent> = (0..ROWS).map(event).collect();
+    let mut add = Vec::new();
+    let (stored, fresh) = events.split_at(ROWS - 1_000);
+    for part in stored.chunks(1_000) {
+        add.push(put(&store, part, &knowledge, &options).await);
+    }
+    let kinds = add.iter().map(|entry| entry.summary.field("num").unwrap().column);
+    assert_eq!(kinds.collect::<std::collections::HashSet<_>>().len(), 2);
+    let catalog = open(&store).await;
+    catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+    let names = vec![IndexName::new("main").unwrap()];
+    service(catalog, vec![hot(fresh)], store, &knowledge, names)
+}
+
+async fn rows(service: &SearchService, search: &str) -> Vec<String> {
+    let job = service.dispatch(JobRequest::new(search, "me")).await.unwrap();
+    job.finished().await.unwrap_or_else(|error| panic!("{search}: {error}"));
+    job.page(0, 10_000).rows.iter().map(|row| format!("{row:?}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn aggregations_do_not_depend_on_how_fields_are_stored() {
+    let service = filled().await;
+    let searches = [
+        "stats dc(num) estdc(num) count(num) values(rest)",
+        "stats avg(num) sum(num) min(num) max(num) range(num)",
+        "stats median(num) p95(num) exactperc10(num) stdev(num)",
+        "stats dc(num) avg(num) p95(num) by path",
+        "stats count by num",
+        "stats count sum(rest) by path, host, rest",
+        "stats count by missing",
+        "stats dc(missing) avg(missing) count",
+        "stats avg(eval(num*2)) count(eval(rest>5)) by host",
+        "eval double=num+num | stats sum(double) dc(num) by path",
+        "timechart span=10m avg(num) count by host",
+        "timechart span=10m p90(num)",
+        "chart dc(num) over path by rest",
+        "top 5 num",
+        "rare path by host",
+        "stats first(num) last(num) dc(num) by path",
+        "eventstats avg(num) as mean by path | stats sum(mean)",
+        "where num > 100 | stats count avg(num) by path",
+        "search num>100 | stats count avg(num) by path",
+        "search rest=* | stats count by rest",
+        "stats dc(id) estdc(id)",
+        "sort 20 num | table num, path, id",
+    ];
+    for search in searches {
+        let typed = rows(&service, &format!("search * | {search}")).await;
+        // Concatenation makes texts of them, whatever they were.
+        let texts = "eval num=num.\"\", path=path.\"\", rest=rest.\"\", id=id.\"\", host=host.\"\"";
+        let texts = rows(&service, &format!("search * | {texts} | {search}")).await;
+        assert_eq!(typed.is_empty(), search.ends_with("by missing"), "{search}");
+        assert_eq!(typed, texts, "{search}");
+    }
+}

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { decodeInspection } from '../api/decode';
+import { costText, counterRows, duration, operatorRows, size } from './inspection';
+
+const INSPECTION = decodeInspection({
+  inspection: {
+    scan: { buckets_considered: 1200, buckets_searched: 4, events_matched: 7 },
+    reads: { store_requests: 3 },
+    dollars: 0.0000012,
+    s3_price_get_per_1000: 0.0004,
+    plans: [
+      { name: 'top', inputs: [{ name: 'left', inputs: [{ name: 'leaf' }] }, { name: 'right' }] },
+    ],
+  },
+});
+
+it('lists operators from the last to the first, each below what it feeds', () => {
+  const rows = INSPECTION.plans.flatMap((plan) => operatorRows(plan));
+  expect(rows.map(({ depth, operator }) => `${depth} ${operator.name}`)).toEqual([
+    '0 top',
+    '1 left',
+    '2 leaf',
+    '1 right',
+  ]);
+});
+
+it('counts what the server does not mention as none', () => {
+  const [buckets, , events] = counterRows(INSPECTION);
+  expect(buckets?.counts).toMatch(/^1,200 considered, 0 left out by time, .*, 4 searched$/);
+  expect(events?.counts).toBe('0 scanned, 7 matched');
+});
+
+it('says what requests cost, and at which price', () => {
+  expect(costText(INSPECTION)).toBe(
+    '3 requests to object storage, 0.00000120 $ at 0.0004 $ per 1,000',
+  );
+});
+
+it('writes times and sizes in units that fit', () => {
+  expect([0, 0.0000001, 0.0005, 0.25, 12.345].map(duration)).toEqual([
+    '0',
+    '<0.001 ms',
+    '0.500 ms',
+    '250.0 ms',
+    '12.35 s',
+  ]);
+  expect([17, 2048, 5 * 1024 * 1024].map(size)).toEqual(['17 bytes', '2.0 KB', '5.0 MB']);
+});

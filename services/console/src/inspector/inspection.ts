@@ -1,0 +1,75 @@
+/** The rows of the job inspector's tables, from what the server says of a search. */
+
+import type { InspectedOperator, Inspection } from '../api/types';
+import { grouped, plural } from '../app/format';
+
+/** Why buckets were left out or read, in the order in which that is decided. */
+const BUCKETS: [string, string][] = [
+  ['buckets_considered', 'considered'],
+  ['buckets_pruned_by_time', 'left out by time'],
+  ['buckets_pruned_by_summary', 'left out by summary'],
+  ['buckets_pruned_by_terms', 'left out by the term index'],
+  ['buckets_counted', 'counted by the catalog'],
+  ['buckets_searched', 'searched'],
+];
+const GRANULES: [string, string][] = [
+  ['granules_considered', 'considered'],
+  ['granules_counted', 'counted by the term index'],
+  ['granules_read', 'read'],
+];
+const EVENTS: [string, string][] = [
+  ['events_scanned', 'scanned'],
+  ['events_matched', 'matched'],
+];
+
+export interface CounterRow {
+  what: string;
+  counts: string;
+}
+
+export function counterRows({ scan }: Inspection): CounterRow[] {
+  const row = (what: string, names: [string, string][]) => ({
+    what,
+    counts: names.map(([name, text]) => `${grouped(scan[name] ?? 0)} ${text}`).join(', '),
+  });
+  return [row('Buckets', BUCKETS), row('Granules', GRANULES), row('Events', EVENTS)];
+}
+
+/** An operator and how deep it stands below the last one of its plan. */
+export interface OperatorRow {
+  depth: number;
+  operator: InspectedOperator;
+}
+
+export function operatorRows(plan: InspectedOperator, depth = 0): OperatorRow[] {
+  const below = plan.inputs.flatMap((input) => operatorRows(input, depth + 1));
+  return [{ depth, operator: plan }, ...below];
+}
+
+export function duration(seconds: number): string {
+  if (seconds >= 1) return `${seconds.toFixed(2)} s`;
+  if (seconds >= 0.000_001) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 3 : 1)} ms`;
+  return seconds > 0 ? '<0.001 ms' : '0';
+}
+
+const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'];
+
+export function size(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+const TIERS: Record<string, string> = { dram: 'Memory', nvme: 'Disk', store: 'Object storage' };
+
+export const tierName = (name: string): string => TIERS[name] ?? name;
+
+export function costText({ storeRequests, dollars, pricePer1000 }: Inspection): string {
+  const cost = dollars === 0 ? '0' : dollars.toPrecision(3);
+  const requests = plural(storeRequests, 'request');
+  return `${requests} to object storage, ${cost} $ at ${pricePer1000} $ per 1,000`;
+}

@@ -1,0 +1,163 @@
+"""Jobs while they run: previews, control, the inspector."""
+
+import pytest
+from karst import PASSWORD, USER, wait_for
+from splunklib import client
+
+EVENTS = 60_000
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """A server that makes previews all the time, and its index with enough events to be caught at work."""
+    import karst
+
+    directory = tmp_path_factory.mktemp("jobs")
+    conf = directory / "conf" / "system" / "local"
+    conf.mkdir(parents=True)
+    limits = "[search]\npreview_interval_ms = 1\npreview_duty_cycle = 0.9\n"
+    (conf / "limits.conf").write_text(limits + "s3_price_get_per_1000 = 2\n")
+    environment = {"KARST_CONF_DIR": str(directory / "conf")}
+    server = karst.Server(directory / "karst", environment=environment).start()
+    index = server.create_index("busy")
+    for start in range(0, EVENTS, 10_000):
+        lines = [f"n={n} user=u{n % 997} ms={n * 13 % 991}\n" for n in range(start, start + 10_000)]
+        assert server.send_raw("".join(lines), index=index, sourcetype="plain").status == 200
+    wait_for(lambda: server.count(f"index={index}") == EVENTS, "all events are searchable")
+    server.roll(index)
+    yield server, index
+    assert server.stop() == 0
+
+
+def job_of(server, sid):
+    answer = server.rest("GET", f"/services/search/jobs/{sid}?output_mode=json")
+    return answer.json()["entry"][0]["content"]
+
+
+def create(server, search, **form):
+    form = {"search": search, "output_mode": "json", **form}
+    answer = server.rest("POST", "/services/search/jobs", form)
+    assert answer.status == 201, answer
+    return answer.json()["sid"]
+
+
+def control(server, sid, action):
+    path = f"/services/search/jobs/{sid}/control"
+    return server.rest("POST", path, {"action": action, "output_mode": "json"}).status
+
+
+def preview_of(server, sid):
+    """The preview of a running job; nothing if there is none, or the job is done."""
+    path = f"/services/search/jobs/{sid}/results_preview?output_mode=json&count=0"
+    answer = server.rest("GET", path)
+    if answer.status != 200 or not answer.json()["preview"]:
+        return None
+    return answer.json()["results"]
+
+
+HEAVY = " | ".join(f'rex "ms=(?<m{n}>\\d+)"' for n in range(8))
+
+
+def caught(server, search):
+    """A job that is held while it runs, and its preview."""
+    for _ in range(50):
+        sid = create(server, search)
+        wait_for(lambda: preview_of(server, sid) or job_of(server, sid)["isDone"], "a preview")
+        control(server, sid, "pause")
+        preview = preview_of(server, sid)
+        if preview:
+            return sid, preview
+        control(server, sid, "cancel")
+    raise AssertionError("every job was done before it could be held")
+
+
+def test_a_report_is_seen_before_it_is_done_and_is_right_in_the_end(busy):
+    server, index = busy
+    search = f"search index={index} | {HEAVY} | stats count by m1, m2, m3, m4 | stats sum(count) as all"
+    sid, preview = caught(server, search)
+    job = job_of(server, sid)
+    assert (job["dispatchState"], job["isPaused"]) == ("PAUSED", True)
+    assert job["numPreviews"] > 0 and job["isPreviewEnabled"]
+    assert job["resultPreviewCount"] == 1
+    assert 0 < int(preview[0]["all"]) <= EVENTS
+    assert control(server, sid, "unpause") == 200
+    wait_for(lambda: job_of(server, sid)["isDone"], "the job is done")
+    done = server.rest("GET", f"/services/search/jobs/{sid}/results?output_mode=json").json()
+    assert (done["preview"], done["results"]) == (False, [{"all": str(EVENTS)}])
+    assert preview_of(server, sid) is None
+
+
+def test_the_newest_events_are_seen_before_the_search_is_done(busy):
+    server, index = busy
+    sid, preview = caught(server, f"search index={index} | {HEAVY}")
+    times = [row["_time"] for row in preview]
+    assert times == sorted(times, reverse=True) and "_raw" in preview[0]
+    assert job_of(server, sid)["eventAvailableCount"] > 0
+    assert control(server, sid, "finalize") == 200
+    wait_for(lambda: job_of(server, sid)["isDone"], "the job is done")
+    job = job_of(server, sid)
+    assert job["isFinalized"] and "finalized before" in str(job["messages"])
+
+
+def test_a_cancelled_job_is_gone(busy):
+    server, index = busy
+    sid, _ = caught(server, f"search index={index} | {HEAVY} | stats count by m1")
+    assert control(server, sid, "cancel") == 200
+    assert server.rest("GET", f"/services/search/jobs/{sid}?output_mode=json").status == 404
+
+
+def test_a_blocking_job_makes_no_previews_unless_asked(busy):
+    server, index = busy
+    search = f"search index={index} | {HEAVY} | stats count by m1"
+    quiet = job_of(server, create(server, search, exec_mode="blocking"))
+    assert (quiet["numPreviews"], quiet["isPreviewEnabled"]) == (0, False)
+    asked = create(server, search, exec_mode="blocking", preview="1")
+    assert job_of(server, asked)["isPreviewEnabled"]
+
+
+def test_the_sdk_reads_previews(busy):
+    server, index = busy
+    service = client.connect(
+        host="127.0.0.1",
+        port=server.management_port,
+        scheme="https",
+        verify=False,
+        username=USER,
+        password=PASSWORD,
+    )
+    sid, _ = caught(server, f"search index={index} | {HEAVY} | stats count by m1")
+    job = service.job(sid)
+    assert job.is_ready() and job["isPaused"] == "1"
+    assert b'"preview":true' in job.preview(output_mode="json", count=1).read().replace(b" ", b"")
+    job.unpause()
+    wait_for(lambda: job.is_done(), "the job is done")
+
+
+def test_the_inspector_says_where_time_bytes_and_dollars_went(busy):
+    server, index = busy
+    sid = create(server, f"search index={index} user=u7 | stats count by ms", exec_mode="blocking")
+    body = server.rest("GET", f"/services/search/v2/jobs/{sid}/inspector").json()
+    inspection = body["inspection"]
+    phases = {phase["name"]: phase for phase in inspection["phases"]}
+    assert phases["plan"]["seconds"] > 0 and phases["filter"]["rows_out"] == 61
+    assert inspection["scan"]["buckets_considered"] >= 1
+    reads = inspection["reads"]
+    assert abs(inspection["dollars"] - reads["store_requests"] * 2 / 1000) < 1e-9
+
+    def names(operator):
+        return {operator["name"]}.union(*map(names, operator["inputs"]))
+
+    assert "BucketScanExec" in set().union(*map(names, inspection["plans"]))
+    performance = job_of(server, sid)["performance"]
+    assert performance["command.search.filter"]["output_count"] == 61
+    assert performance["scan"] == inspection["scan"]
+
+
+def test_the_command_line_explains_a_search(busy):
+    server, index = busy
+    explained = server.cli("search", f"index={index} | stats count by host", "--explain")
+    assert explained.returncode == 0, explained.stderr
+    assert "answered from summaries" in explained.stdout
+    stats = server.cli("search", f"index={index} user=u7 | stats count by ms", "--stats")
+    for part in ("buckets: ", "granules: ", "pruned by: ", "filter: ", "dram: ", "$ at 2"):
+        assert part in stats.stderr, (part, stats.stderr)
