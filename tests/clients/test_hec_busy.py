@@ -10,34 +10,31 @@ from karst import TOKEN, free_port, wait_for
 
 TEXT = "x" * 500
 EVENTS = 4000
+SENDERS = 8
 
 
-def hec(server, _):
-    return server.hec(json.dumps({"event": TEXT}) * EVENTS)
+def hec(ports):
+    return ports["hec"], "/services/collector/event", json.dumps({"event": TEXT}) * EVENTS
 
 
-def raw(server, _):
+def raw(ports):
     path = "/services/collector/raw?sourcetype=plain"
-    return server.hec(f"2026-01-02T03:04:05Z {TEXT}\n" * EVENTS, path)
+    return ports["hec"], path, f"2026-01-02T03:04:05Z {TEXT}\n" * EVENTS
 
 
-def bulk(server, ports):
+def bulk(ports):
     pair = '{"index":{"_index":"main"}}\n' + json.dumps({"message": TEXT}) + "\n"
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    port = ports["KARST_ELASTICSEARCH"]
-    return server.request(port, "POST", "/_bulk", pair * EVENTS, headers)
+    return ports["KARST_ELASTICSEARCH"], "/_bulk", pair * EVENTS
 
 
-def otlp(server, ports):
+def otlp(ports):
     record = {"body": {"stringValue": TEXT}}
     body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record] * EVENTS}]}]}
-    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-    port = ports["KARST_OTLP_HTTP"]
-    return server.request(port, "POST", "/v1/logs", json.dumps(body), headers)
+    return ports["KARST_OTLP_HTTP"], "/v1/logs", json.dumps(body)
 
 
-@pytest.mark.parametrize("send,status", [(hec, 503), (raw, 503), (bulk, 429), (otlp, 503)])
-def test_full_queues_make_senders_wait_and_lose_nothing(own_server, tmp_path, send, status):
+@pytest.mark.parametrize("request_of,status", [(hec, 503), (raw, 503), (bulk, 429), (otlp, 503)])
+def test_full_queues_make_senders_wait_and_lose_nothing(own_server, tmp_path, request_of, status):
     local = tmp_path / "conf" / "system" / "local"
     local.mkdir(parents=True)
     # A queue holds less than one of the requests: whoever comes second waits, and not for long.
@@ -46,20 +43,31 @@ def test_full_queues_make_senders_wait_and_lose_nothing(own_server, tmp_path, se
     environment = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     environment["KARST_CONF_DIR"] = str(tmp_path / "conf")
     server = own_server(environment=environment).start()
+    port, path, body = request_of({**ports, "hec": server.hec_port})
+    headers = {"Authorization": f"Splunk {TOKEN}", "Content-Type": "application/json"}
+    body = body.encode()
     answers = []
-    threads = [
-        threading.Thread(target=lambda: answers.extend(send(server, ports) for _ in range(8)))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    # Whether two requests meet in the queue is up to the scheduler: they begin together, again and
+    # again, until they did.
+    begin = threading.Barrier(SENDERS)
+
+    def send():
+        begin.wait()
+        answers.append(server.request(port, "POST", path, body, headers))
+
+    def together():
+        threads = [threading.Thread(target=send) for _ in range(SENDERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return any(answer.status != 200 for answer in answers)
+
+    wait_for(together, "eight senders of 2 MB requests fill a queue of 64 KB", 60)
     busy = [answer for answer in answers if answer.status != 200]
-    assert busy, "eight senders of 2 MB requests never filled a queue of 64 KB"
     assert {answer.status for answer in busy} == {status}
     assert all(int(answer.headers["Retry-After"]) > 0 for answer in busy)
-    if send is hec:
+    if request_of is hec:
         assert {answer.json()["code"] for answer in busy} == {9}
     taken = len(answers) - len(busy)
     assert taken > 0

@@ -1,10 +1,18 @@
 """Jobs while they run: previews, control, the inspector."""
 
+import datetime
+
 import pytest
 from karst import PASSWORD, USER, wait_for
 from splunklib import client
 
 EVENTS = 60_000
+FIRST = datetime.datetime(2025, 11, 20, tzinfo=datetime.UTC)
+
+
+def time_of(number):
+    """One event a second."""
+    return (FIRST + datetime.timedelta(seconds=number)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +29,10 @@ def busy(tmp_path_factory):
     server = karst.Server(directory / "karst", environment=environment).start()
     index = server.create_index("busy")
     for start in range(0, EVENTS, 10_000):
-        lines = [f"n={n} user=u{n % 997} ms={n * 13 % 991}\n" for n in range(start, start + 10_000)]
+        lines = [
+            f"{time_of(n)} n={n} user=u{n % 997} ms={n * 13 % 991}\n"
+            for n in range(start, start + 10_000)
+        ]
         assert server.send_raw("".join(lines), index=index, sourcetype="plain").status == 200
     wait_for(lambda: server.count(f"index={index}") == EVENTS, "all events are searchable")
     server.roll(index)

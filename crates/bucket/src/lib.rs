@@ -38,7 +38,8 @@ pub use granules::GranuleSet;
 pub use hot::{FIELDS, HotBucket, HotBuckets, hot_schema};
 pub use query::TermQuery;
 pub use read::{
-    BucketReader, ColumnDescription, Description, EventStream, Postings, RowGroupDescription,
+    BucketReader, ColumnDescription, Description, EventStream, Found, Postings,
+    RowGroupDescription, RowTest,
 };
 pub use segment::{MAX_TERM_BYTES, TermHash, is_breaker, is_major_breaker, segments};
 pub use write::{WriteOptions, Written, write_bucket};

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::error::Result as PlanResult;
-use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
 use crate::pipeline::{Env, StagePlan, plan_stage};
 use crate::stage::Rows;
-use crate::{Error, Message, MessageLog, OutputColumn, PlannedSearch, ResultKind};
+use crate::{Error, Message, MessageLog, OutputColumn, PlannedSearch, ResultKind, Session};
 
 /// What is known of a result once its last row is there.
 #[derive(Debug, Clone)]
@@ -59,7 +58,7 @@ impl Stage {
     pub async fn run(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        session: &SessionContext,
+        session: &Session,
         watch: &dyn Watch,
         on_batch: &mut OnBatch<'_>,
     ) -> Result<Completed, Error> {
@@ -75,7 +74,7 @@ impl Stage {
 /// If events cannot be read, a value breaks an operator, or a limit is reached.
 pub async fn execute(
     planned: &PlannedSearch,
-    session: &SessionContext,
+    session: &Session,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<Completed, Error> {
     execute_watched(planned, session, None, on_batch).await
@@ -87,7 +86,7 @@ pub async fn execute(
 /// As [`execute`].
 pub async fn execute_watched(
     planned: &PlannedSearch,
-    session: &SessionContext,
+    session: &Session,
     watch: Option<&dyn Watch>,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<Completed, Error> {
@@ -105,7 +104,7 @@ pub async fn execute_watched(
 
 /// Where a search runs.
 struct Run<'r> {
-    session: &'r SessionContext,
+    session: &'r Session,
     log: &'r MessageLog,
     watch: Option<&'r dyn Watch>,
 }
@@ -155,12 +154,11 @@ pub(crate) async fn run_to_rows(mut stage: StagePlan, env: &Env<'_>) -> Result<R
 /// The plan as it will run.
 async fn prepare(
     plan: &LogicalPlan,
-    session: &SessionContext,
+    session: &Session,
     watch: Option<&dyn Watch>,
     stage: Option<&Stage>,
 ) -> Result<Arc<dyn ExecutionPlan>, Error> {
-    let frame = session.execute_logical_plan(plan.clone()).await?;
-    let plan = frame.create_physical_plan().await?;
+    let plan = session.physical_plan(plan).await?;
     Ok(match watch {
         Some(watch) => watch.runs(plan, stage)?,
         None => plan,
@@ -170,10 +168,10 @@ async fn prepare(
 async fn stream(
     plan: Arc<dyn ExecutionPlan>,
     columns: &[OutputColumn],
-    session: &SessionContext,
+    session: &Session,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<(), Error> {
-    let mut batches = execute_stream(plan, session.task_ctx())?;
+    let mut batches = execute_stream(plan, session.task())?;
     while let Some(batch) = batches.next().await {
         let batch = batch?;
         if batch.num_rows() > 0 && on_batch(columns, batch).is_break() {
@@ -199,7 +197,7 @@ async fn rows_of(
     env: &Env<'_>,
 ) -> Result<Rows, Error> {
     let limit = env.context.limits.stage_rows;
-    let mut stream = execute_stream(plan, env.session()?.task_ctx())?;
+    let mut stream = execute_stream(plan, env.session()?.task())?;
     let mut batches = Vec::new();
     let mut rows = 0;
     while let Some(batch) = stream.next().await {

@@ -19,6 +19,7 @@
 pub mod aggregates;
 mod bins;
 mod commands;
+mod compact;
 mod error;
 mod execute;
 pub mod expr;
@@ -48,7 +49,7 @@ pub use planned::{
     FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
     PlannedSearch, ResultKind,
 };
-pub use session::{SessionSettings, session, with_memory};
+pub use session::{Session, SessionSettings};
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{Suggestion, complete};

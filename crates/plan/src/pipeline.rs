@@ -1,7 +1,6 @@
 //! From text to stages: parses a search, builds the frame of its source and lets each command
 //! change it, until the end or a command that must see rows first.
 
-use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::LogicalPlan;
 use jiff::tz::TimeZone;
 use model::{EventTime, IndexName, TimeRange};
@@ -14,7 +13,7 @@ use crate::stage::Continuation;
 use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
-    Watch,
+    Session, Watch,
 };
 
 /// What commands are planned against.
@@ -24,7 +23,7 @@ pub(crate) struct Env<'e> {
     /// Where operators leave messages.
     pub(crate) log: &'e MessageLog,
     /// Where stages run; absent while the first one is planned.
-    session: Option<&'e SessionContext>,
+    session: Option<&'e Session>,
     /// Who sees their plans.
     watch: Option<&'e dyn Watch>,
 }
@@ -33,7 +32,7 @@ impl<'e> Env<'e> {
     pub(crate) fn new(
         context: &'e PlanContext,
         log: &'e MessageLog,
-        session: Option<&'e SessionContext>,
+        session: Option<&'e Session>,
     ) -> Self {
         Self { context, log, session, watch: None }
     }
@@ -57,7 +56,7 @@ impl<'e> Env<'e> {
     }
 
     /// The session in which stages run.
-    pub(crate) fn session(&self) -> Result<&'e SessionContext, Error> {
+    pub(crate) fn session(&self) -> Result<&'e Session, Error> {
         self.session.ok_or_else(|| Error::internal("a stage runs while a search is planned"))
     }
 

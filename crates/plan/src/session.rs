@@ -1,19 +1,22 @@
 //! The DataFusion session that SPL and SQL share: our operators, functions and memory bounds.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::catalog::Session;
 use datafusion::error::Result;
+use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
-use datafusion::execution::memory_pool::FairSpillPool;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::Error;
+use crate::compact::CompactSorted;
 use crate::stream::StreamPlanner;
 
 /// How much a session may use.
@@ -35,41 +38,94 @@ impl Default for SessionSettings {
     }
 }
 
-/// A session in which planned searches, and SQL, run.
-///
-/// # Errors
-/// If the runtime cannot be set up, for example because there is no directory to spill to.
-pub fn session(settings: &SessionSettings) -> Result<SessionContext, Error> {
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(settings.memory_bytes)))
-        .build_arc()?;
-    let mut config = SessionConfig::new()
-        .with_target_partitions(settings.partitions.max(1))
-        .with_batch_size(settings.batch_rows.max(1))
-        .with_information_schema(true);
-    config.options_mut().sql_parser.enable_ident_normalization = false;
-    let state = SessionStateBuilder::new_with_default_features()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .with_query_planner(Arc::new(QueryPlanner))
-        .build();
-    let context = SessionContext::new_with_state(state);
-    for function in crate::predicate::sql_functions() {
-        context.register_udf(function);
-    }
-    Ok(context)
+/// Where planned searches, and SQL, run. Clones share everything.
+#[derive(Clone)]
+pub struct Session {
+    state: Arc<SessionState>,
+    /// Its memory, and where it spills to.
+    runtime: Arc<RuntimeEnv>,
 }
 
-/// The same session with memory of its own: so many bytes for sorts, joins and groups.
-///
-/// # Errors
-/// If the runtime cannot be set up.
-pub fn with_memory(session: &SessionContext, bytes: usize) -> Result<SessionContext, Error> {
-    let runtime = RuntimeEnvBuilder::from_runtime_env(&session.runtime_env())
-        .with_memory_pool(Arc::new(FairSpillPool::new(bytes)))
-        .build_arc()?;
-    let state = SessionStateBuilder::new_from_existing(session.state()).with_runtime_env(runtime);
-    Ok(SessionContext::new_with_state(state.build()))
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.state.session_id()).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session whose plans are improved by some more rules at last.
+    ///
+    /// # Errors
+    /// If the runtime cannot be set up, for example because there is no directory to spill to.
+    pub fn new(
+        settings: &SessionSettings,
+        rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
+    ) -> Result<Self, Error> {
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(settings.memory_bytes)))
+            .build_arc()?;
+        let mut config = SessionConfig::new()
+            .with_target_partitions(settings.partitions.max(1))
+            .with_batch_size(settings.batch_rows.max(1))
+            .with_information_schema(true);
+        config.options_mut().sql_parser.enable_ident_normalization = false;
+        let mut builder = SessionStateBuilder::new_with_default_features()
+            .with_config(config)
+            .with_runtime_env(Arc::clone(&runtime))
+            .with_query_planner(Arc::new(QueryPlanner))
+            .with_physical_optimizer_rule(Arc::new(CompactSorted));
+        for rule in rules {
+            builder = builder.with_physical_optimizer_rule(rule);
+        }
+        let context = SessionContext::new_with_state(builder.build());
+        for function in crate::predicate::sql_functions() {
+            context.register_udf(function);
+        }
+        Ok(Self { state: Arc::new(context.state()), runtime })
+    }
+
+    /// The same session with memory of its own: so many bytes for sorts, joins and groups.
+    ///
+    /// # Errors
+    /// If the runtime cannot be set up.
+    pub fn with_memory(&self, bytes: usize) -> Result<Self, Error> {
+        let runtime = RuntimeEnvBuilder::from_runtime_env(&self.runtime)
+            .with_memory_pool(Arc::new(FairSpillPool::new(bytes)))
+            .build_arc()?;
+        Ok(Self { state: Arc::clone(&self.state), runtime })
+    }
+
+    /// Who is asked for memory.
+    #[must_use]
+    pub fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.runtime.memory_pool
+    }
+
+    /// A context to run SQL in, with tables of its own.
+    #[must_use]
+    pub fn sql(&self) -> SessionContext {
+        let state = SessionStateBuilder::new_from_existing(self.state.as_ref().clone());
+        SessionContext::new_with_state(state.with_runtime_env(Arc::clone(&self.runtime)).build())
+    }
+
+    /// The plan as it will run.
+    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        self.state.create_physical_plan(plan).await
+    }
+
+    /// What operators run in. Functions are part of the plan: nobody looks for them here.
+    pub(crate) fn task(&self) -> Arc<TaskContext> {
+        Arc::new(TaskContext::new(
+            None,
+            self.state.session_id().to_owned(),
+            self.state.config().clone(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Arc::clone(&self.runtime),
+        ))
+    }
 }
 
 #[derive(Debug)]
@@ -80,7 +136,7 @@ impl datafusion::execution::context::QueryPlanner for QueryPlanner {
     async fn create_physical_plan(
         &self,
         logical_plan: &LogicalPlan,
-        session: &dyn Session,
+        session: &dyn datafusion::catalog::Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let planner =
             DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(StreamPlanner)]);

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNode;
-use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::LogicalPlan;
+use plan::Session;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{Error, Settings};
@@ -22,9 +22,9 @@ pub(crate) struct Memory {
 }
 
 /// Where a search runs, and its room, which it gives back when this is dropped.
-#[allow(missing_debug_implementations)]
+#[derive(Debug)]
 pub(crate) struct Granted {
-    pub(crate) session: SessionContext,
+    pub(crate) session: Session,
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -41,7 +41,7 @@ impl Memory {
     /// If the session cannot be set up.
     pub(crate) async fn grant(
         &self,
-        session: &SessionContext,
+        session: &Session,
         plan: &LogicalPlan,
         stages: bool,
     ) -> Result<Granted, Error> {
@@ -51,7 +51,7 @@ impl Memory {
         let permits = u32::try_from(self.search / MEBIBYTE).unwrap_or(u32::MAX).max(1);
         // The semaphore is never closed, and has room for one search at least.
         let room = Arc::clone(&self.room).acquire_many_owned(permits).await.ok();
-        let session = plan::with_memory(session, self.search);
+        let session = session.with_memory(self.search);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Granted { session, _room: room })
     }

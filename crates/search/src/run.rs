@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result as PlanResult;
-use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
-use plan::{Message, MessageKind, PlannedSearch, ResultKind, Stage};
+use plan::{Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
 use tokio::task::JoinSet;
 
 use crate::jobs::Job;
@@ -44,7 +43,7 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
         batches.push(batch);
         if cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    job.holds(&granted.session.runtime_env().memory_pool);
+    job.holds(granted.session.memory_pool());
     let session = granted.session.clone();
     let (rows, previews) = (limit.rows, Mutex::default());
     let watch =
@@ -101,7 +100,7 @@ fn limited(planned: &PlannedSearch, events: Option<usize>) -> Result<PlannedSear
 struct JobWatch {
     inner: Arc<Inner>,
     job: Arc<Job>,
-    session: SessionContext,
+    session: Session,
     rows: usize,
     /// Makes previews; stops when it is dropped.
     previews: Mutex<JoinSet<()>>,
@@ -156,7 +155,7 @@ impl plan::Watch for JobWatch {
 /// How previews of a job are made.
 struct Making {
     job: Arc<Job>,
-    session: SessionContext,
+    session: Session,
     rows: usize,
     interval: Duration,
     duty_cycle: f64,

@@ -6,14 +6,12 @@ use std::time::Instant;
 use bucket::HotBuckets;
 use cache::SearchReads;
 use catalog::Catalog;
-use datafusion::execution::context::SessionContext;
-use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
-use plan::{PlanContext, PlannedSearch, SessionSettings};
+use plan::{PlanContext, PlannedSearch, Session, SessionSettings};
 use runtime::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -76,7 +74,7 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     readers: Arc<Readers>,
     discovered: Arc<Discovered>,
-    pub(crate) session: SessionContext,
+    pub(crate) session: Session,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) memory: Memory,
     jobs: Mutex<HashMap<String, Entry>>,
@@ -100,17 +98,13 @@ impl SearchService {
     /// # Errors
     /// If the query engine cannot be set up, for example because there is no place to spill to.
     pub fn new(deps: Dependencies, settings: Settings) -> Result<Self, Error> {
-        let session = plan::session(&SessionSettings {
+        let engine = SessionSettings {
             memory_bytes: settings.memory_bytes,
             partitions: settings.batch_search_max_pipeline,
             batch_rows: settings.batch_rows,
-        })
-        .map_err(|error| Error::Internal(error.to_string()))?;
-        let state = SessionStateBuilder::new_from_existing(session.state())
-            .with_physical_optimizer_rule(Arc::new(CountBySummary))
-            .with_physical_optimizer_rule(Arc::new(TypedColumns))
-            .build();
-        let session = SessionContext::new_with_state(state);
+        };
+        let session = Session::new(&engine, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
+            .map_err(|error| Error::Internal(error.to_string()))?;
         let readers = Readers::new(Arc::clone(&deps.knowledge), settings.open_buckets);
         let slots = Arc::new(Semaphore::new(settings.max_searches.max(1)));
         let inner = Inner {

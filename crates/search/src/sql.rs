@@ -129,11 +129,11 @@ fn sql_error(error: DataFusionError) -> Error {
 
 /// A context whose tables are the indexes, sharing memory and functions with all other queries.
 fn context_over(
-    session: &SessionContext,
+    session: &plan::Session,
     events: StoredEvents,
     range: TimeRange,
 ) -> Result<SessionContext, Error> {
-    let context = SessionContext::new_with_state(session.state());
+    let context = session.sql();
     let indexes = Arc::new(Indexes { events, range });
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema("public", indexes).map_err(sql_error)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use knowledge::layers::{Layer, Layers};
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
-    Completed, Limits, PlanContext, ResultKind, SessionSettings, execute, plan_search, session,
+    Completed, Limits, PlanContext, ResultKind, Session, SessionSettings, execute, plan_search,
 };
 
 use crate::cell::Cell;
@@ -135,7 +135,7 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
 
 async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
     let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
-    let session = session(&settings).map_err(|error| error.to_string())?;
+    let session = Session::new(&settings, Vec::new()).map_err(|error| error.to_string())?;
     let planned = plan_search(text, context).await.map_err(|error| error.render(text))?;
     let mut batches = Vec::new();
     let completed = execute(&planned, &session, &mut |_, batch| {

@@ -99,30 +99,50 @@ impl Resolved {
         }
     }
 
-    /// The granules that satisfy it.
-    pub(super) fn evaluate(
-        &self,
-        known: &HashMap<TermHash, Postings>,
-        granules: usize,
-    ) -> GranuleSet {
+    /// The granules that satisfy it, and how many of their rows may, roughly.
+    pub(super) fn evaluate(&self, known: &HashMap<TermHash, Postings>, all: &Found) -> Found {
         match self {
-            Self::All => GranuleSet::all(granules),
-            Self::Nothing => GranuleSet::none(granules),
+            Self::All => all.clone(),
+            Self::Nothing => Found { granules: GranuleSet::none(all.granules.granules()), rows: 0 },
             Self::And(parts) => {
-                let mut set = GranuleSet::all(granules);
-                parts.iter().for_each(|part| set.intersect(&part.evaluate(known, granules)));
-                set
+                let mut found = all.clone();
+                for part in parts {
+                    let part = part.evaluate(known, all);
+                    found.granules.intersect(&part.granules);
+                    found.rows = found.rows.min(part.rows);
+                }
+                found
             }
             Self::Or(parts) => {
-                let mut set = GranuleSet::none(granules);
-                parts.iter().for_each(|part| set.union(&part.evaluate(known, granules)));
-                set
+                let granules = GranuleSet::none(all.granules.granules());
+                let mut found = Found { granules, rows: 0 };
+                for part in parts {
+                    let part = part.evaluate(known, all);
+                    found.granules.union(&part.granules);
+                    found.rows = found.rows.saturating_add(part.rows);
+                }
+                found
             }
             Self::Term { hash, counted } => match known.get(hash) {
-                Some(postings) if *counted => postings.in_raw(),
-                Some(postings) => postings.granules.clone(),
-                None => GranuleSet::all(granules),
+                Some(postings) => {
+                    let granules = match counted {
+                        true => postings.in_raw(),
+                        false => postings.granules.clone(),
+                    };
+                    let rows = postings.rows.iter().map(|rows| u64::from(*rows).max(1)).sum();
+                    Found { granules, rows }
+                }
+                None => all.clone(),
             },
         }
     }
+}
+
+/// Where rows may be that satisfy a query.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// A superset of their granules.
+    pub granules: GranuleSet,
+    /// How many they are, roughly: to choose a way of reading by, no bound.
+    pub rows: u64,
 }

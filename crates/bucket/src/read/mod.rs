@@ -22,8 +22,10 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder, ParquetMetaDataReader};
 use tokio::sync::OnceCell;
 
+pub use self::candidates::Found;
 pub use self::describe::{ColumnDescription, Description, RowGroupDescription};
 use self::object::Object;
+pub use self::scan::RowTest;
 use crate::checksums::{self, Checksums};
 use crate::index::Vocabulary;
 use crate::index::block::Block;
@@ -212,6 +214,14 @@ impl BucketReader {
     /// # Errors
     /// [`Error::Corrupt`] or [`Error::Store`].
     pub async fn candidates(&self, query: &TermQuery) -> Result<GranuleSet, Error> {
+        Ok(self.find_rows(query).await?.granules)
+    }
+
+    /// As [`Self::candidates`], with an estimate of the rows.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Store`].
+    pub async fn find_rows(&self, query: &TermQuery) -> Result<Found, Error> {
         let vocabulary =
             if candidates::needs_vocabulary(query) { self.vocabulary().await? } else { None };
         let resolved = candidates::resolve(query, vocabulary, false);
@@ -221,7 +231,8 @@ impl BucketReader {
         terms.dedup();
         let postings = self.lookup(&terms).await?;
         let known: HashMap<TermHash, Postings> = terms.into_iter().zip(postings).collect();
-        Ok(resolved.evaluate(&known, self.granules()))
+        let (granules, rows) = (GranuleSet::all(self.granules()), self.known.directory.rows);
+        Ok(resolved.evaluate(&known, &Found { granules, rows }))
     }
 
     /// The vocabulary, if the bucket has one.

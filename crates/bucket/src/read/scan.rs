@@ -1,21 +1,46 @@
 //! Streams rows: fetches the pages the decoder asks for, and decodes them.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
+use parquet::arrow::arrow_reader::{
+    ArrowPredicateFn, ArrowReaderMetadata, RowFilter, RowSelection,
+};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
 use super::object::Object;
 use super::{BucketReader, EventStream};
 use crate::checksums::Checksums;
 use crate::{Error, GranuleSet};
+
+/// Granules of a read that are few enough to fetch all their pages before a test has said which of them
+/// are needed: one round of requests instead of two.
+const FEW_GRANULES: usize = 4;
+
+/// A test of rows by some columns. The pages of the other columns are decoded only where rows pass.
+#[derive(Clone)]
+pub struct RowTest {
+    /// The columns it looks at.
+    pub columns: Vec<String>,
+    /// Which rows pass, given a batch of those columns in any order.
+    pub passes: PassesRows,
+}
+
+type PassesRows = Arc<dyn Fn(&RecordBatch) -> Result<BooleanArray, ArrowError> + Send + Sync>;
+
+impl fmt::Debug for RowTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowTest").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
 
 struct Scan {
     object: Object,
@@ -25,6 +50,8 @@ struct Scan {
     positions: Vec<usize>,
     /// What the decoder has said and nobody has asked for yet.
     ahead: Option<DecodeResult<RecordBatch>>,
+    /// Pages to fetch along with the first ones that the decoder asks for.
+    along: Vec<Range<u64>>,
 }
 
 impl BucketReader {
@@ -41,25 +68,86 @@ impl BucketReader {
         granules: &GranuleSet,
         batch_rows: usize,
     ) -> Result<EventStream, Error> {
+        self.read_where(columns, granules, batch_rows, None).await
+    }
+
+    /// As [`Self::read`], but only rows that pass a test.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; [`Error::Corrupt`] also where the test fails.
+    pub async fn read_where(
+        &self,
+        columns: &[&str],
+        granules: &GranuleSet,
+        batch_rows: usize,
+        test: Option<RowTest>,
+    ) -> Result<EventStream, Error> {
         let wanted = self.positions_of(columns)?;
         if granules.is_empty() {
             return Ok(stream::empty().boxed());
         }
-        let pages =
-            if granules.is_all() { self.whole_chunks() } else { self.single_pages().await? };
+        let pages = match granules.is_all() && test.is_none() {
+            true => self.whole_chunks(),
+            false => self.single_pages().await?,
+        };
         let mut roots = wanted.clone();
         roots.sort_unstable();
         roots.dedup();
         let place = |column: &usize| roots.partition_point(|root| root < column);
         let positions = wanted.iter().map(place).collect();
+        let schema = pages.metadata.parquet_schema();
+        let projection = ProjectionMask::roots(schema, roots.iter().copied());
+        let mut along = Vec::new();
+        let test = match test {
+            Some(RowTest { columns, passes }) => {
+                let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+                let tested = ProjectionMask::roots(schema, self.positions_of(&names)?);
+                if granules.len() <= FEW_GRANULES {
+                    along = self.pages_of(&pages.metadata, &projection, granules);
+                }
+                let passes = move |batch: RecordBatch| passes(&batch);
+                Some(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(tested, passes))]))
+            }
+            None => None,
+        };
         let decoder = self
-            .decoder(pages.metadata.clone(), &roots, granules, batch_rows)
+            .decoder(pages.metadata.clone(), projection, granules, batch_rows, test)
             .map_err(|error| self.object().undecodable("footer", &error))?;
         let checksums = pages.checksums.clone();
         let object = self.object().clone();
-        let mut scan = Scan { object, decoder, checksums, positions, ahead: None };
+        let mut scan = Scan { object, decoder, checksums, positions, ahead: None, along };
         scan.read_ahead().await?;
         Ok(stream::try_unfold(scan, Scan::next).boxed())
+    }
+
+    /// Where the pages of some columns and granules lie, dictionaries included.
+    fn pages_of(
+        &self,
+        metadata: &ArrowReaderMetadata,
+        columns: &ProjectionMask,
+        granules: &GranuleSet,
+    ) -> Vec<Range<u64>> {
+        let (groups, selection) = self.select(metadata, granules);
+        let mut rest = selection.unwrap_or_default();
+        let metadata = metadata.metadata();
+        let mut pages = Vec::new();
+        for group in groups {
+            let description = metadata.row_group(group);
+            let rows = usize::try_from(description.num_rows()).unwrap_or(0);
+            let chosen = rest.split_off(rows);
+            let indexes = metadata.offset_index().and_then(|groups| groups.get(group));
+            for (column, index) in indexes.into_iter().flatten().enumerate() {
+                if !columns.leaf_included(column) {
+                    continue;
+                }
+                let locations = index.page_locations();
+                let (start, _) = description.column(column).byte_range();
+                let first = locations.first().and_then(|page| u64::try_from(page.offset).ok());
+                pages.extend(first.filter(|first| start < *first).map(|first| start..first));
+                pages.extend(chosen.scan_ranges(locations));
+            }
+        }
+        pages
     }
 
     fn positions_of(&self, columns: &[&str]) -> Result<Vec<usize>, Error> {
@@ -75,15 +163,19 @@ impl BucketReader {
     fn decoder(
         &self,
         metadata: ArrowReaderMetadata,
-        roots: &[usize],
+        projection: ProjectionMask,
         granules: &GranuleSet,
         batch_rows: usize,
+        test: Option<RowFilter>,
     ) -> parquet::errors::Result<ParquetPushDecoder> {
-        let mask = ProjectionMask::roots(metadata.parquet_schema(), roots.iter().copied());
         let (groups, selection) = self.select(&metadata, granules);
         let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata)
-            .with_projection(mask)
+            .with_projection(projection)
             .with_batch_size(batch_rows.max(1));
+        if let Some(test) = test {
+            // What was decoded for the test is not kept: that would fetch pages of neighbours too.
+            builder = builder.with_row_filter(test).with_max_predicate_cache_size(0);
+        }
         if let Some(selection) = selection {
             builder = builder.with_row_groups(groups).with_row_selection(selection);
         }
@@ -159,7 +251,9 @@ impl Scan {
         Ok(())
     }
 
-    async fn fetch(&mut self, ranges: Vec<Range<u64>>) -> Result<(), Error> {
+    async fn fetch(&mut self, mut ranges: Vec<Range<u64>>) -> Result<(), Error> {
+        let along = std::mem::take(&mut self.along);
+        ranges.extend(along.into_iter().filter(|page| !ranges.contains(page)).collect::<Vec<_>>());
         let parts = self.object.read_rows(&ranges).await?;
         self.verify(&ranges, &parts)?;
         let pushed = self.decoder.push_ranges(ranges, parts);
@@ -187,7 +281,7 @@ impl Scan {
         batch.project(&self.positions).map_err(|error| self.unordered(&error))
     }
 
-    fn unordered(&self, error: &arrow::error::ArrowError) -> Error {
+    fn unordered(&self, error: &ArrowError) -> Error {
         self.object.corrupt("pages", error.to_string())
     }
 }

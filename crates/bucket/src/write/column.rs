@@ -29,6 +29,9 @@ const DICTIONARY_BYTES: usize = 512 << 10;
 const DICTIONARY_INTEGERS: usize = 8 << 10;
 /// Compression must save at least one byte in this many to be worth undoing.
 const WORTH: usize = 20;
+/// And one byte in so many rows: each column of each row group that is read needs a context for it, which
+/// costs a search for a few rows more than it saves.
+const WORTH_ROWS: usize = 8;
 
 /// A column in the rows of one row group.
 pub(super) struct Cells<'a> {
@@ -95,7 +98,8 @@ impl<'v> Cells<'v> {
     pub(super) fn encode(&self, packer: &mut Packer) -> Result<(Bytes, ColumnCloseResult)> {
         let (form, cost) = self.form(packer)?;
         let memory = packer.memory();
-        let packer = cost.pack().then_some(packer);
+        let packs = cost.pack() && (cost.plain - cost.packed) * WORTH_ROWS >= self.rows.len();
+        let packer = packs.then_some(packer);
         let mut chunk = ChunkWriter::new(self.column.clone(), memory, packer)?;
         if let Form::Keys(keys) = &form {
             chunk.dictionary(&keys.dictionary, keys.entries)?;
@@ -129,7 +133,8 @@ impl<'v> Cells<'v> {
             }
             // Text of events always compresses.
             Source::Raw(rows) => {
-                Ok((Form::Raw(rows, self.rows.start), Cost { plain: 2, packed: 1 }))
+                let cost = Cost { plain: usize::MAX / WORTH_ROWS, packed: 1 };
+                Ok((Form::Raw(rows, self.rows.start), cost))
             }
         }
     }

@@ -49,12 +49,28 @@ impl Percentile {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            clippy::cast_precision_loss
+            clippy::cast_precision_loss,
+            clippy::float_cmp
         )]
-        let at = number as usize;
-        #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
-        let is_small = at < SMALL && at as f64 == number;
-        if is_small && (at < self.small.len() || self.grow_small(at)) {
+        let small = Some(number as usize).filter(|at| *at as f64 == number);
+        match small.and_then(|at| self.small.get_mut(at)) {
+            Some(held) => *held += times,
+            None => self.add_other(number, times),
+        }
+    }
+
+    /// What has no place in the array, or none yet.
+    fn add_other(&mut self, number: f64, times: u64) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            clippy::float_cmp
+        )]
+        let small = Some(number as usize).filter(|at| *at < SMALL && *at as f64 == number);
+        if let Some(at) = small
+            && self.grow_small(at)
+        {
             self.small[at] += times;
             return;
         }
@@ -158,6 +174,7 @@ impl Summary for Percentile {
     #[inline]
     fn add_value(&mut self, value: Value<'_>) {
         match value {
+            Value::Float(number) => self.add_number(number, 1),
             Value::Multi(values) => {
                 values
                     .iter()

@@ -90,3 +90,9 @@ pub(crate) fn bytes(states: &ArrayRef, row: usize) -> Option<&[u8]> {
     let column = states.as_binary::<i32>();
     column.is_valid(row).then(|| column.value(row))
 }
+
+/// The same of a column of long ones.
+pub(crate) fn large_bytes(states: &ArrayRef, row: usize) -> Option<&[u8]> {
+    let column = states.as_binary::<i64>();
+    column.is_valid(row).then(|| column.value(row))
+}

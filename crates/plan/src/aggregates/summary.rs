@@ -156,19 +156,31 @@ struct ToGroups<'a, S> {
     groups: &'a mut [S],
     of_row: &'a [usize],
     filter: Option<&'a BooleanArray>,
-    /// Bytes that all groups hold.
-    heap: &'a mut usize,
 }
 
 impl<S: Summary> Place<S> for ToGroups<'_, S> {
+    #[inline]
     fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
-        if self.filter.is_some_and(|keep| keep.is_null(row) || !keep.value(row)) {
-            return;
+        if self.filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
+            change(&mut self.groups[self.of_row[row]]);
         }
-        let summary = &mut self.groups[self.of_row[row]];
-        let before = summary.heap_size();
-        change(summary);
-        *self.heap = (*self.heap + summary.heap_size()).saturating_sub(before);
+    }
+}
+
+/// The same, keeping account of the bytes that all groups hold.
+struct Weighed<'a, S> {
+    to: ToGroups<'a, S>,
+    heap: &'a mut usize,
+}
+
+impl<S: Summary> Place<S> for Weighed<'_, S> {
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
+        let heap = &mut *self.heap;
+        self.to.change(row, |summary| {
+            let before = summary.heap_size();
+            change(summary);
+            *heap = (*heap + summary.heap_size()).saturating_sub(before);
+        });
     }
 }
 
@@ -329,8 +341,15 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
     ) -> Result<()> {
         self.grow(total_num_groups);
         let batch = self.order.read(values)?;
-        let (groups, heap) = (self.groups.as_mut_slice(), &mut self.heap);
-        batch.add_all(&mut ToGroups { groups, of_row: group_indices, filter: opt_filter, heap });
+        let groups = self.groups.as_mut_slice();
+        let mut to = ToGroups { groups, of_row: group_indices, filter: opt_filter };
+        // Few groups are weighed once a batch, many when they change.
+        if to.groups.len() < batch.rows / 4 {
+            batch.add_all(&mut to);
+            self.heap = self.groups.iter().map(Summary::heap_size).sum();
+        } else {
+            batch.add_all(&mut Weighed { to, heap: &mut self.heap });
+        }
         Ok(())
     }
 

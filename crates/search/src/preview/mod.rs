@@ -27,10 +27,9 @@ use arrow::array::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::context::SessionContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
-use plan::{Completed, OutputColumn, Stage, Watch};
+use plan::{Completed, OutputColumn, Session, Stage, Watch};
 
 pub(crate) use kept::Kept;
 pub(crate) use place::place;
@@ -70,7 +69,7 @@ impl Preview {
     /// If it cannot be made without reading events again, or some operator fails.
     pub(crate) async fn make(
         &self,
-        session: &SessionContext,
+        session: &Session,
         rows: usize,
     ) -> Result<(Completed, Vec<RecordBatch>), plan::Error> {
         let plan = self.plan_over_kept()?;

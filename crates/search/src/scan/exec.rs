@@ -33,7 +33,7 @@ use super::count::{self, Counted};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
 use super::slice::Slices;
-use super::unit::{FieldPlace, Opened, Unit, span_of, span_of_granules};
+use super::unit::{FieldPlace, Opened, StoredPart, Unit, span_of, span_of_granules};
 use super::wanted::Wanted;
 use super::work::{Origin, Output, Undecided, Work};
 use crate::control::ScanControl;
@@ -41,12 +41,16 @@ use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::times::Phase;
 
-/// Granules of a piece of a bucket: large enough that reading it is mostly decoding, small enough
-/// that a few pieces keep every partition busy.
-const PIECE_GRANULES: usize = 64;
+/// Granules of a piece of a bucket, those of a row group: large enough that reading it is mostly decoding,
+/// small enough that a few pieces keep every partition busy.
+const PIECE_GRANULES: usize = 128;
 
 /// Rows of a batch that only says how many rows there are.
 const COUNTED_ROWS: u64 = 1 << 16;
+
+/// Rows per granule that may match, up to which the small columns are asked first: where few rows match,
+/// a granule often has none, because the word is in another field.
+const SPARSE_ROWS: u64 = 32;
 
 /// Rows as the plan wants them.
 type Rows = BoxStream<'static, Result<RecordBatch>>;
@@ -107,22 +111,25 @@ impl Scan {
             drop(timer);
             let counted = counted.map_err(|error| unreadable(entry, &error))?;
             let rows = self.note_counted(&counted);
-            let mut parts = self.pieces(entry, &reader, &counted.rest);
+            let mut parts = self.pieces(entry, &reader, &counted.rest, false);
             parts.extend((rows > 0).then_some(Opened::Counted(rows)));
             return Ok(parts);
         }
         let mut granules = reader.granules_in(&self.range);
         let terms = self.pruning.terms(self.readers.rules_hold(&entry.summary));
+        let mut sparse = false;
         if terms != TermQuery::All && !granules.is_empty() {
             let timer = self.report.times.during(Phase::Terms);
-            let candidates = reader.candidates(&terms).await;
+            let found = reader.find_rows(&terms).await;
             drop(timer);
-            granules.intersect(&candidates.map_err(|error| unreadable(entry, &error))?);
+            let found = found.map_err(|error| unreadable(entry, &error))?;
+            sparse = found.rows <= found.granules.len() as u64 * SPARSE_ROWS;
+            granules.intersect(&found.granules);
         }
         if granules.is_empty() {
             self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
         }
-        Ok(self.pieces(entry, &reader, &granules))
+        Ok(self.pieces(entry, &reader, &granules, sparse))
     }
 
     /// Granules to read, cut into pieces, newest first. Where the newest rows may be enough, the first
@@ -132,6 +139,7 @@ impl Scan {
         entry: &Arc<BucketEntry>,
         reader: &Arc<BucketReader>,
         granules: &GranuleSet,
+        sparse: bool,
     ) -> Vec<Opened> {
         self.report.granules_read.fetch_add(granules.len() as u64, Relaxed);
         let numbers: Vec<usize> = granules.iter().collect();
@@ -142,7 +150,8 @@ impl Scan {
             let (older, newest) = rest.split_at(rest.len().saturating_sub(size));
             let mut part = GranuleSet::none(granules.granules());
             newest.iter().for_each(|granule| part.insert(*granule));
-            pieces.push(Opened::Stored(Arc::clone(entry), Arc::clone(reader), part));
+            let (entry, reader) = (Arc::clone(entry), Arc::clone(reader));
+            pieces.push(Opened::Stored(StoredPart { entry, reader, granules: part, sparse }));
             (rest, size) = (older, (size * 2).min(PIECE_GRANULES));
         }
         pieces
@@ -184,12 +193,12 @@ impl Scan {
                 };
                 stream::once(rows).try_filter_map(ready).boxed()
             }
-            Opened::Stored(entry, reader, granules) => {
-                let inside =
-                    span_of_granules(&reader, &granules).is_some_and(|span| self.is_inside(span));
-                let undecided = self.work.undecided(&entry.index, Some(&entry), inside);
+            Opened::Stored(part) => {
+                let span = span_of_granules(&part.reader, &part.granules);
+                let inside = span.is_some_and(|span| self.is_inside(span));
+                let undecided = self.work.undecided(&part.entry.index, Some(&part.entry), inside);
                 let Some(undecided) = undecided else { return Ok(stream::empty().boxed()) };
-                self.stored_rows(entry, reader, granules, undecided).await?
+                self.stored_rows(part, undecided).await?
             }
             Opened::Counted(rows) => {
                 let parts = (0..rows).step_by(COUNTED_ROWS as usize);
@@ -201,16 +210,19 @@ impl Scan {
 
     async fn stored_rows(
         self: Arc<Self>,
-        entry: Arc<BucketEntry>,
-        reader: Arc<BucketReader>,
-        granules: GranuleSet,
-        undecided: Undecided,
+        part: StoredPart,
+        mut undecided: Undecided,
     ) -> Result<Rows> {
+        let StoredPart { entry, reader, granules, sparse } = part;
         let rules_hold = self.readers.rules_hold(&entry.summary);
         let summary = Arc::clone(&entry);
         let place = move |name: &str| FieldPlace::of(name, &summary.summary, rules_hold);
+        let mut test = None;
+        if sparse && let Some((early, rest)) = self.work.early(&entry.index, &place, &undecided) {
+            (test, undecided) = (Some(early), rest);
+        }
         let columns = self.work.stored_columns(&place, &undecided);
-        let rows = reader.read(&columns, &granules, self.batch_rows).await;
+        let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
         let rows = rows.map_err(|error| unreadable(&entry, &error))?;
         let rows = self.report.times.reading(rows);
         let index: IndexName = entry.index.clone();

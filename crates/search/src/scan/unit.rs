@@ -48,9 +48,19 @@ pub(super) enum Opened {
     /// A hot batch that may have matching rows.
     Hot(IndexName, RecordBatch),
     /// Granules of an object that may have matching rows.
-    Stored(Arc<BucketEntry>, Arc<BucketReader>, GranuleSet),
+    Stored(StoredPart),
     /// So many rows match, and nobody wants to see them.
     Counted(u64),
+}
+
+/// Granules of a stored bucket.
+#[derive(Debug, Clone)]
+pub(super) struct StoredPart {
+    pub(super) entry: Arc<BucketEntry>,
+    pub(super) reader: Arc<BucketReader>,
+    pub(super) granules: GranuleSet,
+    /// Whether few of their rows match, as far as the term index knows.
+    pub(super) sparse: bool,
 }
 
 impl Opened {
@@ -58,7 +68,7 @@ impl Opened {
     pub(super) fn span(&self) -> Option<(EventTime, EventTime)> {
         match self {
             Self::Hot(_, batch) => span_of(batch),
-            Self::Stored(_, reader, granules) => span_of_granules(reader, granules),
+            Self::Stored(part) => span_of_granules(&part.reader, &part.granules),
             Self::Counted(_) => None,
         }
     }

@@ -7,8 +7,10 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListBuilder, RecordBatch, RecordBatchOptions,
     StringViewArray, StringViewBuilder, new_null_array,
 };
-use arrow::compute::{cast, filter, filter_record_batch, prep_null_mask_filter};
+use arrow::compute::{and, cast, filter, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::error::ArrowError;
+use bucket::RowTest;
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::ExecutionProps;
@@ -91,7 +93,11 @@ pub(super) struct Work {
 
 /// Filters that have to be looked at for each row of a part of a bucket.
 #[derive(Debug, Clone)]
-pub(super) struct Undecided(Vec<usize>);
+pub(super) struct Undecided {
+    filters: Vec<usize>,
+    /// Whether rows come that have passed other filters, which counted them.
+    counted: bool,
+}
 
 /// Where rows come from.
 pub(super) struct Origin<'a> {
@@ -182,11 +188,68 @@ impl Work {
                 undecided.push(at);
             }
         }
-        Some(Undecided(undecided))
+        Some(Undecided { filters: undecided, counted: false })
     }
 
     fn conjuncts(&self, undecided: &Undecided) -> impl Iterator<Item = &Conjunct> {
-        undecided.0.iter().map(|at| &self.conjuncts[*at])
+        undecided.filters.iter().map(|at| &self.conjuncts[*at])
+    }
+
+    /// The filters that small stored columns decide, as a test for whoever reads them, and the others;
+    /// `None` if there are none.
+    pub(super) fn early<P>(
+        self: &Arc<Self>,
+        index: &IndexName,
+        place: &P,
+        undecided: &Undecided,
+    ) -> Option<(RowTest, Undecided)>
+    where
+        P: Fn(&str) -> FieldPlace + Clone + Send + Sync + 'static,
+    {
+        let is_early = |at: &usize| {
+            let mut reads = self.conjuncts[*at].reads.iter();
+            reads.all(|column| match self.table.field(*column).name().as_str() {
+                columns::RAW | columns::INDEX => false,
+                name => is_stored(name) || matches!(place(name), FieldPlace::Column(_)),
+            })
+        };
+        let (early, filters): (Vec<usize>, Vec<usize>) =
+            undecided.filters.iter().partition(|at| is_early(at));
+        if early.is_empty() {
+            return None;
+        }
+        let early = Undecided { filters: early, counted: true };
+        let reads = self.conjuncts(&early).flat_map(|conjunct| &conjunct.reads);
+        let mut columns: Vec<String> =
+            reads.map(|at| self.table.field(*at).name().clone()).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let (work, index, place) = (Arc::clone(self), index.clone(), place.clone());
+        let passes = move |stored: &RecordBatch| {
+            let origin = Origin { index: &index, place: &place, undecided: &early };
+            work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
+        };
+        let test = RowTest { columns, passes: Arc::new(passes) };
+        Some((test, Undecided { filters, counted: true }))
+    }
+
+    /// Which rows pass, with filters that stored columns decide.
+    fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
+        self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
+        let made = vec![None; self.table.fields().len()];
+        let mut rows = Rows { stored: stored.clone(), made };
+        let mut passes: Option<BooleanArray> = None;
+        for conjunct in self.conjuncts(origin.undecided) {
+            let mask = match conjunct.quick(stored, origin.place) {
+                Some(mask) => Some(mask),
+                None => conjunct.mask(&self.read_by(conjunct, &mut rows, origin)?)?,
+            };
+            passes = match (passes, mask) {
+                (Some(passes), Some(mask)) => Some(and(&passes, &mask)?),
+                (passes, mask) => passes.or(mask),
+            };
+        }
+        Ok(passes.unwrap_or_else(|| BooleanArray::from(vec![true; stored.num_rows()])))
     }
 
     /// Whether nobody wants to see the rows, but to know how many there are.
@@ -251,17 +314,17 @@ impl Work {
         origin: &Origin<'_>,
     ) -> Result<Option<RecordBatch>> {
         let _timer = self.report.times.during(Phase::Filter);
-        self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
+        if !origin.undecided.counted {
+            self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
+        }
+        if stored.num_rows() == 0 {
+            return Ok(None);
+        }
         let mut rows = Rows { stored, made: vec![None; self.table.fields().len()] };
         let mut first: Vec<&Conjunct> = Vec::new();
         let mut later: Vec<&Conjunct> = Vec::new();
         for conjunct in self.conjuncts(origin.undecided) {
-            let mask = conjunct
-                .shortcut
-                .as_ref()
-                .and_then(|cut| cut.mask(&rows.stored, origin.place))
-                .or_else(|| conjunct.names.as_ref().and_then(|_| conjunct.of_names(&rows.stored)));
-            match mask {
+            match conjunct.quick(&rows.stored, origin.place) {
                 Some(mask) => rows.keep(&mask)?,
                 None if conjunct.reads.iter().any(|at| self.is_extracted(*at, origin)) => {
                     later.push(conjunct);
@@ -291,11 +354,7 @@ impl Work {
 
     fn apply(&self, conjuncts: Vec<&Conjunct>, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
         for conjunct in conjuncts {
-            let read = conjunct.reads.iter().map(|at| self.column(*at, rows, origin));
-            let read = read.collect::<Result<Vec<_>>>()?;
-            let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
-            let schema = Arc::clone(&conjunct.schema);
-            let batch = RecordBatch::try_new_with_options(schema, read, &options)?;
+            let batch = self.read_by(conjunct, rows, origin)?;
             if let Some(mask) = conjunct.mask(&batch)? {
                 rows.keep(&mask)?;
             }
@@ -304,6 +363,20 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// The columns that a filter reads.
+    fn read_by(
+        &self,
+        conjunct: &Conjunct,
+        rows: &mut Rows,
+        origin: &Origin<'_>,
+    ) -> Result<RecordBatch> {
+        let read = conjunct.reads.iter().map(|at| self.column(*at, rows, origin));
+        let read = read.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
+        let schema = Arc::clone(&conjunct.schema);
+        Ok(RecordBatch::try_new_with_options(schema, read, &options)?)
     }
 
     /// Whether a column has to be extracted from the text.
@@ -446,6 +519,16 @@ fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
 }
 
 impl Conjunct {
+    /// Which rows pass, where stored columns say it as they are.
+    fn quick(
+        &self,
+        stored: &RecordBatch,
+        place: &dyn Fn(&str) -> FieldPlace,
+    ) -> Option<BooleanArray> {
+        let cut = self.shortcut.as_ref().and_then(|cut| cut.mask(stored, place));
+        cut.or_else(|| self.names.as_ref().and_then(|_| self.of_names(stored)))
+    }
+
     /// Which rows pass, by the column of names as it is stored: each name is looked at once.
     fn of_names(&self, stored: &RecordBatch) -> Option<BooleanArray> {
         let [field] = self.schema.fields().as_ref() else { return None };

@@ -1,0 +1,158 @@
+//! Rows that leave a large sort, without the memory they do not show.
+//!
+//! Merging takes rows from many spilled batches into one, and texts are views: a batch of 8,192 rows then
+//! holds on to every batch that one of its texts came from. The operator above accounts for all of that,
+//! as it has to, and a sort of more than its memory fails at its last step. Copying the texts that are
+//! seen costs one pass over them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
+
+/// Bytes that a column may hold without anybody looking at them.
+const SLACK: usize = 1 << 16;
+
+/// Puts a [`CompactExec`] between a sort that may spill and the merge of its partitions.
+#[derive(Debug)]
+pub(crate) struct CompactSorted;
+
+impl PhysicalOptimizerRule for CompactSorted {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_down(|node| {
+            if node.downcast_ref::<SortPreservingMergeExec>().is_none() {
+                return Ok(Transformed::no(node));
+            }
+            let [sorted] = node.children()[..] else { return Ok(Transformed::no(node)) };
+            let spills = |sort: &SortExec| sort.fetch().is_none();
+            if !sorted.downcast_ref::<SortExec>().is_some_and(spills) {
+                return Ok(Transformed::no(node));
+            }
+            let compact: Arc<dyn ExecutionPlan> =
+                Arc::new(CompactExec { input: Arc::clone(sorted) });
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            Ok(Transformed::yes(node.replace_children(vec![compact], options)?))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "compact_sorted"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+struct CompactExec {
+    input: Arc<dyn ExecutionPlan>,
+}
+
+impl DisplayAs for CompactExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CompactExec")
+    }
+}
+
+impl ExecutionPlan for CompactExec {
+    fn name(&self) -> &'static str {
+        "CompactExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(input) = children.pop() else {
+            return internal_err!("what is compacted is the output of one operator");
+        };
+        Ok(Arc::new(Self { input }))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let schema = input.schema();
+        let batches = input.map(|batch| compact(&batch?));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(compact_column).collect();
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}
+
+fn compact_column(column: &ArrayRef) -> ArrayRef {
+    if *column.data_type() != DataType::Utf8View {
+        return Arc::clone(column);
+    }
+    let texts = column.as_string_view();
+    let held: usize = texts.data_buffers().iter().map(|buffer| buffer.capacity()).sum();
+    if held <= texts.total_buffer_bytes_used() * 2 + SLACK {
+        return Arc::clone(column);
+    }
+    Arc::new(texts.gc())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::StringViewArray;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_a_few_rows_let_go_of_the_others() {
+        let text = |row| format!("a text that is longer than a view: {row}");
+        let texts = StringViewArray::from_iter_values((0..10_000).map(text));
+        let few: ArrayRef = Arc::new(texts.slice(5_000, 3));
+        let compacted = compact_column(&few);
+        assert_eq!(compacted.as_ref(), few.as_ref());
+        assert!(compacted.get_array_memory_size() < few.get_array_memory_size() / 100);
+        let all: ArrayRef = Arc::new(texts);
+        assert!(Arc::ptr_eq(&compact_column(&all), &all), "nothing to gain");
+    }
+}
