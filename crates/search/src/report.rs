@@ -34,6 +34,8 @@ pub(crate) struct ScanReport {
     pub buckets_searched: AtomicU64,
     /// Granules in the buckets that were opened.
     pub granules_considered: AtomicU64,
+    /// Granules left out because the numbers of their row group are out of bounds.
+    pub granules_pruned_by_bounds: AtomicU64,
     /// Granules read.
     pub granules_read: AtomicU64,
     /// Granules whose matching events the term index or the directory counts.
@@ -63,6 +65,7 @@ pub struct ScanCounts {
     pub buckets_to_search: u64,
     pub buckets_searched: u64,
     pub granules_considered: u64,
+    pub granules_pruned_by_bounds: u64,
     pub granules_read: u64,
     pub granules_counted: u64,
     pub events_scanned: u64,
@@ -150,6 +153,7 @@ impl ScanReport {
             buckets_to_search: self.buckets_to_search.load(Relaxed),
             buckets_searched: self.buckets_searched.load(Relaxed),
             granules_considered: self.granules_considered.load(Relaxed),
+            granules_pruned_by_bounds: self.granules_pruned_by_bounds.load(Relaxed),
             granules_read: self.granules_read.load(Relaxed),
             granules_counted: self.granules_counted.load(Relaxed),
             events_scanned: self.events_scanned.load(Relaxed),

@@ -20,6 +20,7 @@ use object_store::path::Path;
 use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder, ParquetMetaDataReader};
+use parquet::file::statistics::Statistics;
 use tokio::sync::OnceCell;
 
 pub use self::candidates::Found;
@@ -173,6 +174,32 @@ impl BucketReader {
             if range.overlaps(*first, *last) {
                 set.insert(granule);
             }
+        }
+        set
+    }
+
+    /// Granules that may have a row whose integer in a column passes a test of the least and the greatest
+    /// value around it, as the footer has them per row group.
+    #[must_use]
+    pub fn granules_where(&self, column: &str, may_pass: impl Fn(i64, i64) -> bool) -> GranuleSet {
+        let mut set = GranuleSet::all(self.granules());
+        let metadata = self.known.whole_chunks.metadata.metadata();
+        let columns = metadata.file_metadata().schema_descr();
+        let is_asked = |leaf: &usize| columns.column(*leaf).path().parts() == [column];
+        let Some(leaf) = (0..columns.num_columns()).find(is_asked) else { return set };
+        let per_granule = self.granule_rows(0).max(1);
+        let mut first_row = 0;
+        for group in metadata.row_groups() {
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            let bounds = match group.column(leaf).statistics() {
+                Some(Statistics::Int64(values)) => values.min_opt().zip(values.max_opt()),
+                _ => None,
+            };
+            if bounds.is_some_and(|(least, most)| !may_pass(*least, *most)) {
+                let granules = first_row / per_granule..(first_row + rows).div_ceil(per_granule);
+                granules.for_each(|granule| set.remove(granule));
+            }
+            first_row += rows;
         }
         set
     }

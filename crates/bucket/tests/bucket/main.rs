@@ -11,5 +11,6 @@ mod golden;
 mod layout;
 mod rewrite;
 mod round_trip;
+mod row_test;
 mod support;
 mod term_index;

@@ -59,6 +59,21 @@ impl Percentile {
         }
     }
 
+    /// The numbers among values.
+    fn add_numbers(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Multi(values) => {
+                let numbers = values.iter().filter_map(parse_number);
+                numbers.for_each(|number| self.add_number(number, 1));
+            }
+            single => {
+                if let Some(number) = single.number() {
+                    self.add_number(number, 1);
+                }
+            }
+        }
+    }
+
     /// What has no place in the array, or none yet.
     fn add_other(&mut self, number: f64, times: u64) {
         #[allow(
@@ -175,17 +190,7 @@ impl Summary for Percentile {
     fn add_value(&mut self, value: Value<'_>) {
         match value {
             Value::Float(number) => self.add_number(number, 1),
-            Value::Multi(values) => {
-                values
-                    .iter()
-                    .filter_map(parse_number)
-                    .for_each(|number| self.add_number(number, 1));
-            }
-            single => {
-                if let Some(number) = single.number() {
-                    self.add_number(number, 1);
-                }
-            }
+            other => self.add_numbers(&other),
         }
     }
 

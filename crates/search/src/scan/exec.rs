@@ -116,7 +116,12 @@ impl Scan {
             return Ok(parts);
         }
         let mut granules = reader.granules_in(&self.range);
-        let terms = self.pruning.terms(self.readers.rules_hold(&entry.summary));
+        let rules_hold = self.readers.rules_hold(&entry.summary);
+        let place = |name: &str| FieldPlace::of(name, &entry.summary, rules_hold);
+        let before = granules.len();
+        self.work.prune_by_bounds(&reader, &place, &mut granules);
+        self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
+        let terms = self.pruning.terms(rules_hold);
         let mut sparse = false;
         if terms != TermQuery::All && !granules.is_empty() {
             let timer = self.report.times.during(Phase::Terms);

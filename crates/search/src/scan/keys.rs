@@ -61,12 +61,9 @@ impl Keys {
 
     /// Equal views within a column are equal texts, so most rows need one look into a small table.
     fn of_texts(&self, texts: &StringViewArray) -> ArrayRef {
-        const SLOTS: usize = 1 << 10;
         let mut known: Vec<Option<(u128, i64)>> = vec![None; SLOTS];
-        let views = texts.views();
-        let key = |row: usize| {
-            let view = views[row];
-            let slot = &mut known[slot_of(view) % SLOTS];
+        let mut key = |row: usize, view: u128| {
+            let slot = &mut known[slot_of(view)];
             match slot {
                 Some((same, key)) if *same == view => *key,
                 _ => {
@@ -76,8 +73,14 @@ impl Keys {
                 }
             }
         };
-        let keys = (0..texts.len()).map(key_of_valid(texts, key));
-        Arc::new(Int64Array::from_iter(keys))
+        let views = texts.views().iter().enumerate();
+        let keys: Vec<i64> = match texts.nulls() {
+            None => views.map(|(row, view)| key(row, *view)).collect(),
+            Some(nulls) => views
+                .map(|(row, view)| if nulls.is_valid(row) { key(row, *view) } else { 0 })
+                .collect(),
+        };
+        Arc::new(Int64Array::new(keys.into(), texts.nulls().cloned()))
     }
 
     fn of_text(&self, text: &str) -> i64 {
@@ -113,17 +116,13 @@ impl Keys {
     }
 }
 
-fn key_of_valid(
-    texts: &StringViewArray,
-    mut key: impl FnMut(usize) -> i64,
-) -> impl FnMut(usize) -> Option<i64> {
-    move |row| texts.is_valid(row).then(|| key(row))
-}
+/// Views remembered within a column.
+const SLOTS: usize = 1 << 8;
 
 /// A slot for a view: of its length and first bytes, and of the rest.
 fn slot_of(view: u128) -> usize {
     let folded = (view as u64) ^ ((view >> 64) as u64).rotate_left(23);
-    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize
+    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize
 }
 
 /// The texts of a column of keys, as an expression.

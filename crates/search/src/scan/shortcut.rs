@@ -99,6 +99,29 @@ impl IntegerTest {
         Some(BooleanArray::new(passes, None))
     }
 
+    /// The field, and whether a value between these two, both inside, may pass; `None` where the bucket does
+    /// not store it as integers.
+    pub(super) fn bounds(
+        &self,
+        place: &dyn Fn(&str) -> FieldPlace,
+    ) -> Option<(&str, impl Fn(i64, i64) -> bool + '_)> {
+        let is_stored = place(&self.field) == FieldPlace::Column(ColumnKind::Integer);
+        is_stored.then_some((self.field.as_str(), |least, most| self.may_pass(least, most)))
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn may_pass(&self, least: i64, most: i64) -> bool {
+        let (least, most, number) = (least as f64, most as f64, self.number);
+        match self.operator {
+            ComparisonOperator::Less => least < number,
+            ComparisonOperator::LessOrEqual => least <= number,
+            ComparisonOperator::Greater => most > number,
+            ComparisonOperator::GreaterOrEqual => most >= number,
+            ComparisonOperator::Equal => least <= number && number <= most,
+            ComparisonOperator::NotEqual => true,
+        }
+    }
+
     /// Numbers are compared as those that the texts of the integers are.
     #[allow(clippy::cast_precision_loss)]
     fn passes(&self, values: &[i64]) -> BooleanBuffer {
@@ -165,6 +188,9 @@ mod tests {
                 let expected: Vec<bool> =
                     values.map(|n| value.compare_text(operator, &n.to_string())).to_vec();
                 assert_eq!(found, expected, "{operator:?} {text}");
+                for (value, passes) in values.into_iter().zip(found) {
+                    assert!(!passes || test.may_pass(value, value), "{value} {operator:?} {text}");
+                }
             }
         }
     }

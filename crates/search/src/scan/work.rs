@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::compute::{and, cast, filter, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
 use arrow::error::ArrowError;
-use bucket::RowTest;
+use bucket::{BucketReader, GranuleSet, RowTest};
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::ExecutionProps;
@@ -250,6 +250,22 @@ impl Work {
             };
         }
         Ok(passes.unwrap_or_else(|| BooleanArray::from(vec![true; stored.num_rows()])))
+    }
+
+    /// Takes the granules out whose integers are out of the bounds of a filter.
+    pub(super) fn prune_by_bounds(
+        &self,
+        reader: &BucketReader,
+        place: &dyn Fn(&str) -> FieldPlace,
+        granules: &mut GranuleSet,
+    ) {
+        for conjunct in &self.conjuncts {
+            if let Some(Shortcut::Integer(test)) = &conjunct.shortcut
+                && let Some((field, may_pass)) = test.bounds(place)
+            {
+                granules.intersect(&reader.granules_where(field, may_pass));
+            }
+        }
     }
 
     /// Whether nobody wants to see the rows, but to know how many there are.

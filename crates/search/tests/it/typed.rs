@@ -97,3 +97,58 @@ async fn aggregations_do_not_depend_on_how_fields_are_stored() {
         assert_eq!(typed, texts, "{search}");
     }
 }
+
+/// Numbers of `id` and `num` and `rest` are each other's words: the term index finds granules for all of
+/// them, and columns decide.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_is_found_in_its_own_field_only() {
+    let service = filled().await;
+    let value = |at: usize, name: &str| {
+        let raw = event(at).raw;
+        let pairs = raw.split(' ').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(key, _)| *key == name).map(|(_, value)| value.to_owned()).next()
+    };
+    for (field, wanted) in [
+        ("num", "7"),
+        ("num", "499"),
+        ("num", "007"),
+        ("num", "x"),
+        ("num", "-3"),
+        ("rest", "10"),
+        ("rest", "3"),
+        ("id", "3"),
+        ("id", "4711"),
+        ("id", "5999"),
+        ("path", "42"),
+    ] {
+        let ids = (0..ROWS).filter(|at| value(*at, field).as_deref() == Some(wanted));
+        let (count, sum) = ids.fold((0, 0), |(count, sum), id| (count + 1, sum + id));
+        let search = format!(
+            "search {field}={wanted} | stats count as n sum(id) as s | where n={count} AND s={sum}"
+        );
+        assert!(count > 0, "{search}");
+        assert_eq!(rows(&service, &search).await.len(), 1, "{search}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_groups_are_left_out_by_the_bounds_of_their_numbers() {
+    let service = filled().await;
+    for (condition, expected) in [
+        ("id<100", 100),
+        ("id<=100 id>=100", 1),
+        ("id=4242.0 OR id>5998", 1),
+        ("id>=4990 id<5010", 20),
+        ("id>4999.5 id<5001.5", 2),
+        ("id<0", 0),
+        ("id!=7 id<10", 9),
+    ] {
+        let search = format!("search {condition}");
+        let job = service.dispatch(JobRequest::new(&search, "me")).await.unwrap();
+        job.finished().await.unwrap();
+        let counts = job.counts();
+        assert_eq!(counts.events_matched, expected, "{search}");
+        let is_or = condition.contains("OR");
+        assert_eq!(counts.granules_pruned_by_bounds > 0, !is_or, "{search}: {counts:?}");
+    }
+}

@@ -14,6 +14,7 @@ const BUCKETS: [string, string][] = [
 ];
 const GRANULES: [string, string][] = [
   ['granules_considered', 'considered'],
+  ['granules_pruned_by_bounds', 'left out by numbers'],
   ['granules_counted', 'counted by the term index'],
   ['granules_read', 'read'],
 ];

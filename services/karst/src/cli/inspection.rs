@@ -27,8 +27,11 @@ pub(crate) fn print_stats(out: &mut impl Write, inspection: &Value) -> Result<()
     )?;
     writeln!(
         out,
-        "granules: {} read, {} counted by the index, of {}",
-        scan["granules_read"], scan["granules_counted"], scan["granules_considered"]
+        "granules: {} read, {} counted by the index, {} pruned by numbers, of {}",
+        scan["granules_read"],
+        scan["granules_counted"],
+        scan["granules_pruned_by_bounds"],
+        scan["granules_considered"]
     )?;
     for expression in texts(&scan["pruned_by"]) {
         writeln!(out, "pruned by: {expression}")?;
