@@ -125,7 +125,15 @@ impl From<datafusion::error::DataFusionError> for Error {
                 Ok(own) => *own,
                 Err(other) => Self::Engine(Box::new(E::External(other))),
             },
-            other => Self::Engine(Box::new(other)),
+            other => match other.find_root() {
+                E::ResourcesExhausted(reason) => Self::Exhausted {
+                    message: format!(
+                        "the search holds more than it may: narrow it, or raise max_mem_usage_mb in \
+                         limits.conf [search] ({reason})"
+                    ),
+                },
+                _ => Self::Engine(Box::new(other)),
+            },
         }
     }
 }

@@ -27,6 +27,7 @@ mod frame;
 pub mod functions;
 mod indexes;
 mod json;
+mod memory;
 mod names;
 mod order;
 mod parts;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
@@ -17,6 +17,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::Error;
 use crate::compact::CompactSorted;
+use crate::memory::Pool;
 use crate::stream::StreamPlanner;
 
 /// How much a session may use.
@@ -44,7 +45,12 @@ pub struct Session {
     state: Arc<SessionState>,
     /// Its memory, and where it spills to.
     runtime: Arc<RuntimeEnv>,
+    /// What operators read of it.
+    config: SessionConfig,
 }
+
+/// The part of its memory that a sort sets aside, in each partition, so that it can merge what it spilled.
+const SORT_RESERVE: usize = 64;
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +68,7 @@ impl Session {
         rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
     ) -> Result<Self, Error> {
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(settings.memory_bytes)))
+            .with_memory_pool(Arc::new(Pool::new(settings.memory_bytes)))
             .build_arc()?;
         let mut config = SessionConfig::new()
             .with_target_partitions(settings.partitions.max(1))
@@ -81,7 +87,9 @@ impl Session {
         for function in crate::predicate::sql_functions() {
             context.register_udf(function);
         }
-        Ok(Self { state: Arc::new(context.state()), runtime })
+        let state = Arc::new(context.state());
+        let config = config_for(&state, settings.memory_bytes);
+        Ok(Self { state, runtime, config })
     }
 
     /// The same session with memory of its own: so many bytes for sorts, joins and groups.
@@ -90,9 +98,10 @@ impl Session {
     /// If the runtime cannot be set up.
     pub fn with_memory(&self, bytes: usize) -> Result<Self, Error> {
         let runtime = RuntimeEnvBuilder::from_runtime_env(&self.runtime)
-            .with_memory_pool(Arc::new(FairSpillPool::new(bytes)))
+            .with_memory_pool(Arc::new(Pool::new(bytes)))
             .build_arc()?;
-        Ok(Self { state: Arc::clone(&self.state), runtime })
+        let config = config_for(&self.state, bytes);
+        Ok(Self { state: Arc::clone(&self.state), runtime, config })
     }
 
     /// Who is asked for memory.
@@ -118,7 +127,7 @@ impl Session {
         Arc::new(TaskContext::new(
             None,
             self.state.session_id().to_owned(),
-            self.state.config().clone(),
+            self.config.clone(),
             Default::default(),
             Default::default(),
             Default::default(),
@@ -126,6 +135,10 @@ impl Session {
             Arc::clone(&self.runtime),
         ))
     }
+}
+
+fn config_for(state: &SessionState, memory: usize) -> SessionConfig {
+    state.config().clone().with_sort_spill_reservation_bytes(memory / SORT_RESERVE)
 }
 
 #[derive(Debug)]
