@@ -93,13 +93,16 @@ class Bench:
         print(f"  {self.events:,} events taken in: {time.monotonic() - start:.0f} s", flush=True)
 
     def all_stored(self):
-        answer = self.server.rest("GET", "/services/server/status/queues?output_mode=json")
-        status = answer.json()["entry"][0]["content"]
-        return status["hot_buckets"] == 0 and status["spool_buckets"] == 0
+        return sum(bucket["eventCount"] for bucket in self.stored()) == self.events
+
+    def stored(self):
+        """The index's buckets in the catalog; its own events have others."""
+        answer = self.server.rest("GET", "/services/data/buckets?output_mode=json&count=0")
+        buckets = [entry["content"] for entry in answer.json()["entry"]]
+        return [bucket for bucket in buckets if bucket["index"] == "bench"]
 
     def buckets(self):
-        answer = self.server.rest("GET", "/services/data/buckets?output_mode=json&count=0")
-        return sum(entry["content"]["index"] == "bench" for entry in answer.json()["entry"])
+        return len(self.stored())
 
     def far_away(self):
         upstream = f"http://127.0.0.1:{self.store.port}"
