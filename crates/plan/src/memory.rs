@@ -1,8 +1,9 @@
 //! The memory of one search, or of all.
 //!
-//! DataFusion's fair pool lets sorts take everything there is: for rows before they spill, and then for as many
-//! spilled files at a time as have room, since fewer can be merged too. The operator above, which merges
-//! the partitions and has no choice, then finds nothing left. Here a part is out of the reach of sorts.
+//! DataFusion's fair pool lets sorts take everything there is: for rows before they spill, and then for as
+//! many spilled files at a time as have room, since fewer can be merged too. The operator above, which
+//! merges the partitions and has no choice, then finds nothing left. Here a part is out of the reach of
+//! sorts.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
