@@ -113,8 +113,11 @@ impl Session {
     /// A context to run SQL in, with tables of its own.
     #[must_use]
     pub fn sql(&self) -> SessionContext {
-        let state = SessionStateBuilder::new_from_existing(self.state.as_ref().clone());
-        SessionContext::new_with_state(state.with_runtime_env(Arc::clone(&self.runtime)).build())
+        let state = SessionStateBuilder::new_from_existing(self.state.as_ref().clone())
+            .with_config(self.config.clone())
+            .with_runtime_env(Arc::clone(&self.runtime))
+            .build();
+        SessionContext::new_with_state(state)
     }
 
     /// The plan as it will run.

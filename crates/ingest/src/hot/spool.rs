@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path as FilePath, PathBuf};
@@ -45,6 +45,8 @@ pub struct SpoolStatus {
 pub(crate) struct Spool {
     root: PathBuf,
     files: Mutex<HashMap<String, u64>>,
+    /// Held while a file is made or removed together with its directory.
+    directories: Mutex<()>,
     reader: LocalFileSystem,
     max_size: u64,
     min_free: u64,
@@ -64,10 +66,15 @@ impl Spool {
         Ok(Self {
             root: root.to_owned(),
             files: Mutex::default(),
+            directories: Mutex::default(),
             reader,
             max_size: settings.max_spool_size,
             min_free: settings.min_free_space,
         })
+    }
+
+    fn directories(&self) -> MutexGuard<'_, ()> {
+        self.directories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn files(&self) -> MutexGuard<'_, HashMap<String, u64>> {
@@ -82,9 +89,12 @@ impl Spool {
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), Error> {
         let file = self.file(path);
         let fail = |source| Error::Spool { path: file.clone(), source: Arc::new(source) };
-        let parent = file.parent().unwrap_or(&self.root);
-        fs::create_dir_all(parent).map_err(fail)?;
-        if let Err(error) = fs::write(&file, bytes) {
+        let created = {
+            let _directories = self.directories();
+            fs::create_dir_all(file.parent().unwrap_or(&self.root))
+                .and_then(|()| File::create(&file))
+        };
+        if let Err(error) = created.and_then(|mut created| created.write_all(bytes)) {
             // A part of a file is of no use, and may be what fills the disk.
             let _ = fs::remove_file(&file);
             return Err(fail(error));
@@ -111,6 +121,7 @@ impl Spool {
             return;
         }
         let file = self.file(path);
+        let _directories = self.directories();
         if let Err(error) = fs::remove_file(&file) {
             tracing::warn!(path = %file.display(), %error, "cannot remove a spooled bucket");
         }
@@ -268,6 +279,25 @@ mod tests {
         spool.remove(path.as_ref());
         assert_eq!(store.get_range(&path, 2..4).await.unwrap(), "23");
         assert_eq!((spool.status().buckets, spool.status().bytes), (0, 0));
+    }
+
+    #[test]
+    fn the_last_bucket_of_a_day_leaves_while_another_one_comes() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::open(directory.path(), &Settings::default()).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let spool = &spool;
+                scope.spawn(move || {
+                    let path = format!("buckets/main/20261120/{writer}.parquet");
+                    for _ in 0..2_000 {
+                        spool.write(&path, b"0").unwrap();
+                        spool.remove(&path);
+                    }
+                });
+            }
+        });
+        assert_eq!(spool.status().buckets, 0);
     }
 
     #[test]

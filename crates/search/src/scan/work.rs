@@ -207,11 +207,12 @@ impl Work {
         P: Fn(&str) -> FieldPlace + Clone + Send + Sync + 'static,
     {
         let is_early = |at: &usize| {
-            let mut reads = self.conjuncts[*at].reads.iter();
-            reads.all(|column| match self.table.field(*column).name().as_str() {
-                columns::RAW | columns::INDEX => false,
-                name => is_stored(name) || matches!(place(name), FieldPlace::Column(_)),
-            })
+            let reads = &self.conjuncts[*at].reads;
+            !reads.is_empty()
+                && reads.iter().all(|column| match self.table.field(*column).name().as_str() {
+                    columns::RAW | columns::INDEX => false,
+                    name => is_stored(name) || matches!(place(name), FieldPlace::Column(_)),
+                })
         };
         let (early, filters): (Vec<usize>, Vec<usize>) =
             undecided.filters.iter().partition(|at| is_early(at));
