@@ -12,13 +12,14 @@ mod dedup;
 mod eval;
 mod eventstats;
 mod fields;
+mod fieldsummary;
 mod filldown;
 mod fillnull;
 mod head;
-mod macros;
 mod makeresults;
 mod metadata;
 mod multivalue;
+mod rangemap;
 mod regex;
 mod rename;
 mod replace;
@@ -36,12 +37,12 @@ mod timechart;
 mod top;
 mod tstats;
 
-use spl::ast::{Command, Pipeline, Spanned};
+use spl::ast::{Command, Spanned};
 
 use crate::frame::Frame;
 use crate::pipeline::{Env, Start};
 use crate::stage::Finish;
-use crate::{Error, PlanContext};
+use crate::Error;
 
 /// What a command makes of a frame.
 #[derive(Debug)]
@@ -50,13 +51,6 @@ pub(crate) enum Step {
     Next(Frame),
     /// The rows of the frame are needed before the pipeline goes on.
     Finish(Frame, Finish),
-}
-
-/// Parses the text of a search, macros included.
-pub(crate) fn parse(text: &str, context: &PlanContext) -> Result<Pipeline, Error> {
-    let macros = macros::Macros(&context.knowledge);
-    let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
-    Ok(spl::parse_with(text, &options)?)
 }
 
 /// Plans the command a pipeline begins with.
@@ -97,12 +91,14 @@ pub(crate) fn plan(
         Command::Eval(command) => eval::plan(command, frame, env)?,
         Command::Eventstats(command) => eventstats::plan(command, frame, env)?,
         Command::Fields(command) => fields::fields(command, frame)?,
+        Command::Fieldsummary(command) => return Ok(fieldsummary::plan(command, frame)),
         Command::Filldown(command) => filldown::plan(command, frame)?,
         Command::Fillnull(command) => fillnull::plan(command, frame)?,
         Command::Head(command) => head::head(command, frame, env)?,
         Command::Makemv(command) => multivalue::makemv(command, frame)?,
         Command::Mvexpand(command) => multivalue::mvexpand(command, frame)?,
         Command::Nomv(command) => multivalue::nomv(command, frame)?,
+        Command::Rangemap(command) => rangemap::plan(command, frame)?,
         Command::Rare(command) => top::plan(command, top::Order::Rarest, frame)?,
         Command::Regex(command) => regex::plan(command, frame, env)?,
         Command::Rename(command) => rename::plan(command, frame)?,

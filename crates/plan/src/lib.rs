@@ -27,6 +27,7 @@ mod frame;
 pub mod functions;
 mod indexes;
 mod json;
+mod macros;
 mod memory;
 mod names;
 mod order;
@@ -39,6 +40,8 @@ mod session;
 mod source;
 mod stage;
 mod stream;
+mod subsearch;
+mod surroundings;
 pub mod types;
 pub mod value;
 
@@ -54,4 +57,10 @@ pub use session::{Session, SessionSettings};
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{Suggestion, complete};
+pub use stage::{Column, Record, Rows};
+pub use subsearch::Subsearches;
+pub use surroundings::{
+    Action, CollectedEvent, EventsOnly, IndexTerm, Location, LookupSource, LookupWrite,
+    RestRequest, Surroundings,
+};
 pub use types::ValueType;

@@ -123,6 +123,8 @@ impl Mentions {
             Command::Spath(command) => {
                 command.input.iter().for_each(|field| self.name(&field.node));
             }
+            Command::Fieldsummary(command) => self.patterns_or_all(&command.fields),
+            Command::Rangemap(command) => self.name(&command.field.node),
             Command::Bin(command) => self.name(&command.field.node),
             Command::Accum(command) => self.name(&command.field.node),
             Command::Delta(command) => self.name(&command.field.node),
@@ -140,7 +142,17 @@ impl Mentions {
                 self.name(&command.series.node);
                 command.values.iter().for_each(|field| self.name(&field.node));
             }
-            _ => {}
+            Command::Appendpipe(command) => {
+                command.subsearch.pipeline.commands.iter().for_each(|c| self.command(&c.node));
+            }
+            Command::Append(_)
+            | Command::Fields(_)
+            | Command::Makeresults(_)
+            | Command::Metadata(_)
+            | Command::Reverse(_)
+            | Command::Tail(_) => {}
+            // Reads all there is, unless it says above what it reads.
+            _ => self.pattern("*"),
         }
     }
 
@@ -181,6 +193,7 @@ impl Mentions {
             SearchExpr::Not(inner, _) => self.search(inner),
             SearchExpr::Comparison(comparison) => self.name(&comparison.field.node),
             SearchExpr::In(list) => self.name(&list.field.node),
+            SearchExpr::Computed(computed) => self.name(&computed.field.node),
             SearchExpr::Term(_) | SearchExpr::Directive(_) | SearchExpr::Subsearch(_) => {}
         }
     }
@@ -188,7 +201,7 @@ impl Mentions {
     /// Names in an expression.
     pub(crate) fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Number(_) | ExprKind::String(_) => {}
+            ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
             ExprKind::Field(field) => self.name(&field.name),
             ExprKind::Unary(_, inner) => self.expr(inner),
             ExprKind::Binary(_, left, right) => {
@@ -218,5 +231,6 @@ fn replaces_fields(command: &Command) -> bool {
             | Command::Transpose(_)
             | Command::Untable(_)
             | Command::Xyseries(_)
+            | Command::Fieldsummary(_)
     )
 }

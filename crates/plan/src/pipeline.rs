@@ -13,7 +13,7 @@ use crate::stage::Continuation;
 use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
-    Session, Watch,
+    Session, Subsearches, Watch, subsearch,
 };
 
 /// What commands are planned against.
@@ -110,10 +110,15 @@ pub(crate) struct Start {
 ///
 /// # Errors
 /// If the text is not SPL, names what does not exist, or the source cannot be asked.
-pub async fn plan_search(text: &str, context: &PlanContext) -> Result<PlannedSearch, Error> {
-    let pipeline = commands::parse(text, context)?;
+pub async fn plan_search(
+    text: &str,
+    context: &PlanContext,
+    subsearches: Subsearches<'_>,
+) -> Result<PlannedSearch, Error> {
     let log = MessageLog::default();
-    plan_pipeline(&pipeline, &Env::new(context, &log, None)).await
+    let env = Env::new(context, &log, None);
+    let pipeline = subsearch::parse(text, subsearches, &env).await?;
+    plan_pipeline(&pipeline, &env).await
 }
 
 /// Plans a pipeline that begins with a generating command.

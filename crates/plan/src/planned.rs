@@ -8,13 +8,15 @@ use model::{EventTime, IndexName, TimeRange};
 use crate::pipeline::StagePlan;
 use crate::stage::Continuation;
 use crate::types::ValueType;
-use crate::{EventSource, names};
+use crate::{EventSource, Surroundings, names};
 
 /// Everything a search is planned against.
 #[derive(Debug, Clone)]
 pub struct PlanContext {
     /// Stored events.
     pub source: Arc<dyn EventSource>,
+    /// Lookups, other jobs, REST.
+    pub surroundings: Arc<dyn Surroundings>,
     /// Configuration: calculated fields, macros, extraction rules.
     pub knowledge: Arc<knowledge::Knowledge>,
     /// The moment the search started; `now()` and relative times refer to it.

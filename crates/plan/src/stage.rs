@@ -6,42 +6,40 @@
 //! collected, a [`Finish`] turns them into the frame of the next stage, and the rest of the
 //! pipeline is planned over that. Rows are bounded by `Limits::stage_rows`.
 
-mod append;
+pub(crate) mod append;
 pub(crate) mod batch;
+mod cells;
 pub(crate) mod pivot;
 mod reshape;
 mod totals;
 
-use spl::ast::{Command, Pipeline, Spanned};
+use std::fmt::Debug;
+use std::sync::Arc;
 
-pub(crate) use batch::Rows;
-pub(crate) use pivot::Pivot;
-pub(crate) use reshape::{Transpose, Untable, Xyseries};
+use async_trait::async_trait;
+use spl::ast::{Command, Spanned};
+
+pub use batch::{Column, Rows};
+pub use cells::Record;
+pub(crate) use reshape::{SpathAll, Transpose, Untable, Xyseries};
 pub(crate) use totals::ColumnTotals;
 
 use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::{Error, PlanContext};
 
+/// What a command does with all rows of a stage at once.
+#[async_trait]
+pub(crate) trait TableOp: Debug + Send + Sync {
+    /// The rows that come of rows.
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error>;
+}
+
 /// What happens with the rows of a stage.
 #[derive(Debug, Clone)]
 pub(crate) enum Finish {
-    /// Long rows (row key, series, values) become wide ones.
-    Pivot(Box<Pivot>),
-    /// Rows become columns.
-    Transpose(Transpose),
-    /// Columns become rows.
-    Untable(Untable),
-    /// The values of a column become columns.
-    Xyseries(Xyseries),
-    /// A last row with the totals of columns.
-    ColumnTotals(ColumnTotals),
-    /// The rows of another search follow.
-    Append(Box<Pipeline>, Option<u64>),
-    /// The rows of a pipeline over these rows follow.
-    Appendpipe(Box<Pipeline>),
-    /// Every field of a JSON text becomes a column.
-    Spath(String),
+    /// A command makes other rows of them.
+    Table(Arc<dyn TableOp>),
     /// The only row holds the least and the greatest value of a field of this frame, which goes on.
     Extent(Box<Frame>),
 }
@@ -55,23 +53,20 @@ pub struct Continuation {
 }
 
 impl Finish {
+    /// A command over all rows.
+    pub(crate) fn table(op: impl TableOp + 'static) -> Self {
+        Self::Table(Arc::new(op))
+    }
+
     /// Turns the rows of the stage before into the frame of the next.
     pub(crate) async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Frame, Error> {
-        let rows = match self {
-            Self::Pivot(pivot) => pivot.apply(&rows, env).await?,
-            Self::Transpose(transpose) => transpose.apply(&rows, env)?,
-            Self::Untable(untable) => untable.apply(&rows)?,
-            Self::Xyseries(xyseries) => xyseries.apply(&rows, env)?,
-            Self::ColumnTotals(totals) => totals.apply(&rows)?,
-            Self::Append(pipeline, limit) => append::append(rows, pipeline, *limit, env).await?,
-            Self::Appendpipe(pipeline) => append::appendpipe(rows, pipeline, env).await?,
-            Self::Spath(input) => reshape::spath(rows, input)?,
+        match self {
+            Self::Table(op) => op.apply(rows, env).await?.into_frame(),
             Self::Extent(frame) => {
                 let mut frame = frame.as_ref().clone();
                 frame.extent = Some(rows.extent()?);
-                return Ok(frame);
+                Ok(frame)
             }
-        };
-        rows.into_frame()
+        }
     }
 }

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
-use plan::{PlanContext, PlannedSearch, Session, SessionSettings};
+use plan::{PlanContext, PlannedSearch, Session, SessionSettings, Subsearches};
 use runtime::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -137,7 +137,8 @@ impl SearchService {
             _ => ScanReport::with_timeline(),
         });
         let start = Instant::now();
-        let planned = self.plan(&request, &control, &report).await?;
+        let subsearches = Subsearches::Run(&inner.session);
+        let planned = self.plan(&request, &control, &report, subsearches).await?;
         report.times.add(Phase::Plan, start.elapsed());
         control.want_previews(request.preview);
         if !stops_early(&planned) {
@@ -170,7 +171,7 @@ impl SearchService {
     /// # Errors
     /// As [`Self::dispatch`].
     pub async fn check(&self, request: &JobRequest) -> Result<PlannedSearch, Error> {
-        self.plan(request, &Arc::default(), &Arc::default()).await
+        self.plan(request, &Arc::default(), &Arc::default(), Subsearches::Skip).await
     }
 
     /// The job with this id.
@@ -260,10 +261,12 @@ impl SearchService {
         request: &JobRequest,
         control: &Arc<ScanControl>,
         report: &Arc<ScanReport>,
+        subsearches: Subsearches<'_>,
     ) -> Result<PlannedSearch, Error> {
         let now = request.now.unwrap_or_else(|| self.now());
         let context = PlanContext {
             source: Arc::new(self.stored_events(control, report)),
+            surroundings: Arc::new(plan::EventsOnly),
             knowledge: Arc::clone(&self.inner.deps.knowledge),
             now,
             timezone: request.timezone.clone(),
@@ -271,7 +274,7 @@ impl SearchService {
             default_indexes: self.inner.deps.indexes.default_names(),
             limits: plan::Limits::default(),
         };
-        let planned = plan::plan_search(&request.search, &context).await;
+        let planned = plan::plan_search(&request.search, &context, subsearches).await;
         planned.map_err(|error| search_error(&error, &request.search))
     }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use knowledge::layers::{Layer, Layers};
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
-    Completed, Limits, PlanContext, ResultKind, Session, SessionSettings, execute, plan_search,
+    Completed, Limits, PlanContext, ResultKind, Session, SessionSettings, Subsearches, execute,
+    plan_search,
 };
 
 use crate::cell::Cell;
@@ -103,6 +104,7 @@ async fn run_block(block: &Block, topology: &dyn Topology) -> Result<Outcome, St
     });
     let context = PlanContext {
         source,
+        surroundings: Arc::new(plan::EventsOnly),
         knowledge,
         now: EventTime::from_seconds(block.now),
         timezone,
@@ -136,7 +138,7 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
 async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
     let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
     let session = Session::new(&settings, Vec::new()).map_err(|error| error.to_string())?;
-    let planned = plan_search(text, context).await.map_err(|error| error.render(text))?;
+    let planned = plan_search(text, context, Subsearches::Run(&session)).await.map_err(|error| error.render(text))?;
     let mut batches = Vec::new();
     let completed = execute(&planned, &session, &mut |_, batch| {
         batches.push(batch);

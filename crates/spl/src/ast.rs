@@ -15,10 +15,12 @@ pub use chart::{
     BinOptions, BinSpan, ChartCommand, SeriesLimit, SeriesOptions, SplitBy, SplitWhere,
     SplitWhereCondition, TimeSpan, TimeUnit, TimechartCommand,
 };
+pub use crate::commands::Command;
+pub use crate::commands::arguments::*;
 pub use commands::*;
 pub use expr::{BinaryOperator, Call, Expr, ExprKind, FieldRef, UnaryOperator};
 pub use search::{
-    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
+    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison, SearchComputed,
     SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term, TimeModifier,
     TimeModifierKind,
 };
@@ -119,50 +121,3 @@ pub struct Pipeline {
     pub commands: Vec<Spanned<Command>>,
 }
 
-/// One command with its arguments.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "each variant is named after its command; see its struct")]
-pub enum Command {
-    Accum(AccumCommand),
-    Addtotals(AddtotalsCommand),
-    Append(AppendCommand),
-    Appendpipe(AppendpipeCommand),
-    Bin(BinCommand),
-    Chart(ChartCommand),
-    Convert(ConvertCommand),
-    Dedup(DedupCommand),
-    Delta(DeltaCommand),
-    Eval(EvalCommand),
-    Eventstats(EventstatsCommand),
-    Fields(FieldsCommand),
-    Filldown(FilldownCommand),
-    Fillnull(FillnullCommand),
-    Head(HeadCommand),
-    Makemv(MakemvCommand),
-    Makeresults(MakeresultsCommand),
-    Metadata(MetadataCommand),
-    Mvexpand(MvexpandCommand),
-    Nomv(NomvCommand),
-    Rare(TopCommand),
-    Regex(RegexCommand),
-    Rename(RenameCommand),
-    Replace(ReplaceCommand),
-    Reverse(ReverseCommand),
-    Rex(RexCommand),
-    Search(SearchCommand),
-    Sort(SortCommand),
-    Spath(SpathCommand),
-    Stats(StatsCommand),
-    Strcat(StrcatCommand),
-    Streamstats(StreamstatsCommand),
-    Table(TableCommand),
-    Tail(TailCommand),
-    Timechart(TimechartCommand),
-    Top(TopCommand),
-    Transpose(TransposeCommand),
-    Tstats(TstatsCommand),
-    Untable(UntableCommand),
-    Where(WhereCommand),
-    Xyseries(XyseriesCommand),
-}

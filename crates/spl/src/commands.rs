@@ -14,6 +14,7 @@ mod delta;
 mod eval;
 mod eventstats;
 mod fields;
+mod fieldsummary;
 mod filldown;
 mod fillnull;
 mod head;
@@ -22,6 +23,7 @@ mod makeresults;
 mod metadata;
 mod mvexpand;
 mod nomv;
+mod rangemap;
 mod rare;
 mod regex;
 mod rename;
@@ -45,7 +47,13 @@ mod untable;
 mod where_;
 mod xyseries;
 
-use crate::ast::Command;
+/// The arguments of commands that stand with their grammar.
+pub(crate) mod arguments {
+    pub use super::fieldsummary::FieldsummaryCommand;
+    pub use super::rangemap::{Range, RangemapCommand};
+}
+
+use crate::ast;
 use crate::parser::{Parsed, Parser};
 
 /// How a command works on rows.
@@ -115,50 +123,83 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()))
 }
 
-/// Every command.
-pub const COMMANDS: &[CommandDefinition] = &[
-    accum::DEFINITION,
-    addtotals::DEFINITION,
-    append::DEFINITION,
-    appendpipe::DEFINITION,
-    bin::DEFINITION,
-    chart::DEFINITION,
-    convert::DEFINITION,
-    dedup::DEFINITION,
-    delta::DEFINITION,
-    eval::DEFINITION,
-    eventstats::DEFINITION,
-    fields::DEFINITION,
-    filldown::DEFINITION,
-    fillnull::DEFINITION,
-    head::DEFINITION,
-    makemv::DEFINITION,
-    makeresults::DEFINITION,
-    metadata::DEFINITION,
-    mvexpand::DEFINITION,
-    nomv::DEFINITION,
-    rare::DEFINITION,
-    regex::DEFINITION,
-    rename::DEFINITION,
-    replace::DEFINITION,
-    reverse::DEFINITION,
-    rex::DEFINITION,
-    search::DEFINITION,
-    sort::DEFINITION,
-    spath::DEFINITION,
-    stats::DEFINITION,
-    strcat::DEFINITION,
-    streamstats::DEFINITION,
-    table::DEFINITION,
-    tail::DEFINITION,
-    timechart::DEFINITION,
-    top::DEFINITION,
-    transpose::DEFINITION,
-    tstats::DEFINITION,
-    untable::DEFINITION,
-    where_::DEFINITION,
-    xyseries::DEFINITION,
-];
+/// Declares every command once, in the order of names: its module, its variant and its arguments.
+macro_rules! registry {
+    ($($module:ident $variant:ident($arguments:ident),)*) => {
+        /// One command with its arguments.
+        #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
+        #[allow(missing_docs, reason = "each variant is named after its command; see its struct")]
+        pub enum Command {
+            $($variant(ast::$arguments),)*
+        }
+
+        /// Every command.
+        pub const COMMANDS: &[CommandDefinition] = &[$($module::DEFINITION,)*];
+
+        impl Command {
+            /// The registered name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $module::DEFINITION.name,)*
+                }
+            }
+
+            /// The arguments as text.
+            pub(crate) fn arguments(&self) -> String {
+                match self {
+                    $(Self::$variant(arguments) => arguments.to_string(),)*
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    accum Accum(AccumCommand),
+    addtotals Addtotals(AddtotalsCommand),
+    append Append(AppendCommand),
+    appendpipe Appendpipe(AppendpipeCommand),
+    bin Bin(BinCommand),
+    chart Chart(ChartCommand),
+    convert Convert(ConvertCommand),
+    dedup Dedup(DedupCommand),
+    delta Delta(DeltaCommand),
+    eval Eval(EvalCommand),
+    eventstats Eventstats(EventstatsCommand),
+    fields Fields(FieldsCommand),
+    fieldsummary Fieldsummary(FieldsummaryCommand),
+    filldown Filldown(FilldownCommand),
+    fillnull Fillnull(FillnullCommand),
+    head Head(HeadCommand),
+    makemv Makemv(MakemvCommand),
+    makeresults Makeresults(MakeresultsCommand),
+    metadata Metadata(MetadataCommand),
+    mvexpand Mvexpand(MvexpandCommand),
+    nomv Nomv(NomvCommand),
+    rangemap Rangemap(RangemapCommand),
+    rare Rare(TopCommand),
+    regex Regex(RegexCommand),
+    rename Rename(RenameCommand),
+    replace Replace(ReplaceCommand),
+    reverse Reverse(ReverseCommand),
+    rex Rex(RexCommand),
+    search Search(SearchCommand),
+    sort Sort(SortCommand),
+    spath Spath(SpathCommand),
+    stats Stats(StatsCommand),
+    strcat Strcat(StrcatCommand),
+    streamstats Streamstats(StreamstatsCommand),
+    table Table(TableCommand),
+    tail Tail(TailCommand),
+    timechart Timechart(TimechartCommand),
+    top Top(TopCommand),
+    transpose Transpose(TransposeCommand),
+    tstats Tstats(TstatsCommand),
+    untable Untable(UntableCommand),
+    where_ Where(WhereCommand),
+    xyseries Xyseries(XyseriesCommand),
+}
 
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &[
@@ -188,7 +229,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "eventcount",
     "extract",
     "fieldformat",
-    "fieldsummary",
     "findtypes",
     "folderize",
     "foreach",
@@ -232,7 +272,6 @@ pub(crate) const NOT_YET: &[&str] = &[
     "overlap",
     "pivot",
     "predict",
-    "rangemap",
     "redistribute",
     "relevancy",
     "reltime",
@@ -275,103 +314,9 @@ pub(crate) const NOT_YET: &[&str] = &[
 ];
 
 impl Command {
-    /// The registered name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Accum(_) => "accum",
-            Self::Addtotals(_) => "addtotals",
-            Self::Append(_) => "append",
-            Self::Appendpipe(_) => "appendpipe",
-            Self::Bin(_) => "bin",
-            Self::Chart(_) => "chart",
-            Self::Convert(_) => "convert",
-            Self::Dedup(_) => "dedup",
-            Self::Delta(_) => "delta",
-            Self::Eval(_) => "eval",
-            Self::Eventstats(_) => "eventstats",
-            Self::Fields(_) => "fields",
-            Self::Filldown(_) => "filldown",
-            Self::Fillnull(_) => "fillnull",
-            Self::Head(_) => "head",
-            Self::Makemv(_) => "makemv",
-            Self::Makeresults(_) => "makeresults",
-            Self::Metadata(_) => "metadata",
-            Self::Mvexpand(_) => "mvexpand",
-            Self::Nomv(_) => "nomv",
-            Self::Rare(_) => "rare",
-            Self::Regex(_) => "regex",
-            Self::Rename(_) => "rename",
-            Self::Replace(_) => "replace",
-            Self::Reverse(_) => "reverse",
-            Self::Rex(_) => "rex",
-            Self::Search(_) => "search",
-            Self::Sort(_) => "sort",
-            Self::Spath(_) => "spath",
-            Self::Stats(_) => "stats",
-            Self::Strcat(_) => "strcat",
-            Self::Streamstats(_) => "streamstats",
-            Self::Table(_) => "table",
-            Self::Tail(_) => "tail",
-            Self::Timechart(_) => "timechart",
-            Self::Top(_) => "top",
-            Self::Transpose(_) => "transpose",
-            Self::Tstats(_) => "tstats",
-            Self::Untable(_) => "untable",
-            Self::Where(_) => "where",
-            Self::Xyseries(_) => "xyseries",
-        }
-    }
-
     /// The entry in the registry.
     pub fn definition(&self) -> &'static CommandDefinition {
         find(self.name()).expect("every variant is registered")
-    }
-
-    /// The arguments as text.
-    pub(crate) fn arguments(&self) -> String {
-        match self {
-            Self::Accum(arguments) => arguments.to_string(),
-            Self::Addtotals(arguments) => arguments.to_string(),
-            Self::Append(arguments) => arguments.to_string(),
-            Self::Appendpipe(arguments) => arguments.to_string(),
-            Self::Bin(arguments) => arguments.to_string(),
-            Self::Chart(arguments) => arguments.to_string(),
-            Self::Convert(arguments) => arguments.to_string(),
-            Self::Dedup(arguments) => arguments.to_string(),
-            Self::Delta(arguments) => arguments.to_string(),
-            Self::Eval(arguments) => arguments.to_string(),
-            Self::Eventstats(arguments) => arguments.to_string(),
-            Self::Fields(arguments) => arguments.to_string(),
-            Self::Filldown(arguments) => arguments.to_string(),
-            Self::Fillnull(arguments) => arguments.to_string(),
-            Self::Head(arguments) => arguments.to_string(),
-            Self::Makemv(arguments) => arguments.to_string(),
-            Self::Makeresults(arguments) => arguments.to_string(),
-            Self::Metadata(arguments) => arguments.to_string(),
-            Self::Mvexpand(arguments) => arguments.to_string(),
-            Self::Nomv(arguments) => arguments.to_string(),
-            Self::Rare(arguments) => arguments.to_string(),
-            Self::Regex(arguments) => arguments.to_string(),
-            Self::Rename(arguments) => arguments.to_string(),
-            Self::Replace(arguments) => arguments.to_string(),
-            Self::Reverse(arguments) => arguments.to_string(),
-            Self::Rex(arguments) => arguments.to_string(),
-            Self::Search(arguments) => arguments.to_string(),
-            Self::Sort(arguments) => arguments.to_string(),
-            Self::Spath(arguments) => arguments.to_string(),
-            Self::Stats(arguments) => arguments.to_string(),
-            Self::Strcat(arguments) => arguments.to_string(),
-            Self::Streamstats(arguments) => arguments.to_string(),
-            Self::Table(arguments) => arguments.to_string(),
-            Self::Tail(arguments) => arguments.to_string(),
-            Self::Timechart(arguments) => arguments.to_string(),
-            Self::Top(arguments) => arguments.to_string(),
-            Self::Transpose(arguments) => arguments.to_string(),
-            Self::Tstats(arguments) => arguments.to_string(),
-            Self::Untable(arguments) => arguments.to_string(),
-            Self::Where(arguments) => arguments.to_string(),
-            Self::Xyseries(arguments) => arguments.to_string(),
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::ast::{
     BinOptions, BinSpan, BinaryOperator, Command, Directive, DirectiveKind, Expr, ExprKind,
-    FieldPattern, PatternPart, Pipeline, SearchCommand, SearchExpr, SearchPattern, SeriesLimit,
+    FieldPattern, PatternPart, Pipeline, SearchCommand, SearchComputed, SearchExpr, SearchPattern, SeriesLimit,
     SeriesOptions, SortKey, SortOrder, SplitBy, SplitWhere, SplitWhereCondition, StatsArgument,
     StatsBy, StatsCall, Subsearch, Term, TimeModifier, TimeSpan, UnaryOperator,
 };
@@ -95,6 +95,9 @@ pub(crate) fn commas<T: fmt::Display>(things: &[T]) -> String {
 }
 
 fn option_text(value: &str) -> String {
+    if value.starts_with('[') && value.ends_with(']') {
+        return value.to_owned();
+    }
     let bare = !value.is_empty()
         && value.chars().all(|c| !c.is_whitespace() && !"|,()[]\"'`\\".contains(c));
     if bare { value.to_owned() } else { quoted(value) }
@@ -207,6 +210,9 @@ impl fmt::Display for SearchExpr {
             }
             Self::Directive(directive) => directive.fmt(f),
             Self::Subsearch(subsearch) => subsearch.fmt(f),
+            Self::Computed(SearchComputed { field, operator, subsearch }) => {
+                write!(f, "{}{}{subsearch}", search_field(&field.node), operator.symbol())
+            }
         }
     }
 }
@@ -331,6 +337,7 @@ fn write_expr(f: &mut fmt::Formatter<'_>, expr: &Expr, least: u8) -> fmt::Result
             write!(f, " {}IN ({})", if *negated { "NOT " } else { "" }, commas(list))
         }
         ExprKind::Call(call) => write!(f, "{}({})", call.function.node, commas(&call.arguments)),
+        ExprKind::Subsearch(subsearch) => write!(f, "{subsearch}"),
     }
 }
 

@@ -22,7 +22,6 @@ mod diagnostic;
 mod display;
 pub mod functions;
 mod macros;
-mod names;
 mod parser;
 pub mod stats_functions;
 mod suggest;
@@ -87,6 +86,72 @@ pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Di
     with_parser(text, options, |parser| parser.whole())
 }
 
+/// Parses a search whose subsearches in filters, expressions and options stand for texts. Each is given
+/// to the caller to run before what is around it is read.
+///
+/// # Errors
+/// Everything that is wrong with it, the first mistake of each command.
+pub fn parse_resolving(text: &str, options: &ParseOptions<'_>) -> Result<Resolution, Diagnostics> {
+    check_length(text.len(), options.max_length)?;
+    let prepared = macros::prepare(text, options.macros, options.max_length)?;
+    resolve(prepared.into_owned(), options.max_depth, options.max_length)
+}
+
+/// How far a search could be read.
+#[derive(Debug)]
+pub enum Resolution {
+    /// To its end.
+    Whole(Pipeline),
+    /// Up to a subsearch whose result is needed first.
+    Needs(Unresolved),
+}
+
+/// A search that waits for the result of a subsearch.
+#[derive(Debug)]
+pub struct Unresolved {
+    prepared: macros::Prepared<'static>,
+    at: std::ops::Range<usize>,
+    pipeline: Pipeline,
+    max_depth: usize,
+    max_length: usize,
+}
+
+impl Unresolved {
+    /// What has to run.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// Goes on with a text in place of the subsearch.
+    ///
+    /// # Errors
+    /// As [`parse_resolving`].
+    pub fn resolve(self, text: &str) -> Result<Resolution, Diagnostics> {
+        check_length(self.prepared.text.len() + text.len(), self.max_length)?;
+        resolve(self.prepared.splice(&self.at, text), self.max_depth, self.max_length)
+    }
+}
+
+fn resolve(
+    prepared: macros::Prepared<'static>,
+    max_depth: usize,
+    max_length: usize,
+) -> Result<Resolution, Diagnostics> {
+    let mut parser = Parser::new(&prepared.text, &prepared.map, max_depth).stopping();
+    let result = parser.whole();
+    let Some(stopped) = parser.stopped() else { return result.map(Resolution::Whole) };
+    let (at, pipeline) = (stopped.at, stopped.pipeline);
+    Ok(Resolution::Needs(Unresolved { prepared, at, pipeline, max_depth, max_length }))
+}
+
+fn check_length(length: usize, most: usize) -> Result<(), Diagnostics> {
+    if length <= most {
+        return Ok(());
+    }
+    let message = format!("search is longer than {most} bytes");
+    Err(Diagnostic::new(message, Span::new(0, 0)).into())
+}
+
 /// Parses an expression by itself, as settings such as `EVAL-x` hold it.
 ///
 /// # Errors
@@ -123,10 +188,7 @@ fn with_parser<T>(
     options: &ParseOptions<'_>,
     read: impl FnOnce(&mut Parser<'_>) -> Result<T, Diagnostics>,
 ) -> Result<T, Diagnostics> {
-    if text.len() > options.max_length {
-        let message = format!("search is longer than {} bytes", options.max_length);
-        return Err(Diagnostic::new(message, Span::new(0, 0)).into());
-    }
+    check_length(text.len(), options.max_length)?;
     let prepared = macros::prepare(text, options.macros, options.max_length)?;
     read(&mut Parser::new(&prepared.text, &prepared.map, options.max_depth))
 }

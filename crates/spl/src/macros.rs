@@ -6,6 +6,7 @@
 use crate::ast::Span;
 use crate::diagnostic::{Diagnostic, shorten};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Macros inside macros, at most so deep.
 const MAX_EXPANSION_DEPTH: usize = 32;
@@ -35,7 +36,7 @@ pub(crate) struct SourceMap {
     pieces: Vec<Piece>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Piece {
     at: usize,
     origin: Span,
@@ -67,6 +68,33 @@ impl SourceMap {
         }
         let start = piece.origin.start + (at - piece.at);
         (start, start + 1)
+    }
+}
+
+impl Prepared<'_> {
+    /// The same with another text in place of a piece of it.
+    pub(crate) fn splice(&self, at: &Range<usize>, text: &str) -> Prepared<'static> {
+        let behind = at.start + text.len();
+        let mut pieces = Vec::with_capacity(self.map.pieces.len() + 3);
+        let identity = [Piece { at: 0, origin: Span::new(0, self.text.len()), expanded: false }];
+        let old = if self.map.pieces.is_empty() { &identity[..] } else { &self.map.pieces };
+        pieces.extend(old.iter().filter(|piece| piece.at < at.start).copied());
+        let origin = self.map.original(Span::new(at.start, at.end));
+        pieces.push(Piece { at: at.start, origin, expanded: true });
+        if let Some(cut) = old.iter().rfind(|piece| piece.at <= at.end).copied() {
+            let skipped = if cut.expanded { 0 } else { at.end - cut.at };
+            let origin = Span::new(cut.origin.start + skipped, cut.origin.end);
+            pieces.push(Piece { at: behind, origin, ..cut });
+        }
+        let moved = |piece: &Piece| Piece { at: piece.at - at.end + behind, ..*piece };
+        pieces.extend(old.iter().filter(|piece| piece.at > at.end).map(moved));
+        let text = [&self.text[..at.start], text, &self.text[at.end..]].concat();
+        Prepared { text: Cow::Owned(text), map: SourceMap { pieces } }
+    }
+
+    /// The same, on its own.
+    pub(crate) fn into_owned(self) -> Prepared<'static> {
+        Prepared { text: Cow::Owned(self.text.into_owned()), map: self.map }
     }
 }
 

@@ -16,9 +16,10 @@ pub(crate) use options::OptionValue;
 pub(crate) use search::pattern_of;
 pub(crate) use stats::StatsDialect;
 
-use crate::ast::{Field, FieldPattern, Span, Spanned};
+use crate::ast::{Field, FieldPattern, Pipeline, Span, Spanned};
 use crate::diagnostic::{Diagnostic, shorten};
 use crate::macros::SourceMap;
+use std::ops::Range;
 
 /// What every grammar function returns.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
@@ -35,11 +36,43 @@ pub(crate) struct Parser<'t> {
     max_depth: usize,
     /// The command whose arguments are read, for messages.
     command: &'static str,
+    /// Whether a subsearch that stands for a text stops the parser, as its result is not known yet.
+    stops: bool,
+    stopped: Option<Stopped>,
+}
+
+/// A subsearch that stands for a text.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    /// Its place in the prepared text.
+    pub(crate) at: Range<usize>,
+    pub(crate) pipeline: Pipeline,
 }
 
 impl<'t> Parser<'t> {
     pub(crate) fn new(text: &'t str, map: &'t SourceMap, max_depth: usize) -> Self {
-        Self { text, map, pos: 0, brackets: 0, depth: 0, max_depth, command: "" }
+        Self {
+            text,
+            map,
+            pos: 0,
+            brackets: 0,
+            depth: 0,
+            max_depth,
+            command: "",
+            stops: false,
+            stopped: None,
+        }
+    }
+
+    /// The same, which stops where the result of a subsearch stands.
+    pub(crate) fn stopping(mut self) -> Self {
+        self.stops = true;
+        self
+    }
+
+    /// The subsearch that stopped it.
+    pub(crate) fn stopped(&mut self) -> Option<Stopped> {
+        self.stopped.take()
     }
 
     /// What is left of the text.
@@ -300,6 +333,9 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected(what));
         }
         let start = self.pos;
+        if self.peek() == Some('[') && self.stops {
+            self.text_subsearch()?;
+        }
         let closing = self.brackets > 0;
         let word = self.take_while(|c| !c.is_whitespace() && c != '|' && !(closing && c == ']'));
         Ok(Spanned::new(word.to_owned(), self.span_from(start)))
@@ -309,6 +345,10 @@ impl<'t> Parser<'t> {
     pub(crate) fn count(&mut self) -> Parsed<Option<u64>> {
         self.skip_space();
         let start = self.pos;
+        if self.peek() == Some('[') {
+            self.text_subsearch()?;
+            return Ok(Some(1));
+        }
         let word = self.take_while(is_name_character);
         if word.is_empty() || !word.bytes().all(|b| b.is_ascii_digit()) {
             self.pos = start;

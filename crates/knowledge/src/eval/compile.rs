@@ -78,6 +78,9 @@ fn compile(expr: &Expr) -> Compiled {
             Node::new(Kind::Truth, What::In { value, list, negated: *negated })
         }
         ExprKind::Call(call) => self::call(call, expr.span)?,
+        ExprKind::Subsearch(_) => {
+            return Err(("a subsearch cannot stand here".to_owned(), expr.span));
+        }
     })
 }
 
@@ -167,7 +170,7 @@ fn each(call: &Call, filters: bool, span: Span) -> Compiled {
 /// The names of all fields an expression reads.
 fn fields(expr: &Expr, found: &mut Vec<String>) {
     match &expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) => {}
+        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
         ExprKind::Field(field) => {
             let name = field.name.trim_matches('$').to_owned();
             if !found.contains(&name) {

@@ -41,5 +41,5 @@ pub(super) fn plan(
         label_field: command.labelfield.clone(),
         label: command.label.clone(),
     };
-    Ok(Step::Finish(frame, Finish::ColumnTotals(totals)))
+    Ok(Step::Finish(frame, Finish::table(totals)))
 }

@@ -15,7 +15,7 @@ pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
         header_field: command.header_field.as_ref().map(|field| field.node.clone()),
         include_empty: command.include_empty,
     };
-    Step::Finish(frame, Finish::Transpose(transpose))
+    Step::Finish(frame, Finish::table(transpose))
 }
 
 pub(super) fn untable(command: &UntableCommand, frame: Frame) -> Step {
@@ -24,7 +24,7 @@ pub(super) fn untable(command: &UntableCommand, frame: Frame) -> Step {
         name: command.name.node.clone(),
         value: command.value.node.clone(),
     };
-    Step::Finish(frame, Finish::Untable(untable))
+    Step::Finish(frame, Finish::table(untable))
 }
 
 pub(super) fn xyseries(command: &XyseriesCommand, frame: Frame) -> Step {
@@ -35,5 +35,5 @@ pub(super) fn xyseries(command: &XyseriesCommand, frame: Frame) -> Step {
         separator: command.sep.clone().unwrap_or_else(|| ": ".to_owned()),
         template: command.format.clone(),
     };
-    Step::Finish(frame, Finish::Xyseries(xyseries))
+    Step::Finish(frame, Finish::table(xyseries))
 }

@@ -16,7 +16,7 @@ use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::functions::json::{JsonPath, json_text};
 use crate::names::Mentions;
-use crate::stage::Finish;
+use crate::stage::{Finish, SpathAll};
 use crate::types::ValueType;
 
 pub(super) fn plan(
@@ -34,7 +34,7 @@ pub(super) fn plan(
         return Err(Error::at("spath output= needs path=", output.span));
     }
     if !frame.open {
-        return Ok(Step::Finish(frame, Finish::Spath(input.to_owned())));
+        return Ok(Step::Finish(frame, Finish::table(SpathAll(input.to_owned()))));
     }
     // Over events only what later commands name is looked for; the rest is found at output.
     let mut values = Vec::new();

@@ -82,7 +82,7 @@ pub(super) fn pivot(
         input: frame,
         aggregates: values,
     };
-    Ok(Step::Finish(long, Finish::Pivot(Box::new(pivot))))
+    Ok(Step::Finish(long, Finish::table(pivot)))
 }
 
 /// Adds the series as a column of text.

@@ -31,6 +31,7 @@ pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
             Ok(one_of(value, list, *negated))
         }
         ExprKind::Call(call) => call_function(call, expr.span, scope),
+        ExprKind::Subsearch(found) => Err(Error::at("a subsearch cannot stand here", found.span)),
     }
 }
 

@@ -50,7 +50,7 @@ impl Scope for Inner<'_> {
 /// The names of all fields an expression reads.
 fn fields(expr: &Expr, found: &mut Vec<String>) {
     match &expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) => {}
+        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
         ExprKind::Field(field) => {
             if !found.contains(&field.name) {
                 found.push(field.name.clone());

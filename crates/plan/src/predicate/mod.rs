@@ -53,6 +53,7 @@ pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Erro
         SearchExpr::Comparison(comparison) => Ok(field(comparison, scope)),
         SearchExpr::In(list) => Ok(field_in(list, scope)),
         SearchExpr::Subsearch(subsearch) => Err(unresolved(subsearch.span)),
+        SearchExpr::Computed(computed) => Err(unresolved(computed.subsearch.span)),
     }
 }
 

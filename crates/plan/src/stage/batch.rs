@@ -17,17 +17,22 @@ use crate::{Error, OutputColumn};
 
 /// A column of collected rows.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) kind: ValueType,
-    pub(crate) array: ArrayRef,
+pub struct Column {
+    /// The field.
+    pub name: String,
+    /// What its values are.
+    pub kind: ValueType,
+    /// The values, in the Arrow type of their kind.
+    pub array: ArrayRef,
 }
 
 /// Rows in order, held in memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rows {
-    pub(crate) columns: Vec<Column>,
-    pub(crate) count: usize,
+pub struct Rows {
+    /// The columns in the order they are shown, each as long as the others.
+    pub columns: Vec<Column>,
+    /// How many rows.
+    pub count: usize,
 }
 
 impl Rows {
@@ -54,12 +59,16 @@ impl Rows {
     }
 
     /// The column of a name.
-    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
     /// The text in each row of a column; all null if there is no such column.
-    pub(crate) fn texts(&self, name: &str) -> Result<Vec<Option<String>>, Error> {
+    ///
+    /// # Errors
+    /// If the array is of a type that SPL has no value of.
+    pub fn texts(&self, name: &str) -> Result<Vec<Option<String>>, Error> {
         let Some(column) = self.column(name) else {
             return Ok(vec![None; self.count]);
         };
@@ -68,7 +77,7 @@ impl Rows {
     }
 
     /// Adds a column.
-    pub(crate) fn push(&mut self, name: impl Into<String>, kind: ValueType, array: ArrayRef) {
+    pub fn push(&mut self, name: impl Into<String>, kind: ValueType, array: ArrayRef) {
         self.columns.push(Column { name: name.into(), kind, array });
     }
 

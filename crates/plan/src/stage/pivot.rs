@@ -12,11 +12,12 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, TimestampMicrosecondArr
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::take;
 use arrow::datatypes::TimestampMicrosecondType;
+use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 
-use super::batch::Rows;
+use super::{Rows, TableOp};
 use crate::Error;
 use crate::bins::TimeBins;
 use crate::execute::collect;
@@ -111,8 +112,15 @@ struct Layout {
     series: Vec<Option<String>>,
 }
 
+#[async_trait]
+impl TableOp for Pivot {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        self.pivot(&rows, env).await
+    }
+}
+
 impl Pivot {
-    pub(crate) async fn apply(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn pivot(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
         let Some(choice) = &self.series else {
             return self.spread(rows, &Layout { series: vec![None] }, env);
         };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
+use async_trait::async_trait;
 
+use super::TableOp;
 use super::batch::{Column, Rows, convert};
 use crate::expr::column::Values;
 use crate::expr::kernel::Texts;
@@ -22,8 +24,9 @@ pub(crate) struct Transpose {
     pub(crate) include_empty: bool,
 }
 
-impl Transpose {
-    pub(crate) fn apply(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
+#[async_trait]
+impl TableOp for Transpose {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
         let wanted = match usize::try_from(self.limit).unwrap_or(usize::MAX) {
             0 => rows.count,
             limit => rows.count.min(limit),
@@ -83,8 +86,9 @@ pub(crate) struct Untable {
     pub(crate) value: String,
 }
 
-impl Untable {
-    pub(crate) fn apply(&self, rows: &Rows) -> Result<Rows, Error> {
+#[async_trait]
+impl TableOp for Untable {
+    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
         let shown = |column: &&Column| column.name != self.row && !column.name.starts_with('_');
         let sources: Vec<&Column> = rows.columns.iter().filter(shown).collect();
         let values: Vec<Values> =
@@ -122,8 +126,9 @@ pub(crate) struct Xyseries {
     pub(crate) template: Option<String>,
 }
 
-impl Xyseries {
-    pub(crate) fn apply(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
+#[async_trait]
+impl TableOp for Xyseries {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
         let keys = rows.texts(&self.x)?;
         let series = rows.texts(&self.series)?;
         let mut first = Vec::new();
@@ -162,7 +167,9 @@ impl Xyseries {
         }
         Ok(result)
     }
+}
 
+impl Xyseries {
     fn name(&self, value: &str, series: &str) -> String {
         match &self.template {
             Some(template) => template.replace("$AGG$", value).replace("$VAL$", series),
@@ -174,7 +181,17 @@ impl Xyseries {
 
 /// Every field of a JSON text as a column; fields that rows had already keep their value where
 /// the text does not name them.
-pub(crate) fn spath(mut rows: Rows, input: &str) -> Result<Rows, Error> {
+#[derive(Debug)]
+pub(crate) struct SpathAll(pub(crate) String);
+
+#[async_trait]
+impl TableOp for SpathAll {
+    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+        spath(rows, &self.0)
+    }
+}
+
+fn spath(mut rows: Rows, input: &str) -> Result<Rows, Error> {
     let texts = rows.texts(input)?;
     let mut names: Vec<String> = Vec::new();
     let mut found: HashMap<String, Vec<Vec<String>>> = HashMap::new();

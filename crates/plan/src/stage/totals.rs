@@ -1,11 +1,13 @@
 //! `addtotals col=t`: a last row with the sums of numeric columns.
 
 use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
+use async_trait::async_trait;
 use std::sync::Arc;
 
-use super::batch::Rows;
+use super::{Rows, TableOp};
 use crate::Error;
 use crate::expr::column::Values;
+use crate::pipeline::Env;
 use crate::types::ValueType;
 
 /// Which columns are summed and how the row is labelled.
@@ -16,8 +18,9 @@ pub(crate) struct ColumnTotals {
     pub(crate) label: String,
 }
 
-impl ColumnTotals {
-    pub(crate) fn apply(&self, rows: &Rows) -> Result<Rows, Error> {
+#[async_trait]
+impl TableOp for ColumnTotals {
+    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
         let mut totals = Rows { columns: Vec::new(), count: 1 };
         for column in &rows.columns {
             let internal = column.name.starts_with('_');
@@ -37,6 +40,6 @@ impl ColumnTotals {
             totals.columns.retain(|column| column.name != *field);
             totals.push(field.clone(), ValueType::Text, label);
         }
-        rows.clone().append(totals)
+        rows.append(totals)
     }
 }

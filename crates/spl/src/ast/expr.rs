@@ -3,7 +3,7 @@
 //! Guarantees: functions exist and have a permitted number of arguments; precedence is resolved,
 //! so brackets leave no node. Leaves to others: types, and what a missing field does.
 
-use super::{ComparisonOperator, Span, Spanned};
+use super::{ComparisonOperator, Span, Spanned, Subsearch};
 
 /// An expression and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,8 @@ pub enum ExprKind {
     },
     /// `lower(host)`.
     Call(Call),
+    /// `[search ... | return $x]`.
+    Subsearch(Subsearch),
 }
 
 /// A field by name.

@@ -82,6 +82,8 @@ pub enum SearchExpr {
     Directive(Directive),
     /// `[search ...]`.
     Subsearch(Subsearch),
+    /// `field=[search ...]`.
+    Computed(SearchComputed),
 }
 
 impl SearchExpr {
@@ -97,6 +99,7 @@ impl SearchExpr {
             Self::In(list) => list.span,
             Self::Directive(directive) => directive.span,
             Self::Subsearch(subsearch) => subsearch.span,
+            Self::Computed(computed) => computed.field.span.to(computed.subsearch.span),
         }
     }
 }
@@ -259,6 +262,17 @@ pub struct Directive {
     pub pattern: SearchPattern,
     /// The place of the whole directive.
     pub span: Span,
+}
+
+/// A comparison of a field, or a time modifier, whose value is the result of a subsearch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchComputed {
+    /// The field or modifier on the left.
+    pub field: Field,
+    /// The comparison.
+    pub operator: ComparisonOperator,
+    /// What gives the value.
+    pub subsearch: Subsearch,
 }
 
 /// `[search ...]`, parsed; what it means depends on where it stands.

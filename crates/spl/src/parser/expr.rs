@@ -166,8 +166,9 @@ impl Parser<'_> {
                 Ok(Expr { kind: ExprKind::Field(field), span: name.span })
             }
             Some('[') => {
-                let message = "a subsearch cannot stand inside an expression";
-                Err(self.error(message, self.here()))
+                let found = self.text_subsearch()?;
+                let span = found.span;
+                Ok(Expr { kind: ExprKind::Subsearch(found), span })
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.expr_number(),
             Some(c) if is_identifier(c) => self.expr_name(),

@@ -67,6 +67,10 @@ impl Parser<'_> {
             return self.quoted(quote);
         }
         let start = self.pos;
+        if self.peek() == Some('[') {
+            self.text_subsearch()?;
+            return Ok(Spanned::new(self.slice(start, self.pos).to_owned(), self.span_from(start)));
+        }
         if self.peek() == Some('(') {
             self.skip_group()?;
             return Ok(Spanned::new(self.slice(start, self.pos).to_owned(), self.span_from(start)));
@@ -133,8 +137,16 @@ impl OptionValue {
         Diagnostic::new(message, self.value_span)
     }
 
+    /// Whether the value is the result of a subsearch, which is not known here.
+    fn is_subsearch(&self) -> bool {
+        self.value.starts_with('[')
+    }
+
     /// `true`, `t`, `1`, `yes` and their opposites.
     pub(crate) fn boolean(&self) -> Parsed<bool> {
+        if self.is_subsearch() {
+            return Ok(true);
+        }
         match self.value.to_ascii_lowercase().as_str() {
             "true" | "t" | "1" | "yes" | "y" => Ok(true),
             "false" | "f" | "0" | "no" | "n" => Ok(false),
@@ -144,6 +156,9 @@ impl OptionValue {
 
     /// A whole number.
     pub(crate) fn number(&self) -> Parsed<u64> {
+        if self.is_subsearch() {
+            return Ok(1);
+        }
         self.value.parse().map_err(|_| self.error("a whole number"))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: after a mistake in one command the following ones are still checked.
 
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, Stopped};
 use crate::ast::{Command, Pipeline, Spanned, Subsearch};
 use crate::commands::{self, CommandDefinition};
 use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
@@ -29,7 +29,7 @@ impl Parser<'_> {
                 }
             }
             first = false;
-            if !self.eat("|") || diagnostics.len() >= MAX_DIAGNOSTICS {
+            if self.stopped.is_some() || !self.eat("|") || diagnostics.len() >= MAX_DIAGNOSTICS {
                 break;
             }
         }
@@ -68,6 +68,20 @@ impl Parser<'_> {
             let span = p.span_from(start);
             Ok(Subsearch { pipeline: Box::new(Pipeline { commands }), span })
         })
+    }
+
+    /// A subsearch whose result, as text, stands in its place.
+    pub(crate) fn text_subsearch(&mut self) -> Parsed<Subsearch> {
+        self.skip_space();
+        let start = self.pos();
+        let found = self.subsearch()?;
+        if !self.stops {
+            return Ok(found);
+        }
+        let error = self.error("the result of its subsearch is not known yet", found.span);
+        let at = start..self.pos();
+        self.stopped.get_or_insert_with(|| Stopped { at, pipeline: *found.pipeline });
+        Err(error)
     }
 
     /// One command. The first one of a text is `search` if it does not say otherwise.

@@ -5,7 +5,7 @@
 use super::{Parsed, Parser};
 use crate::ast::{
     ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
-    SearchExpr, SearchIn, SearchPattern, SearchValue, Span, Spanned, Term, TimeModifier,
+    SearchComputed, SearchExpr, SearchIn, SearchPattern, SearchValue, Span, Spanned, Term, TimeModifier,
     TimeModifierKind,
 };
 use crate::diagnostic::shorten;
@@ -89,6 +89,9 @@ impl Parser<'_> {
         if time.len() > before {
             return Err(self.error("a time modifier cannot be negated", span));
         }
+        // `NOT ()` is what a subsearch without rows stands for: no event at all.
+        let empty = self.slice(start, self.pos()).trim_end().ends_with(')');
+        let inner = inner.or_else(|| empty.then(|| every_event(span)));
         let inner = inner.ok_or_else(|| self.error("NOT has nothing to negate", span))?;
         Ok(Some(SearchExpr::Not(Box::new(inner), span)))
     }
@@ -109,7 +112,7 @@ impl Parser<'_> {
         self.skip_space();
         match self.peek() {
             Some('(') => self.enter(|p| p.search_group(time)),
-            Some('[') => self.subsearch().map(|found| Some(SearchExpr::Subsearch(found))),
+            Some('[') => self.text_subsearch().map(|found| Some(SearchExpr::Subsearch(found))),
             Some('=' | '<' | '>') => Err(self.unexpected("a field name before the operator")),
             Some('!') if self.rest().starts_with("!=") => {
                 Err(self.unexpected("a field name before the operator"))
@@ -210,6 +213,11 @@ impl Parser<'_> {
         if self.peek() == Some('(') && operator == ComparisonOperator::Equal {
             return self.value_group(&field).map(Some);
         }
+        if self.peek() == Some('[') {
+            let subsearch = self.text_subsearch()?;
+            let computed = SearchComputed { field, operator, subsearch };
+            return Ok(Some(SearchExpr::Computed(computed)));
+        }
         let value = self.search_value(&field.node, operator)?;
         let span = self.span_from(start);
         let modifier = TimeModifierKind::ALL.into_iter().find(|kind| kind.name() == field.node);
@@ -227,10 +235,6 @@ impl Parser<'_> {
 
     fn search_value(&mut self, field: &str, operator: ComparisonOperator) -> Parsed<SearchValue> {
         let expected = format!("a value after '{}{}'", shorten(field), operator.symbol());
-        if self.peek() == Some('[') {
-            let message = format!("{expected}: a subsearch cannot stand there");
-            return Err(self.error(message, self.here()));
-        }
         if self.at_end() || self.peek() == Some(')') {
             return Err(self.unexpected(&expected));
         }
@@ -404,6 +408,12 @@ impl PatternBuilder {
     fn finish(self) -> SearchPattern {
         SearchPattern { parts: self.parts }
     }
+}
+
+/// `*`.
+fn every_event(span: Span) -> SearchExpr {
+    let pattern = SearchPattern { parts: vec![PatternPart::Any] };
+    SearchExpr::Term(Term { pattern, quoted: false, span })
 }
 
 fn trim_end(mut pattern: SearchPattern) -> SearchPattern {

@@ -7,7 +7,7 @@ use knowledge::Knowledge;
 
 /// The macro definitions of a configuration.
 #[derive(Debug)]
-pub(super) struct Macros<'k>(pub(super) &'k Knowledge);
+pub(crate) struct Macros<'k>(pub(crate) &'k Knowledge);
 
 impl spl::MacroResolver for Macros<'_> {
     fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String> {

@@ -1,0 +1,40 @@
+//! `rangemap`: the names of the ranges that a number is in.
+//!
+//! Split: runs where the rows are.
+
+use spl::ast::RangemapCommand;
+
+use crate::Error;
+use crate::expr::kernel::multi;
+use crate::frame::Frame;
+use crate::value::parse_number;
+
+/// Where the name goes.
+const TARGET: &str = "range";
+
+pub(super) fn plan(command: &RangemapCommand, frame: Frame) -> Result<Frame, Error> {
+    let bound = |text: &str| parse_number(text).unwrap_or(f64::NAN);
+    let ranges: Vec<(String, f64, f64)> = command
+        .ranges
+        .iter()
+        .map(|range| (range.name.clone(), bound(&range.least), bound(&range.greatest)))
+        .collect();
+    let default = command.default.clone();
+    let parameters = format!("{ranges:?} {default}");
+    let name = multi("rangemap", move |row, out| {
+        let number = row.value(0).number();
+        let mut found = false;
+        for (name, least, greatest) in &ranges {
+            if number.is_some_and(|number| *least <= number && number <= *greatest) {
+                out.append_value(name);
+                found = true;
+            }
+        }
+        if !found {
+            out.append_value(&default);
+        }
+        Some(())
+    });
+    let value = name.with(parameters).call(vec![frame.field(&command.field.node)]);
+    frame.with_columns(vec![(TARGET.to_owned(), value)])
+}

@@ -1,0 +1,213 @@
+//! The seam to what searches read and write besides events: lookups, results of other jobs, REST.
+//!
+//! `search` implements it over files and services, tests over maps in memory. Everything has a default
+//! that refuses with a message, so that an implementation offers what it has.
+
+use std::fmt::Debug;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model::{EventTime, IndexName, TimeRange};
+
+use crate::{Error, Rows};
+
+/// A table that lookups read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LookupSource {
+    /// A CSV file in the `lookups` directory of an app.
+    File(String),
+    /// A collection of the KV store.
+    Collection(String),
+}
+
+/// How rows are put into a lookup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LookupWrite {
+    /// They replace what is there.
+    Replace,
+    /// They come behind what is there.
+    Append,
+    /// They replace rows with the same value of a field, and come behind the others.
+    Upsert(String),
+}
+
+/// An event that `collect` writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectedEvent {
+    /// Its time.
+    pub time: EventTime,
+    /// Its text.
+    pub raw: String,
+    /// Where it is from.
+    pub host: String,
+    /// What wrote it.
+    pub source: String,
+    /// What it is.
+    pub sourcetype: String,
+}
+
+/// Where an address is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Location {
+    /// City.
+    pub city: Option<String>,
+    /// Continent.
+    pub continent: Option<String>,
+    /// Country.
+    pub country: Option<String>,
+    /// Metropolitan area, in the United States.
+    pub metro_code: Option<String>,
+    /// Degrees north.
+    pub latitude: Option<f64>,
+    /// Degrees east.
+    pub longitude: Option<f64>,
+    /// Region, such as a state.
+    pub region: Option<String>,
+    /// Time zone.
+    pub timezone: Option<String>,
+}
+
+/// What a search asks of REST: an endpoint below `/services` and its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestRequest {
+    /// `/services/...` or `/servicesNS/...`.
+    pub path: String,
+    /// Parameters of the query.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Something a search does to the world when it is done: a mail, an alert action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// Its name, such as `email`.
+    pub name: String,
+    /// Its parameters.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Terms of the index of buckets, for `walklex`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexTerm {
+    /// The bucket.
+    pub bucket: String,
+    /// Its index.
+    pub index: String,
+    /// The term.
+    pub term: String,
+    /// How many granules hold it.
+    pub granules: u64,
+}
+
+/// What searches read and write besides events.
+#[async_trait]
+pub trait Surroundings: Send + Sync + Debug {
+    /// The rows of a lookup; none if there is no such file or collection.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
+        let _ = source;
+        Ok(None)
+    }
+
+    /// Puts rows into a lookup, which is made if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    async fn write_lookup(
+        &self,
+        source: &LookupSource,
+        rows: Rows,
+        write: LookupWrite,
+    ) -> Result<(), Error> {
+        let _ = (source, rows, write);
+        Err(missing("lookups cannot be written"))
+    }
+
+    /// The rows of a job, or of the last job of a saved search (`owner:app:name`).
+    ///
+    /// # Errors
+    /// If there is no such job, or it has not ended.
+    async fn job(&self, name: &str) -> Result<Rows, Error> {
+        Err(missing(&format!("there is no job \"{name}\"")))
+    }
+
+    /// Entries of an endpoint.
+    ///
+    /// # Errors
+    /// If the endpoint does not exist or refuses.
+    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
+        Err(missing(&format!("{} cannot be asked", request.path)))
+    }
+
+    /// Writes events to an index; returns once they are acknowledged.
+    ///
+    /// # Errors
+    /// If there is no such index, or the events are not taken.
+    async fn collect(&self, index: &IndexName, events: Vec<CollectedEvent>) -> Result<(), Error> {
+        let _ = (index, events);
+        Err(missing("events cannot be collected"))
+    }
+
+    /// Where an address is; nothing without a database.
+    fn locate(&self, address: IpAddr) -> Option<Location> {
+        let _ = address;
+        None
+    }
+
+    /// Does something with the rows of a result.
+    ///
+    /// # Errors
+    /// If there is no such action, or it fails.
+    async fn act(&self, action: &Action, rows: &Rows) -> Result<(), Error> {
+        let _ = rows;
+        Err(missing(&format!("there is no alert action \"{}\"", action.name)))
+    }
+
+    /// The searches run so far, newest first.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    async fn history(&self) -> Result<Rows, Error> {
+        Ok(Rows::blank(0))
+    }
+
+    /// What buckets of indexes say of themselves, one row each.
+    ///
+    /// # Errors
+    /// If the catalog cannot be read.
+    async fn buckets(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Rows, Error> {
+        let _ = (indexes, range);
+        Ok(Rows::blank(0))
+    }
+
+    /// Terms of the index of buckets.
+    ///
+    /// # Errors
+    /// If a bucket cannot be read.
+    async fn terms(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+        limit: usize,
+    ) -> Result<Vec<IndexTerm>, Error> {
+        let _ = (indexes, range, limit);
+        Ok(Vec::new())
+    }
+
+    /// The server's name, for fields such as `splunk_server`.
+    fn server_name(&self) -> String {
+        "localhost".to_owned()
+    }
+}
+
+fn missing(message: &str) -> Error {
+    Error::invalid_anywhere(message)
+}
+
+/// Nothing but events.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EventsOnly;
+
+impl Surroundings for EventsOnly {}
