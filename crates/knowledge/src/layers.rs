@@ -1,8 +1,8 @@
 //! Configuration in layers: which file's value counts, and where it came from.
 //!
 //! Precedence, highest first: `system/local`, `apps/*/local`, `apps/*/default` (apps in lexicographic
-//! order, the first wins), then what is built in as `system/default`. This is the one module of the
-//! crate that reads files.
+//! order, the first wins), then what is built in as `system/default`. A search of a user in an app sees
+//! them in another order ([`Layers::view`]). This is the one module of the crate that reads files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,8 +16,12 @@ use crate::registry;
 /// Where a file stands; the order of the variants is the precedence, highest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
+    /// Objects of a user in an app; only that user's searches there see them.
+    User(String, String),
     /// `system/local`.
     SystemLocal,
+    /// Objects of an app that are kept beside its files.
+    AppStored(String),
     /// `apps/<app>/local`.
     AppLocal(String),
     /// `apps/<app>/default`.
@@ -47,6 +51,40 @@ const BUILTIN: &[(&str, &str)] = &[
 pub struct Layers {
     files: Vec<LayerFile>,
     others: Files,
+    exports: Exports,
+    /// Directories of apps, with files or without.
+    directories: BTreeSet<String>,
+}
+
+impl Layer {
+    /// The app the layer belongs to.
+    #[must_use]
+    pub fn app(&self) -> Option<&str> {
+        match self {
+            Self::User(_, app)
+            | Self::AppStored(app)
+            | Self::AppLocal(app)
+            | Self::AppDefault(app) => Some(app),
+            Self::SystemLocal | Self::SystemDefault => None,
+        }
+    }
+
+    /// Its place among the layers that a user's searches in an app see; none if they do not see it.
+    fn rank(&self, user: &str, app: &str) -> Option<u8> {
+        let own = self.app() == Some(app);
+        Some(match self {
+            Self::User(owner, _) if own && owner == user => 0,
+            Self::User(..) => return None,
+            Self::AppStored(_) if own => 1,
+            Self::AppLocal(_) if own => 2,
+            Self::AppDefault(_) if own => 3,
+            Self::AppStored(_) => 4,
+            Self::AppLocal(_) => 5,
+            Self::AppDefault(_) => 6,
+            Self::SystemLocal => 7,
+            Self::SystemDefault => 8,
+        })
+    }
 }
 
 /// Files that settings name: those that end in `.xml`, by their path in the directory.
@@ -63,11 +101,40 @@ impl Files {
     }
 }
 
+/// What apps show to other apps: `export` of `metadata/default.meta` and `metadata/local.meta`.
+#[derive(Debug, Clone, Default)]
+struct Exports(BTreeMap<String, BTreeMap<String, bool>>);
+
+impl Exports {
+    /// Takes a file's word, unless one read before said something else.
+    fn read(&mut self, app: &str, file: &ConfFile) {
+        let known = self.0.entry(app.to_owned()).or_default();
+        for stanza in &file.stanzas {
+            if let Some(entry) = stanza.get("export") {
+                let name = if stanza.name == "default" { "" } else { &stanza.name };
+                known.entry(name.to_owned()).or_insert(entry.value.trim() == "system");
+            }
+        }
+    }
+
+    /// Whether other apps see a stanza. An app without a word about it shows everything.
+    fn shows(&self, app: &str, conf: &str, stanza: &str) -> bool {
+        let Some(known) = self.0.get(app) else { return true };
+        let names = [format!("{conf}/{stanza}"), conf.to_owned(), String::new()];
+        names.iter().find_map(|name| known.get(name)).copied().unwrap_or(false)
+    }
+}
+
 impl Layers {
     /// Only what is built in.
     #[must_use]
     pub fn builtin() -> Self {
-        let mut layers = Self { files: Vec::new(), others: Files::default() };
+        let mut layers = Self {
+            files: Vec::new(),
+            others: Files::default(),
+            exports: Exports::default(),
+            directories: BTreeSet::new(),
+        };
         for (conf, text) in BUILTIN {
             let name = format!("system/default/{conf}.conf");
             layers.insert(Layer::SystemDefault, conf, ConfFile::parse(&name, text));
@@ -85,9 +152,25 @@ impl Layers {
         layers.read_folder(directory, "system/local", &Layer::SystemLocal)?;
         let apps = directory.join("apps");
         for app in list(&apps)? {
+            if !apps.join(&app).is_dir() {
+                continue;
+            }
+            layers.directories.insert(app.clone());
             let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
             layers.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
-            layers.read_folder(directory, &default, &Layer::AppDefault(app))?;
+            layers.read_folder(directory, &default, &Layer::AppDefault(app.clone()))?;
+            for name in ["local.meta", "default.meta"] {
+                let path = directory.join(format!("apps/{app}/metadata/{name}"));
+                match fs::read(&path) {
+                    Ok(bytes) => {
+                        let text = String::from_utf8_lossy(&bytes);
+                        let file = ConfFile::parse(&path.to_string_lossy(), &text);
+                        layers.exports.read(&app, &file);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(source) => return Err(Error::Read { path, source }),
+                }
+            }
         }
         Ok(layers)
     }
@@ -101,9 +184,70 @@ impl Layers {
             Layer::AppLocal(app) => format!("apps/{app}/local/{conf}.conf"),
             Layer::AppDefault(app) => format!("apps/{app}/default/{conf}.conf"),
             Layer::SystemDefault => format!("system/default/{conf}.conf"),
+            Layer::AppStored(app) => format!("apps/{app}/{conf}"),
+            Layer::User(user, app) => format!("users/{user}/{app}/{conf}"),
         };
         self.insert(layer, conf, ConfFile::parse(&name, text));
         self
+    }
+
+    /// Adds a file that is read already. `conf` is the name without `.conf`.
+    #[must_use]
+    pub fn with_file(mut self, layer: Layer, conf: &str, file: ConfFile) -> Self {
+        self.insert(layer, conf, file);
+        self
+    }
+
+    /// What the searches of a user in an app see, highest first: the user's own objects there, the app,
+    /// what other apps export, the system.
+    #[must_use]
+    pub fn view(&self, user: &str, app: &str) -> Self {
+        let mut files = Vec::new();
+        for file in &self.files {
+            let Some(rank) = file.layer.rank(user, app) else { continue };
+            let mut file = file.clone();
+            if let (4..=6, Some(other)) = (rank, file.layer.app()) {
+                let other = other.to_owned();
+                let shown = |name: &str| self.exports.shows(&other, &file.conf, name);
+                file.file.stanzas.retain(|stanza| shown(&stanza.name));
+            }
+            files.push((rank, file));
+        }
+        files.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.layer.cmp(&b.1.layer)));
+        let files = files.into_iter().map(|(_, file)| file).collect();
+        Self { files, ..self.clone() }
+    }
+
+    /// Without the objects of users: what is true for everybody.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        let mut shared = self.clone();
+        shared.files.retain(|file| !matches!(file.layer, Layer::User(..)));
+        shared
+    }
+
+    /// Says whether other apps see a stanza of an app.
+    #[must_use]
+    pub fn exporting(mut self, app: &str, conf: &str, stanza: &str, shown: bool) -> Self {
+        let known = self.exports.0.entry(app.to_owned()).or_insert_with(|| {
+            // The app has said nothing so far, which shows everything.
+            BTreeMap::from([(String::new(), true)])
+        });
+        known.insert(format!("{conf}/{stanza}"), shown);
+        self
+    }
+
+    /// The names of the apps that have a directory or objects.
+    #[must_use]
+    pub fn apps(&self) -> BTreeSet<String> {
+        let named = self.files.iter().filter_map(|file| file.layer.app().map(str::to_owned));
+        named.chain(self.directories.iter().cloned()).collect()
+    }
+
+    /// The stanzas of a file with the layer of each, highest first.
+    pub fn stanzas(&self, conf: &str) -> impl Iterator<Item = (&Layer, &Stanza)> {
+        let files = self.files.iter().filter(move |file| file.conf == conf);
+        files.flat_map(|file| file.file.stanzas.iter().map(|stanza| (&file.layer, stanza)))
     }
 
     fn insert(&mut self, layer: Layer, conf: &str, file: ConfFile) {

@@ -56,7 +56,8 @@ pub fn find(conf: &str, key: &str) -> Option<&'static Setting> {
 }
 
 /// Warnings about keys of a stanza that are unknown or without effect.
-pub(crate) fn check(conf: &str, stanza: &Stanza) -> Vec<Warning> {
+#[must_use]
+pub fn check(conf: &str, stanza: &Stanza) -> Vec<Warning> {
     let Some(known) = settings(conf) else { return Vec::new() };
     let mut warnings = Vec::new();
     for entry in &stanza.entries {

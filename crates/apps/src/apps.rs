@@ -1,0 +1,522 @@
+//! The apps of an installation: what is seen where, and how it is changed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use catalog::Catalog;
+use knowledge::Knowledge;
+use knowledge::layers::{Layer, Layers};
+use object_store::ObjectStore;
+
+use crate::collections::Collections;
+use crate::lookups::Lookups;
+use crate::objects::{KIND, Stored, check_name, document, with_objects};
+use crate::{ConfObject, Error, NOBODY, Namespace, SEARCH, SYSTEM, Settings, Sharing};
+
+/// Views that are kept compiled; one more empties the cache.
+const KEPT_VIEWS: usize = 256;
+/// The file that says what an app is.
+const APP: &str = "app";
+
+/// What apps are made of.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// Holds what is made at run time.
+    pub catalog: Catalog,
+    /// Holds lookups and collections.
+    pub store: Arc<dyn ObjectStore>,
+    /// The directory with `apps` and `system`; without one there is only what is built in.
+    pub directory: Option<PathBuf>,
+}
+
+/// What there is to know of an app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppInfo {
+    /// The name of its directory.
+    pub name: String,
+    /// Its settings in `app.conf`, as `stanza.key`.
+    pub settings: Settings,
+    /// Whether it was made at run time and can be removed.
+    pub removable: bool,
+}
+
+impl AppInfo {
+    /// A setting such as `ui.label`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// All apps. Clones are handles to the same.
+#[derive(Debug, Clone)]
+pub struct Apps {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    catalog: Catalog,
+    directory: Option<PathBuf>,
+    files: Layers,
+    state: RwLock<State>,
+    /// Changes, one at a time.
+    writing: tokio::sync::Mutex<()>,
+    views: Mutex<HashMap<Namespace, Arc<Knowledge>>>,
+    lookups: Lookups,
+    collections: Collections,
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    /// By the names of their documents.
+    objects: BTreeMap<String, Stored>,
+    layers: Layers,
+    knowledge: Arc<Knowledge>,
+}
+
+impl State {
+    fn new(files: &Layers, objects: BTreeMap<String, Stored>) -> Self {
+        let layers = with_objects(files, objects.values());
+        let knowledge = Arc::new(Knowledge::new(layers.shared()));
+        Self { objects, layers, knowledge }
+    }
+}
+
+impl Apps {
+    /// Reads the files and the objects.
+    ///
+    /// # Errors
+    /// A file or a document that cannot be read.
+    pub fn open(parts: Parts) -> Result<Self, Error> {
+        let files = match &parts.directory {
+            Some(directory) => Layers::read(directory)?,
+            None => Layers::builtin(),
+        };
+        let mut objects = BTreeMap::new();
+        for document in parts.catalog.snapshot().documents(KIND) {
+            let stored: Stored = serde_json::from_value(document.json.as_ref().clone())
+                .map_err(|error| damaged(&document.name, &error))?;
+            objects.insert(document.name, stored);
+        }
+        let state = RwLock::new(State::new(&files, objects));
+        let inner = Inner {
+            lookups: Lookups::new(Arc::clone(&parts.store), parts.directory.clone()),
+            collections: Collections::new(parts.store),
+            catalog: parts.catalog,
+            directory: parts.directory,
+            files,
+            state,
+            writing: tokio::sync::Mutex::new(()),
+            views: Mutex::default(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The directory of apps, if there is one.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.inner.directory.as_deref()
+    }
+
+    /// What is true for everybody, as of now.
+    #[must_use]
+    pub fn knowledge(&self) -> Arc<Knowledge> {
+        Arc::clone(&self.read().knowledge)
+    }
+
+    /// What the searches of a namespace see, as of now.
+    #[must_use]
+    pub fn view(&self, namespace: &Namespace) -> Arc<Knowledge> {
+        if let Some(view) = self.views().get(namespace) {
+            return Arc::clone(view);
+        }
+        let layers = self.read().layers.view(&namespace.owner, &namespace.app);
+        let view = Arc::new(Knowledge::new(layers));
+        let mut views = self.views();
+        if views.len() >= KEPT_VIEWS {
+            views.clear();
+        }
+        views.insert(namespace.clone(), Arc::clone(&view));
+        view
+    }
+
+    /// The objects of a file that a namespace sees, by name. An owner or app of `-` stands for all.
+    #[must_use]
+    pub fn list(&self, conf: &str, namespace: &Namespace) -> Vec<ConfObject> {
+        let apps: Vec<String> = match namespace.app.as_str() {
+            "-" => self.apps().into_iter().map(|app| app.name).collect(),
+            app => vec![app.to_owned()],
+        };
+        let mut found: BTreeMap<(String, String), ConfObject> = BTreeMap::new();
+        for app in apps {
+            for object in self.list_in(conf, &Namespace::new(&namespace.owner, &app)) {
+                found.entry((object.name.clone(), object.app.clone())).or_insert(object);
+            }
+        }
+        found.into_values().collect()
+    }
+
+    fn list_in(&self, conf: &str, namespace: &Namespace) -> Vec<ConfObject> {
+        let state = self.read();
+        let view = state.layers.view(&namespace.owner, &namespace.app);
+        let mut found: BTreeMap<&str, ConfObject> = BTreeMap::new();
+        for (layer, stanza) in view.stanzas(conf) {
+            let object = found.entry(&stanza.name).or_insert_with(|| {
+                let (owner, sharing) = match layer {
+                    Layer::User(owner, _) => (owner.clone(), Sharing::User),
+                    _ => (NOBODY.to_owned(), Sharing::App),
+                };
+                ConfObject {
+                    conf: conf.to_owned(),
+                    name: stanza.name.clone(),
+                    app: layer.app().unwrap_or(SYSTEM).to_owned(),
+                    owner,
+                    sharing,
+                    settings: Vec::new(),
+                    removable: false,
+                }
+            });
+            for entry in &stanza.entries {
+                if object.get(&entry.key).is_none() {
+                    object.settings.push((entry.key.clone(), entry.value.clone()));
+                }
+            }
+        }
+        for stored in state.objects.values() {
+            if stored.conf == conf
+                && stored.seen_by(namespace)
+                && let Some(object) = found.get_mut(stored.name.as_str())
+                && object.app == stored.app
+            {
+                object.owner.clone_from(&stored.owner);
+                object.sharing = stored.sharing;
+                object.removable = true;
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// One object as a namespace sees it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn get(&self, conf: &str, name: &str, namespace: &Namespace) -> Result<ConfObject, Error> {
+        let objects = self.list(conf, namespace);
+        let found = objects.into_iter().find(|object| object.name == name);
+        found.ok_or_else(|| Error::NotFound(name.to_owned()))
+    }
+
+    /// Makes an object. Its owner is the namespace's, or everybody in the app if that is [`NOBODY`].
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::Invalid`] for a name or for settings that the configuration does not
+    /// hold with, or if the catalog cannot be written.
+    pub async fn create(
+        &self,
+        conf: &str,
+        name: &str,
+        namespace: &Namespace,
+        settings: Settings,
+    ) -> Result<ConfObject, Error> {
+        check_name("an object", name)?;
+        check_name("a file", conf)?;
+        if namespace.app == "-" || namespace.owner == "-" {
+            let message = "an object is made in one app and for one owner, not for -";
+            return Err(Error::Invalid(message.to_owned()));
+        }
+        let _writing = self.inner.writing.lock().await;
+        let sharing = if namespace.owner == NOBODY { Sharing::App } else { Sharing::User };
+        let existing = self.get(conf, name, namespace);
+        if existing.is_ok_and(|e| e.app == namespace.app && e.sharing == sharing) {
+            return Err(Error::Exists(name.to_owned()));
+        }
+        let stored = Stored {
+            conf: conf.to_owned(),
+            name: name.to_owned(),
+            app: namespace.app.clone(),
+            owner: namespace.owner.clone(),
+            sharing,
+            settings,
+        };
+        self.put(None, stored).await?;
+        self.get(conf, name, namespace)
+    }
+
+    /// Changes settings of an object; others stay.
+    ///
+    /// # Errors
+    /// As [`Self::create`], and [`Error::NotFound`].
+    pub async fn update(
+        &self,
+        conf: &str,
+        name: &str,
+        namespace: &Namespace,
+        settings: &[(String, String)],
+    ) -> Result<ConfObject, Error> {
+        let _writing = self.inner.writing.lock().await;
+        let object = self.get(conf, name, namespace)?;
+        let (old, mut stored) = self.stored_of(&object);
+        stored.set(settings);
+        self.put(old, stored).await?;
+        self.get(conf, name, namespace)
+    }
+
+    /// Changes who owns and who sees an object.
+    ///
+    /// # Errors
+    /// As [`Self::update`].
+    pub async fn share(
+        &self,
+        conf: &str,
+        name: &str,
+        namespace: &Namespace,
+        owner: &str,
+        sharing: Sharing,
+    ) -> Result<(), Error> {
+        let _writing = self.inner.writing.lock().await;
+        let object = self.get(conf, name, namespace)?;
+        let (old, mut stored) = self.stored_of(&object);
+        stored.owner = owner.to_owned();
+        stored.sharing = sharing;
+        self.put(old, stored).await
+    }
+
+    /// Moves an object to another app.
+    ///
+    /// # Errors
+    /// As [`Self::update`].
+    pub async fn relocate(
+        &self,
+        conf: &str,
+        name: &str,
+        namespace: &Namespace,
+        app: &str,
+    ) -> Result<(), Error> {
+        let _writing = self.inner.writing.lock().await;
+        let object = self.get(conf, name, namespace)?;
+        let (old, mut stored) = self.stored_of(&object);
+        app.clone_into(&mut stored.app);
+        self.put(old, stored).await
+    }
+
+    /// Removes an object that was made at run time.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Builtin`], or if the catalog cannot be written.
+    pub async fn remove(
+        &self,
+        conf: &str,
+        name: &str,
+        namespace: &Namespace,
+    ) -> Result<(), Error> {
+        let _writing = self.inner.writing.lock().await;
+        let object = self.get(conf, name, namespace)?;
+        let (Some(document), _) = self.stored_of(&object) else {
+            return Err(Error::Builtin(name.to_owned()));
+        };
+        self.inner.catalog.delete_document(KIND, &document).await?;
+        self.change(|objects| drop(objects.remove(&document)));
+        Ok(())
+    }
+
+    /// The document and the content behind an object; a new content where it stands in files.
+    fn stored_of(&self, object: &ConfObject) -> (Option<String>, Stored) {
+        let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
+        let name = document(owner, &object.app, &object.conf, &object.name);
+        let known = self.read().objects.get(&name).cloned();
+        match known {
+            Some(stored) => (Some(name), stored),
+            None => {
+                let stored = Stored {
+                    conf: object.conf.clone(),
+                    name: object.name.clone(),
+                    app: object.app.clone(),
+                    owner: object.owner.clone(),
+                    sharing: object.sharing,
+                    settings: Vec::new(),
+                };
+                (None, stored)
+            }
+        }
+    }
+
+    /// Writes an object, in place of an old document if its name changes.
+    async fn put(&self, old: Option<String>, stored: Stored) -> Result<(), Error> {
+        let name = stored.document();
+        self.check(&name, &stored)?;
+        let json = serde_json::to_value(&stored).map_err(|error| damaged(&name, &error))?;
+        self.inner.catalog.put_document(KIND, &name, json).await?;
+        let old = old.filter(|old| *old != name);
+        if let Some(old) = &old {
+            self.inner.catalog.delete_document(KIND, old).await?;
+        }
+        self.change(|objects| {
+            old.and_then(|old| objects.remove(&old));
+            objects.insert(name, stored);
+        });
+        Ok(())
+    }
+
+    /// Refuses what makes the configuration wrong that was right before.
+    fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
+        let (mut objects, known) = {
+            let state = self.read();
+            (state.objects.clone(), state.knowledge.errors().len())
+        };
+        let mut shared = stored.clone();
+        // Errors of a user's objects are found in the shared view of all.
+        shared.sharing = Sharing::App;
+        objects.insert(name.to_owned(), shared);
+        let state = State::new(&self.inner.files, objects);
+        match state.knowledge.errors().last() {
+            Some(error) if state.knowledge.errors().len() > known => {
+                Err(Error::Invalid(error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>)) {
+        let mut objects = self.read().objects.clone();
+        change(&mut objects);
+        let state = State::new(&self.inner.files, objects);
+        *self.inner.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        self.views().clear();
+    }
+
+    /// All apps, by name; those that every installation has among them.
+    #[must_use]
+    pub fn apps(&self) -> Vec<AppInfo> {
+        let state = self.read();
+        let mut names = state.layers.apps();
+        names.extend([SEARCH.to_owned()]);
+        names.into_iter().map(|name| self.app_info(&state, name)).collect()
+    }
+
+    fn app_info(&self, state: &State, name: String) -> AppInfo {
+        let mut info = AppInfo { name, settings: Vec::new(), removable: false };
+        for (layer, stanza) in state.layers.stanzas(APP) {
+            if layer.app() != Some(&info.name) || matches!(layer, Layer::User(..)) {
+                continue;
+            }
+            info.removable |= matches!(layer, Layer::AppStored(_));
+            for entry in &stanza.entries {
+                let key = format!("{}.{}", stanza.name, entry.key);
+                if info.get(&key).is_none() {
+                    info.settings.push((key, entry.value.clone()));
+                }
+            }
+        }
+        let in_files = self.inner.files.apps().contains(&info.name);
+        info.removable &= !in_files && info.name != SEARCH;
+        info
+    }
+
+    /// Makes an app without files. Settings are `stanza.key`, such as `ui.label`.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::Invalid`], or if the catalog cannot be written.
+    pub async fn create_app(&self, name: &str, settings: &[(String, String)]) -> Result<(), Error> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || name.len() > 100 || !name.chars().all(plain) || name.starts_with('.') {
+            let message = format!("\"{name}\" cannot be the name of an app: letters, digits, _ - .");
+            return Err(Error::Invalid(message));
+        }
+        if self.apps().iter().any(|app| app.name == name) {
+            return Err(Error::Exists(name.to_owned()));
+        }
+        let _writing = self.inner.writing.lock().await;
+        self.put_app(name, settings, true).await
+    }
+
+    /// Changes settings of an app.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or if the catalog cannot be written.
+    pub async fn update_app(&self, name: &str, settings: &[(String, String)]) -> Result<(), Error> {
+        if !self.apps().iter().any(|app| app.name == name) {
+            return Err(Error::NotFound(name.to_owned()));
+        }
+        let _writing = self.inner.writing.lock().await;
+        self.put_app(name, settings, false).await
+    }
+
+    async fn put_app(
+        &self,
+        name: &str,
+        settings: &[(String, String)],
+        new: bool,
+    ) -> Result<(), Error> {
+        let mut stanzas: BTreeMap<&str, Settings> = BTreeMap::new();
+        if new {
+            stanzas.insert("ui", Vec::new());
+        }
+        for (key, value) in settings {
+            let (stanza, key) = key.split_once('.').unwrap_or(("ui", key));
+            stanzas.entry(stanza).or_default().push((key.to_owned(), value.clone()));
+        }
+        for (stanza, settings) in stanzas {
+            let namespace = Namespace::new(NOBODY, name);
+            let object = ConfObject {
+                conf: APP.to_owned(),
+                name: stanza.to_owned(),
+                app: name.to_owned(),
+                owner: NOBODY.to_owned(),
+                sharing: Sharing::App,
+                settings: Vec::new(),
+                removable: true,
+            };
+            let (old, mut stored) = self.stored_of(&object);
+            stored.set(&settings);
+            stored.owner.clone_from(&namespace.owner);
+            self.put(old, stored).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes an app that was made at run time, with all its objects.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Builtin`], or if the catalog cannot be written.
+    pub async fn remove_app(&self, name: &str) -> Result<(), Error> {
+        let info = self.apps().into_iter().find(|app| app.name == name);
+        let info = info.ok_or_else(|| Error::NotFound(name.to_owned()))?;
+        if !info.removable {
+            return Err(Error::Builtin(name.to_owned()));
+        }
+        let _writing = self.inner.writing.lock().await;
+        let own: Vec<String> = {
+            let state = self.read();
+            let own = state.objects.iter().filter(|(_, stored)| stored.app == name);
+            own.map(|(document, _)| document.clone()).collect()
+        };
+        for document in &own {
+            self.inner.catalog.delete_document(KIND, document).await?;
+        }
+        self.change(|objects| objects.retain(|document, _| !own.contains(document)));
+        Ok(())
+    }
+
+    /// Lookup files.
+    pub(crate) fn lookup_files(&self) -> &Lookups {
+        &self.inner.lookups
+    }
+
+    pub(crate) fn kept_collections(&self) -> &Collections {
+        &self.inner.collections
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, State> {
+        self.inner.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn views(&self) -> MutexGuard<'_, HashMap<Namespace, Arc<Knowledge>>> {
+        self.inner.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn damaged(name: &str, error: &serde_json::Error) -> Error {
+    Error::Damaged { what: format!("the document {KIND}/{name}"), reason: error.to_string() }
+}

@@ -1,0 +1,294 @@
+//! Collections of the KV store: documents by `_key`, kept in memory and as numbered objects.
+//!
+//! Each batch of changes is one object `collections/<owner>/<app>/<name>/<number>.jsonl`, created and never
+//! overwritten, so that a batch is there as a whole or not at all, and two writers cannot take the same
+//! number. Once there are many, an object with everything takes their place.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, RwLock};
+
+use crate::{Apps, Error, Namespace};
+
+/// Documents that a batch may have.
+pub const MAX_BATCH: usize = 50_000;
+/// Objects of a collection before they are put together.
+const FOLD_AFTER: usize = 64;
+/// Where they are in object storage.
+const ROOT: &str = "collections";
+
+/// The documents of a collection by `_key`.
+pub type Collection = BTreeMap<String, Map<String, Value>>;
+
+#[derive(Debug)]
+pub(crate) struct Collections {
+    store: Arc<dyn ObjectStore>,
+    open: Mutex<HashMap<String, Arc<RwLock<Open>>>>,
+}
+
+/// A collection as it was read and written by this process.
+#[derive(Debug, Default)]
+struct Open {
+    documents: Arc<Collection>,
+    /// The number of the last object that is part of `documents`.
+    last: u64,
+    objects: Vec<u64>,
+}
+
+/// What one object does.
+#[derive(Debug, Clone)]
+enum Change {
+    Put(Map<String, Value>),
+    Delete(String),
+    /// Everything before this is gone.
+    Clear,
+}
+
+impl Change {
+    fn line(&self) -> String {
+        let value = match self {
+            Self::Put(document) => serde_json::json!({ "put": document }),
+            Self::Delete(key) => serde_json::json!({ "delete": key }),
+            Self::Clear => serde_json::json!({ "clear": true }),
+        };
+        format!("{value}\n")
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let mut value: Map<String, Value> = serde_json::from_str(line).ok()?;
+        if let Some(Value::Object(document)) = value.remove("put") {
+            return Some(Self::Put(document));
+        }
+        match value.remove("delete") {
+            Some(Value::String(key)) => Some(Self::Delete(key)),
+            _ => value.contains_key("clear").then_some(Self::Clear),
+        }
+    }
+
+    fn apply(self, documents: &mut Collection) {
+        match self {
+            Self::Put(document) => {
+                let key = document.get("_key").and_then(Value::as_str).unwrap_or_default();
+                documents.insert(key.to_owned(), document);
+            }
+            Self::Delete(key) => drop(documents.remove(&key)),
+            Self::Clear => documents.clear(),
+        }
+    }
+}
+
+impl Collections {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>) -> Self {
+        Self { store, open: Mutex::default() }
+    }
+
+    fn folder(namespace: &Namespace, name: &str) -> Path {
+        Path::from_iter([ROOT, &namespace.owner, &namespace.app, name])
+    }
+
+    async fn open(&self, namespace: &Namespace, name: &str) -> Result<Arc<RwLock<Open>>, Error> {
+        let folder = Self::folder(namespace, name);
+        let slot = {
+            let mut open = self.open.lock().await;
+            Arc::clone(open.entry(folder.to_string()).or_default())
+        };
+        let fresh = slot.read().await.objects.is_empty();
+        if fresh {
+            self.catch_up(&folder, &mut *slot.write().await).await?;
+        }
+        Ok(slot)
+    }
+
+    /// Reads the objects that are not part of the documents yet.
+    async fn catch_up(&self, folder: &Path, open: &mut Open) -> Result<(), Error> {
+        let listed: Vec<_> = self
+            .store
+            .list(Some(folder))
+            .try_collect()
+            .await
+            .map_err(|source| failed("list", folder, source))?;
+        let number = |path: &Path| path.filename()?.strip_suffix(".jsonl")?.parse::<u64>().ok();
+        let mut numbers: Vec<u64> =
+            listed.iter().filter_map(|object| number(&object.location)).collect();
+        numbers.sort_unstable();
+        numbers.retain(|number| *number > open.last);
+        for number in numbers {
+            let path = object(folder, number);
+            let bytes = match self.store.get(&path).await {
+                Ok(found) => found.bytes().await,
+                // Another object has taken its place since it was listed.
+                Err(object_store::Error::NotFound { .. }) => continue,
+                Err(error) => Err(error),
+            };
+            let bytes = bytes.map_err(|source| failed("read", &path, source))?;
+            let text = std::str::from_utf8(&bytes).unwrap_or_default();
+            let documents = Arc::make_mut(&mut open.documents);
+            for line in text.lines() {
+                let change = Change::read(line).ok_or_else(|| Error::Damaged {
+                    what: path.to_string(),
+                    reason: "a line is no change of a collection".to_owned(),
+                })?;
+                change.apply(documents);
+            }
+            open.last = number;
+            open.objects.push(number);
+        }
+        Ok(())
+    }
+
+    async fn change(
+        &self,
+        namespace: &Namespace,
+        name: &str,
+        changes: Vec<Change>,
+    ) -> Result<(), Error> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let folder = Self::folder(namespace, name);
+        let slot = self.open(namespace, name).await?;
+        let mut open = slot.write().await;
+        let lines: String = changes.iter().map(Change::line).collect();
+        loop {
+            let number = open.last + 1;
+            if self.create(&object(&folder, number), &lines).await? {
+                let documents = Arc::make_mut(&mut open.documents);
+                changes.into_iter().for_each(|change| change.apply(documents));
+                open.last = number;
+                open.objects.push(number);
+                break;
+            }
+            // Another process was faster: its change comes first.
+            self.catch_up(&folder, &mut open).await?;
+        }
+        if open.objects.len() > FOLD_AFTER {
+            self.fold(&folder, &mut open).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the object could be created: it was not there before.
+    async fn create(&self, path: &Path, text: &str) -> Result<bool, Error> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        match self.store.put_opts(path, text.to_owned().into(), options).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(source) => Err(failed("write", path, source)),
+        }
+    }
+
+    /// Puts everything into one object and removes those before it.
+    async fn fold(&self, folder: &Path, open: &mut Open) -> Result<(), Error> {
+        let number = open.last + 1;
+        let mut text = Change::Clear.line();
+        for document in open.documents.values() {
+            text.push_str(&Change::Put(document.clone()).line());
+        }
+        if !self.create(&object(folder, number), &text).await? {
+            return Ok(());
+        }
+        open.last = number;
+        for old in std::mem::replace(&mut open.objects, vec![number]) {
+            let path = object(folder, old);
+            if let Err(error) = self.store.delete(&path).await {
+                // It does no harm: what follows it begins anew.
+                tracing::warn!(%path, %error, "cannot remove an old object of a collection");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn object(folder: &Path, number: u64) -> Path {
+    folder.clone().join(format!("{number:020}.jsonl"))
+}
+
+fn failed(action: &'static str, path: &Path, source: object_store::Error) -> Error {
+    Error::Store { action, path: path.to_string(), source }
+}
+
+impl Apps {
+    /// The documents of a collection, as of now.
+    ///
+    /// # Errors
+    /// If object storage cannot be read.
+    pub async fn documents(
+        &self,
+        namespace: &Namespace,
+        collection: &str,
+    ) -> Result<Arc<Collection>, Error> {
+        let slot = self.kept_collections().open(namespace, collection).await?;
+        let open = slot.read().await;
+        Ok(Arc::clone(&open.documents))
+    }
+
+    /// Puts documents, in place of those with the same `_key`; those without one get one. Returns the
+    /// keys in order.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more than [`MAX_BATCH`], or object storage fails.
+    pub async fn put_documents(
+        &self,
+        namespace: &Namespace,
+        collection: &str,
+        mut documents: Vec<Map<String, Value>>,
+    ) -> Result<Vec<String>, Error> {
+        if documents.len() > MAX_BATCH {
+            let message = format!("a batch has at most {MAX_BATCH} documents, not {}", documents.len());
+            return Err(Error::Invalid(message));
+        }
+        let mut keys = Vec::with_capacity(documents.len());
+        for document in &mut documents {
+            let key = match document.get("_key") {
+                Some(Value::String(key)) if !key.is_empty() => key.clone(),
+                Some(Value::Number(key)) => key.to_string(),
+                _ => uuid::Uuid::new_v4().as_simple().to_string(),
+            };
+            document.insert("_key".to_owned(), Value::String(key.clone()));
+            keys.push(key);
+        }
+        let changes = documents.into_iter().map(Change::Put).collect();
+        self.kept_collections().change(namespace, collection, changes).await?;
+        Ok(keys)
+    }
+
+    /// Replaces all documents of a collection.
+    ///
+    /// # Errors
+    /// As [`Self::put_documents`].
+    pub async fn replace_documents(
+        &self,
+        namespace: &Namespace,
+        collection: &str,
+        documents: Vec<Map<String, Value>>,
+    ) -> Result<(), Error> {
+        let mut changes = vec![Change::Clear];
+        for mut document in documents {
+            if !document.get("_key").is_some_and(|key| key.as_str().is_some_and(|k| !k.is_empty())) {
+                let key = uuid::Uuid::new_v4().as_simple().to_string();
+                document.insert("_key".to_owned(), Value::String(key));
+            }
+            changes.push(Change::Put(document));
+        }
+        self.kept_collections().change(namespace, collection, changes).await
+    }
+
+    /// Deletes documents by their keys; one that is not there is no error.
+    ///
+    /// # Errors
+    /// If object storage fails.
+    pub async fn delete_documents(
+        &self,
+        namespace: &Namespace,
+        collection: &str,
+        keys: Vec<String>,
+    ) -> Result<(), Error> {
+        let changes = keys.into_iter().map(Change::Delete).collect();
+        self.kept_collections().change(namespace, collection, changes).await
+    }
+}

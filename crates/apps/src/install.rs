@@ -1,0 +1,233 @@
+//! Installing an app: a directory or a packed one becomes a directory of apps, with a report of what
+//! Karst uses of it.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use knowledge::conf::ConfFile;
+use knowledge::registry;
+
+use crate::Error;
+
+/// Bytes that an app may have unpacked.
+const MAX_BYTES: u64 = 2 << 30;
+
+/// What to install where.
+#[derive(Debug, Clone)]
+pub struct Install {
+    /// A directory, or a `.tgz`, `.tar.gz` or `.spl` file.
+    pub from: PathBuf,
+    /// The directory of configuration, whose `apps` gets the app.
+    pub to: PathBuf,
+    /// Whether an app of the same name is replaced; its `local` stays.
+    pub update: bool,
+}
+
+/// What was installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// The name of the app.
+    pub app: String,
+    /// How many files it has.
+    pub files: usize,
+    /// What is not used, and why.
+    pub remarks: Vec<Remark>,
+    /// How many stanzas of each file are used.
+    pub used: Vec<(String, usize)>,
+}
+
+/// Something of an app that Karst does not use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// File and, where it makes sense, line.
+    pub place: String,
+    /// What, and why.
+    pub text: String,
+}
+
+/// Files that mean something to Karst, besides those with registered settings.
+const USED: [&str; 9] = [
+    "app",
+    "collections",
+    "datamodels",
+    "eventtypes",
+    "macros",
+    "savedsearches",
+    "tags",
+    "fields",
+    "workflow_actions",
+];
+
+/// Why a part of an app is not used.
+const UNUSED: [(&str, &str); 12] = [
+    ("bin", "programs of apps are not run"),
+    ("appserver", "pages of apps are not served"),
+    ("default/data/ui", "views of apps are not shown"),
+    ("local/data/ui", "views of apps are not shown"),
+    ("default/web.conf", "the web console has no parts of apps"),
+    ("default/restmap.conf", "REST endpoints of apps are not served"),
+    ("default/commands.conf", "commands of apps are not run"),
+    ("default/alert_actions.conf", "alert actions of apps are not run"),
+    ("default/inputs.conf", "inputs of apps are read when the server starts"),
+    ("default/distsearch.conf", "searches are distributed without it"),
+    ("default/authorize.conf", "roles of apps are not taken over"),
+    ("static", "pictures of apps are not served"),
+];
+
+/// Installs an app.
+///
+/// # Errors
+/// [`Error::Invalid`] for what is no app, [`Error::Exists`], or a file that cannot be read or written.
+pub fn install(install: &Install) -> Result<Installed, Error> {
+    let files = match install.from.is_dir() {
+        true => of_directory(&install.from)?,
+        false => of_archive(&install.from)?,
+    };
+    let (app, files) = app_of(files, &install.from)?;
+    let target = install.to.join("apps").join(&app);
+    if target.exists() && !install.update {
+        return Err(Error::Exists(app));
+    }
+    let mut report = Installed { app, files: 0, remarks: Vec::new(), used: Vec::new() };
+    for (path, bytes) in &files {
+        // What the app's own users have changed stays.
+        if install.update && path.starts_with("local") && target.join(path).exists() {
+            continue;
+        }
+        let file = target.join(path);
+        let fail = |source| Error::File { action: "write", path: file.display().to_string(), source };
+        if let Some(parent) = file.parent() {
+            fs::create_dir_all(parent).map_err(fail)?;
+        }
+        fs::write(&file, bytes).map_err(fail)?;
+        report.files += 1;
+        examine(path, bytes, &mut report);
+    }
+    report.used.sort();
+    report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
+    report.remarks.dedup();
+    Ok(report)
+}
+
+type Files = Vec<(PathBuf, Vec<u8>)>;
+
+fn of_directory(root: &Path) -> Result<Files, Error> {
+    let mut files = Vec::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let fail =
+            |source| Error::File { action: "read", path: folder.display().to_string(), source };
+        for entry in fs::read_dir(&folder).map_err(fail)? {
+            let path = entry.map_err(fail)?.path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let bytes = fs::read(&path).map_err(|source| Error::File {
+                action: "read",
+                path: path.display().to_string(),
+                source,
+            })?;
+            let inside = path.strip_prefix(root).unwrap_or(&path).to_owned();
+            files.push((inside, bytes));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The files of an archive.
+fn of_archive(path: &Path) -> Result<Files, Error> {
+    let fail = |source| Error::File { action: "read", path: path.display().to_string(), source };
+    let packed = fs::File::open(path).map_err(fail)?;
+    let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_BYTES));
+    let mut files: Files = Vec::new();
+    let not_an_app = |error: std::io::Error| {
+        let message = format!("{} is no packed app (.tgz, .tar.gz, .spl): {error}", path.display());
+        Error::Invalid(message)
+    };
+    for entry in archive.entries().map_err(not_an_app)? {
+        let mut entry = entry.map_err(not_an_app)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let inside = entry.path().map_err(not_an_app)?.into_owned();
+        let inside: PathBuf = inside.components().filter(|c| *c != Component::CurDir).collect();
+        let sound = inside.components().all(|part| matches!(part, Component::Normal(_)));
+        if !sound {
+            let message = format!("{} has a file outside of it: {}", path.display(), inside.display());
+            return Err(Error::Invalid(message));
+        }
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).map_err(not_an_app)?;
+        files.push((inside, bytes));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The name of the app, and its files without its directory in front of them.
+fn app_of(files: Files, from: &Path) -> Result<(String, Files), Error> {
+    let is_app = |files: &Files| {
+        let parts = ["default", "local", "lookups", "metadata"];
+        files.iter().any(|(path, _)| parts.iter().any(|part| path.starts_with(part)))
+    };
+    if is_app(&files) {
+        let name = from.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let ends = [".tar.gz", ".tgz", ".spl"];
+        let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+        return Ok((name.to_owned(), files));
+    }
+    let first = files.first().and_then(|(path, _)| path.components().next());
+    let name = first.map(|first| first.as_os_str().to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let inside = |(path, bytes): (PathBuf, Vec<u8>)| {
+        path.strip_prefix(&name).ok().map(|path| (path.to_owned(), bytes))
+    };
+    let files: Files = files.into_iter().filter_map(inside).collect();
+    if !is_app(&files) {
+        let message = format!(
+            "{} is no app: it has neither default, local, lookups nor metadata",
+            from.display()
+        );
+        return Err(Error::Invalid(message));
+    }
+    Ok((name, files))
+}
+
+/// Notes what is used of a file and what is not.
+fn examine(path: &Path, bytes: &[u8], report: &mut Installed) {
+    let shown = path.display().to_string();
+    if let Some((_, why)) = UNUSED.iter().find(|(part, _)| path.starts_with(part)) {
+        report.remarks.push(Remark { place: shown, text: (*why).to_owned() });
+        return;
+    }
+    let Some(conf) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf")) else {
+        return;
+    };
+    let file = ConfFile::parse(&shown, &String::from_utf8_lossy(bytes));
+    for warning in &file.warnings {
+        report.remarks.push(Remark {
+            place: warning.place.to_string(),
+            text: warning.text.clone(),
+        });
+    }
+    if registry::settings(conf).is_none() && !USED.contains(&conf) {
+        let text = "this file means nothing to Karst".to_owned();
+        report.remarks.push(Remark { place: shown, text });
+        return;
+    }
+    for stanza in &file.stanzas {
+        for warning in registry::check(conf, stanza) {
+            let place = warning.place.to_string();
+            report.remarks.push(Remark { place, text: warning.text });
+        }
+    }
+    match report.used.iter_mut().find(|(known, _)| known == conf) {
+        Some((_, count)) => *count += file.stanzas.len(),
+        None => report.used.push((conf.to_owned(), file.stanzas.len())),
+    }
+}

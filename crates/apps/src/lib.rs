@@ -1,0 +1,32 @@
+//! Apps: their `.conf` files and what is made beside them at run time - macros, saved searches, lookups,
+//! collections - as searches see them and REST changes them.
+//!
+//! Guarantees: a change is durable when it is answered, and the next search sees it; what a user sees
+//! depends on the user and the app alone ([`Namespace`]). Files of apps are never written: what is
+//! changed stands in the catalog and in object storage, so a search head keeps nothing.
+//! Leaves to others: what settings mean (`knowledge`), who may change them (`api`).
+//!
+//! ```text
+//! files of apps ----+
+//!                   +--> Layers --view(user, app)--> Knowledge   (searches)
+//! catalog objects --+
+//! object storage: lookups/<owner>/<app>/<file>, collections/<owner>/<app>/<name>/<number>
+//! ```
+
+mod apps;
+mod collections;
+mod error;
+mod install;
+mod lookups;
+mod namespace;
+mod objects;
+#[cfg(test)]
+mod tests;
+
+pub use apps::{AppInfo, Apps, Parts};
+pub use collections::{Collection, MAX_BATCH};
+pub use error::Error;
+pub use install::{Install, Installed, Remark, install};
+pub use lookups::{LookupBytes, LookupFile};
+pub use namespace::{NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
+pub use objects::{ConfObject, Settings};

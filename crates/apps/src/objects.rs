@@ -1,0 +1,144 @@
+//! Objects: stanzas of `.conf` files that were made at run time, as documents of the catalog.
+
+use knowledge::conf::{ConfFile, Entry, Place, Stanza};
+use knowledge::layers::{Layer, Layers};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, NOBODY, Namespace, Sharing};
+
+/// The kind of the documents.
+pub(crate) const KIND: &str = "conf";
+
+/// Keys and values in order.
+pub type Settings = Vec<(String, String)>;
+
+/// A stanza as one namespace sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfObject {
+    /// The file, without `.conf`.
+    pub conf: String,
+    /// The name of the stanza.
+    pub name: String,
+    /// The app it belongs to.
+    pub app: String,
+    /// Its owner.
+    pub owner: String,
+    /// Who sees it.
+    pub sharing: Sharing,
+    /// Its settings, those of all layers put together.
+    pub settings: Settings,
+    /// Whether it was made at run time and can be removed.
+    pub removable: bool,
+}
+
+impl ConfObject {
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What is stored of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) conf: String,
+    pub(crate) name: String,
+    pub(crate) app: String,
+    pub(crate) owner: String,
+    pub(crate) sharing: Sharing,
+    pub(crate) settings: Settings,
+}
+
+impl Stored {
+    /// The name of its document. Shared objects have one place whoever made them.
+    pub(crate) fn document(&self) -> String {
+        let owner = if self.sharing == Sharing::User { self.owner.as_str() } else { NOBODY };
+        document(owner, &self.app, &self.conf, &self.name)
+    }
+
+    pub(crate) fn layer(&self) -> Layer {
+        match self.sharing {
+            Sharing::User => Layer::User(self.owner.clone(), self.app.clone()),
+            Sharing::App | Sharing::Global => Layer::AppStored(self.app.clone()),
+        }
+    }
+
+    /// Whether the searches of a namespace see it.
+    pub(crate) fn seen_by(&self, namespace: &Namespace) -> bool {
+        match self.sharing {
+            Sharing::User => self.owner == namespace.owner && self.app == namespace.app,
+            Sharing::App => self.app == namespace.app,
+            Sharing::Global => true,
+        }
+    }
+
+    pub(crate) fn set(&mut self, settings: &[(String, String)]) {
+        for (key, value) in settings {
+            match self.settings.iter_mut().find(|(known, _)| known == key) {
+                Some((_, old)) => old.clone_from(value),
+                None => self.settings.push((key.clone(), value.clone())),
+            }
+        }
+    }
+}
+
+/// The name of the document of an object.
+pub(crate) fn document(owner: &str, app: &str, conf: &str, name: &str) -> String {
+    format!("{owner}/{app}/{conf}/{name}")
+}
+
+/// The layers of files with those of objects.
+pub(crate) fn with_objects<'o>(
+    files: &Layers,
+    objects: impl Iterator<Item = &'o Stored>,
+) -> Layers {
+    let mut layers = files.clone();
+    // One file for each layer and conf, so that a thousand objects are not a thousand files.
+    let mut stored: Vec<(Layer, ConfFile)> = Vec::new();
+    for object in objects {
+        let layer = object.layer();
+        let file = match &layer {
+            Layer::User(user, app) => format!("users/{user}/{app}/{}", object.conf),
+            _ => format!("apps/{}/{}", object.app, object.conf),
+        };
+        let place = Place { file: file.as_str().into(), line: 1 };
+        let entry = |(key, value): &(String, String)| Entry {
+            key: key.clone(),
+            value: value.clone(),
+            place: place.clone(),
+        };
+        let entries = object.settings.iter().map(entry).collect();
+        let stanza = Stanza { name: object.name.clone(), place: place.clone(), entries };
+        match stored.iter_mut().find(|(known, kept)| *known == layer && *kept.file == *file) {
+            Some((_, kept)) => kept.stanzas.push(stanza),
+            None => {
+                let kept =
+                    ConfFile { file: place.file, stanzas: vec![stanza], warnings: Vec::new() };
+                stored.push((layer, kept));
+            }
+        }
+        if object.sharing != Sharing::User {
+            let shown = object.sharing == Sharing::Global;
+            layers = layers.exporting(&object.app, &object.conf, &object.name, shown);
+        }
+    }
+    for (layer, file) in stored {
+        let conf = file.file.rsplit('/').next().unwrap_or_default().to_owned();
+        layers = layers.with_file(layer, &conf, file);
+    }
+    layers
+}
+
+/// What a name may be, so that it fits in a path and a file.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Error> {
+    let bad = name.is_empty()
+        || name.len() > 256
+        || name.chars().any(|c| c.is_control())
+        || name.trim() != name;
+    if bad {
+        let message = format!("\"{name}\" cannot be the name of {what}: 1 to 256 bytes, no blanks at the ends");
+        return Err(Error::Invalid(message));
+    }
+    Ok(())
+}

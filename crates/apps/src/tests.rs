@@ -1,0 +1,227 @@
+//! Objects, lookups, collections and apps over a catalog in memory.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use catalog::Catalog;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use serde_json::json;
+
+use crate::{Apps, Error, Install, NOBODY, Namespace, Parts, Sharing, install};
+
+async fn open(store: &Arc<dyn ObjectStore>, directory: Option<&std::path::Path>) -> (Apps, Catalog) {
+    let clock = Arc::new(runtime::SystemClock);
+    let settings = catalog::Settings::default();
+    let catalog = Catalog::open(Arc::clone(store), "catalog", settings, clock).await.unwrap();
+    let parts = Parts {
+        catalog: catalog.clone(),
+        store: Arc::clone(store),
+        directory: directory.map(ToOwned::to_owned),
+    };
+    (Apps::open(parts).unwrap(), catalog)
+}
+
+fn memory() -> Arc<dyn ObjectStore> {
+    Arc::new(InMemory::new())
+}
+
+fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn an_object_is_seen_by_its_owner_until_it_is_shared() {
+    let store = memory();
+    let (apps, _) = open(&store, None).await;
+    let ann = Namespace::new("ann", "search");
+    let bob = Namespace::new("bob", "search");
+    let definition = settings(&[("definition", "index=web")]);
+    apps.create("macros", "web", &ann, definition.clone()).await.unwrap();
+    let sees = |namespace: &Namespace| {
+        apps.view(namespace).conf("macros").get("web", "definition").map(|e| e.value.clone())
+    };
+    assert_eq!(sees(&ann).as_deref(), Some("index=web"));
+    assert_eq!(sees(&bob), None);
+    assert_eq!(sees(&Namespace::new("ann", "other")), None);
+    assert!(apps.knowledge().conf("macros").stanza("web").is_none());
+    apps.share("macros", "web", &ann, "ann", Sharing::App).await.unwrap();
+    assert_eq!(sees(&bob).as_deref(), Some("index=web"));
+    assert_eq!(sees(&Namespace::new("bob", "other")), None);
+    apps.share("macros", "web", &bob, "ann", Sharing::Global).await.unwrap();
+    assert_eq!(sees(&Namespace::new("bob", "other")).as_deref(), Some("index=web"));
+    let again = apps.create("macros", "web", &Namespace::default(), definition).await;
+    assert!(again.is_ok() || matches!(again, Err(Error::Exists(_))));
+}
+
+#[tokio::test]
+async fn objects_outlive_the_process_and_can_be_removed() {
+    let store = memory();
+    let ns = Namespace::default();
+    {
+        let (apps, catalog) = open(&store, None).await;
+        apps.create("eventtypes", "bad", &ns, settings(&[("search", "error")])).await.unwrap();
+        apps.update("eventtypes", "bad", &ns, &settings(&[("priority", "2")])).await.unwrap();
+        catalog.close().await.unwrap();
+    }
+    let (apps, _) = open(&store, None).await;
+    let found = apps.get("eventtypes", "bad", &ns).unwrap();
+    assert_eq!(found.settings, settings(&[("search", "error"), ("priority", "2")]));
+    apps.remove("eventtypes", "bad", &ns).await.unwrap();
+    assert!(matches!(apps.get("eventtypes", "bad", &ns), Err(Error::NotFound(_))));
+}
+
+#[tokio::test]
+async fn what_stands_in_files_is_overridden_not_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = folder.path().join("apps/ta/default");
+    std::fs::create_dir_all(&app).unwrap();
+    std::fs::write(app.join("macros.conf"), "[m]\ndefinition = a\ndescription = d\n").unwrap();
+    let (apps, _) = open(&memory(), Some(folder.path())).await;
+    let ns = Namespace::new(NOBODY, "ta");
+    let error = apps.remove("macros", "m", &ns).await.unwrap_err();
+    assert!(matches!(error, Error::Builtin(_)), "{error}");
+    apps.update("macros", "m", &ns, &settings(&[("definition", "b")])).await.unwrap();
+    let found = apps.get("macros", "m", &ns).unwrap();
+    assert_eq!((found.get("definition"), found.get("description")), (Some("b"), Some("d")));
+    apps.remove("macros", "m", &ns).await.unwrap();
+    assert_eq!(apps.get("macros", "m", &ns).unwrap().get("definition"), Some("a"));
+}
+
+#[tokio::test]
+async fn settings_that_cannot_hold_are_refused() {
+    let (apps, _) = open(&memory(), None).await;
+    let bad = settings(&[("EXTRACT-a", "(?<b>")]);
+    let error = apps.create("props", "st", &Namespace::default(), bad).await.unwrap_err();
+    assert!(error.to_string().contains("EXTRACT-a"), "{error}");
+    assert!(apps.get("props", "st", &Namespace::default()).is_err());
+}
+
+#[tokio::test]
+async fn lookup_files_are_found_in_the_order_of_namespaces() {
+    let folder = tempfile::tempdir().unwrap();
+    let lookups = folder.path().join("apps/ta/lookups");
+    std::fs::create_dir_all(&lookups).unwrap();
+    std::fs::write(lookups.join("hosts.csv"), "host\nfile\n").unwrap();
+    let (apps, _) = open(&memory(), Some(folder.path())).await;
+    let read = async |ns: &Namespace| {
+        let found = apps.read_lookup("hosts.csv", ns).await.unwrap();
+        found.map(|found| String::from_utf8(found.bytes.to_vec()).unwrap())
+    };
+    let shared = Namespace::default();
+    assert_eq!(read(&shared).await.as_deref(), Some("host\nfile\n"));
+    apps.write_lookup("hosts.csv", &shared, "host\nshared\n".into()).await.unwrap();
+    assert_eq!(read(&Namespace::new("ann", "search")).await.as_deref(), Some("host\nshared\n"));
+    assert_eq!(read(&Namespace::new("ann", "ta")).await.as_deref(), Some("host\nfile\n"));
+    let names: Vec<String> =
+        apps.list_lookups(&shared).await.unwrap().into_iter().map(|file| file.app).collect();
+    assert_eq!(names, ["search", "ta"]);
+    apps.remove_lookup("hosts.csv", &shared).await.unwrap();
+    assert_eq!(read(&shared).await.as_deref(), Some("host\nfile\n"));
+    for name in ["../x.csv", "", ".hidden", "a/b.csv"] {
+        assert!(apps.read_lookup(name, &shared).await.is_err(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn collections_keep_their_documents_over_restarts_and_folding() {
+    let store = memory();
+    let ns = Namespace::default();
+    {
+        let (apps, catalog) = open(&store, None).await;
+        for number in 0..200 {
+            let document = json!({"_key": format!("k{}", number % 50), "n": number});
+            let document = document.as_object().unwrap().clone();
+            apps.put_documents(&ns, "c", vec![document]).await.unwrap();
+        }
+        apps.delete_documents(&ns, "c", vec!["k7".to_owned()]).await.unwrap();
+        catalog.close().await.unwrap();
+    }
+    let (apps, _) = open(&store, None).await;
+    let documents = apps.documents(&ns, "c").await.unwrap();
+    assert_eq!(documents.len(), 49);
+    assert_eq!(documents["k3"]["n"], 153);
+    let keys = apps.put_documents(&ns, "c", vec![serde_json::Map::new()]).await.unwrap();
+    assert_eq!(keys[0].len(), 32);
+}
+
+#[tokio::test]
+async fn two_processes_do_not_lose_each_others_changes() {
+    let store = memory();
+    let ns = Namespace::default();
+    let (one, _) = open(&store, None).await;
+    let (two, _) = open(&store, None).await;
+    for (number, apps) in [&one, &two, &one, &two].into_iter().enumerate() {
+        let document = json!({"_key": number.to_string()});
+        apps.put_documents(&ns, "c", vec![document.as_object().unwrap().clone()]).await.unwrap();
+    }
+    assert_eq!(two.documents(&ns, "c").await.unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn apps_without_files_come_and_go() {
+    let (apps, _) = open(&memory(), None).await;
+    apps.create_app("mine", &settings(&[("ui.label", "Mine")])).await.unwrap();
+    let find = || apps.apps().into_iter().find(|app| app.name == "mine");
+    assert_eq!(find().unwrap().get("ui.label"), Some("Mine"));
+    assert!(matches!(apps.create_app("mine", &[]).await, Err(Error::Exists(_))));
+    apps.update_app("mine", &settings(&[("ui.label", "New")])).await.unwrap();
+    assert_eq!(find().unwrap().get("ui.label"), Some("New"));
+    apps.remove_app("mine").await.unwrap();
+    assert!(find().is_none());
+    assert!(matches!(apps.remove_app("search").await, Err(Error::Builtin(_))));
+    assert!(apps.create_app("../x", &[]).await.is_err());
+}
+
+fn packed(files: &[(&str, &str)]) -> Vec<u8> {
+    let encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut archive = tar::Builder::new(encoder);
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, text.as_bytes()).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+#[test]
+fn a_packed_app_is_installed_with_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ta.tgz");
+    let bytes = packed(&[
+        ("ta_web/default/props.conf", "[st]\nEXTRACT-a = (?<a>x)\nNOT_A_SETTING = 1\n"),
+        ("ta_web/default/macros.conf", "[m]\ndefinition = x\n"),
+        ("ta_web/bin/run.py", "print()"),
+        ("ta_web/lookups/a.csv", "a\n1\n"),
+    ]);
+    std::fs::write(&file, bytes).unwrap();
+    let to = folder.path().join("etc");
+    let request = Install { from: file, to: to.clone(), update: false };
+    let report = install(&request).unwrap();
+    assert_eq!((report.app.as_str(), report.files), ("ta_web", 4));
+    assert_eq!(report.used, [("macros".to_owned(), 1), ("props".to_owned(), 1)]);
+    let remarks: Vec<String> =
+        report.remarks.iter().map(|r| format!("{}: {}", r.place, r.text)).collect();
+    assert!(remarks[0].starts_with("bin/run.py: programs of apps"), "{remarks:?}");
+    assert!(remarks[1].contains("default/props.conf:3"), "{remarks:?}");
+    assert!(to.join("apps/ta_web/lookups/a.csv").exists());
+    assert!(matches!(install(&request), Err(Error::Exists(_))));
+    std::fs::create_dir_all(to.join("apps/ta_web/local")).unwrap();
+    std::fs::write(to.join("apps/ta_web/local/props.conf"), "[st]\n").unwrap();
+    install(&Install { update: true, ..request }).unwrap();
+    assert!(to.join("apps/ta_web/local/props.conf").exists());
+}
+
+#[test]
+fn what_is_no_app_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.tgz");
+    let to = folder.path().join("etc");
+    for bytes in [b"not packed".to_vec(), packed(&[("a/readme.txt", "x")])] {
+        std::fs::write(&file, bytes).unwrap();
+        let request = Install { from: file.clone(), to: to.clone(), update: false };
+        let error = install(&request).unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+    }
+}
