@@ -1,8 +1,8 @@
-//! Users and sessions: who may ask. Users are documents of the catalog, sessions live in memory.
+//! Users: who may ask. They are documents of the catalog; what they may do is with their roles.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Argon2, password_hash};
@@ -11,10 +11,11 @@ use rand::distr::{Alphanumeric, SampleString};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::sessions::{SessionInfo, Sessions};
 
 const KIND: &str = "users";
-/// Sessions kept at most; the least recently used leave first.
-const MAX_SESSIONS: usize = 10_000;
+/// Users there may be.
+const MAX_USERS: usize = 100_000;
 
 /// A user to create.
 #[derive(Debug, Clone)]
@@ -36,19 +37,26 @@ pub(crate) struct User {
     pub(crate) realname: String,
     #[serde(default)]
     pub(crate) email: String,
+    /// The app that requests are about which name none; `search` if empty.
+    #[serde(default)]
+    pub(crate) default_app: String,
+    /// Time zone; the server's if empty.
+    #[serde(default)]
+    pub(crate) tz: String,
+    #[serde(default)]
+    pub(crate) restart_background_jobs: bool,
 }
 
-#[derive(Debug)]
-struct Session {
-    user: String,
-    used: Instant,
-    lasts: bool,
-}
-
-impl Session {
-    fn expired(&self, timeout: Duration) -> bool {
-        !self.lasts && self.used.elapsed() >= timeout
-    }
+/// What is to be changed of a user.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UserChange {
+    pub(crate) password: Option<String>,
+    pub(crate) roles: Option<Vec<String>>,
+    pub(crate) realname: Option<String>,
+    pub(crate) email: Option<String>,
+    pub(crate) default_app: Option<String>,
+    pub(crate) tz: Option<String>,
+    pub(crate) restart_background_jobs: Option<bool>,
 }
 
 /// Users and their sessions.
@@ -56,8 +64,7 @@ impl Session {
 pub struct Accounts {
     catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
-    sessions: Mutex<HashMap<String, Session>>,
-    timeout: Duration,
+    sessions: Sessions,
     /// The hash of a password nobody has.
     decoy: String,
 }
@@ -76,7 +83,7 @@ impl Accounts {
         }
         let users = RwLock::new(users);
         let decoy = hash(Alphanumeric.sample_string(&mut rand::rng(), 32)).await?;
-        Ok(Self { catalog, users, sessions: Mutex::default(), timeout, decoy })
+        Ok(Self { catalog, users, sessions: Sessions::new(timeout), decoy })
     }
 
     /// Whether there is anybody who could log in.
@@ -88,20 +95,81 @@ impl Accounts {
     /// Creates a user, or replaces one of the same name.
     ///
     /// # Errors
-    /// If the catalog cannot be written.
+    /// If the catalog cannot be written, or there are too many.
     pub async fn put(&self, new: NewUser) -> Result<(), Error> {
-        let hash = hash(new.password).await?;
         let user = User {
-            name: new.name.clone(),
-            password_hash: hash,
+            name: new.name,
+            password_hash: hash(new.password).await?,
             roles: new.roles,
             realname: String::new(),
             email: String::new(),
+            default_app: String::new(),
+            tz: String::new(),
+            restart_background_jobs: true,
         };
+        self.keep(user).await
+    }
+
+    /// Changes a user; false if there is none of that name. A new password ends the user's sessions,
+    /// except the one it was changed in.
+    pub(crate) async fn change(
+        &self,
+        name: &str,
+        change: UserChange,
+        session: Option<&str>,
+    ) -> Result<bool, Error> {
+        let Some(mut user) = self.user(name) else { return Ok(false) };
+        let UserChange { password, roles, realname, email, default_app, tz, .. } = change;
+        let texts = [
+            (realname, &mut user.realname),
+            (email, &mut user.email),
+            (default_app, &mut user.default_app),
+            (tz, &mut user.tz),
+        ];
+        for (new, kept) in texts {
+            if let Some(new) = new {
+                *kept = new;
+            }
+        }
+        user.roles = roles.unwrap_or(user.roles);
+        user.restart_background_jobs =
+            change.restart_background_jobs.unwrap_or(user.restart_background_jobs);
+        let new_password = password.is_some();
+        if let Some(password) = password {
+            user.password_hash = hash(password).await?;
+        }
+        self.keep(user).await?;
+        if new_password {
+            self.sessions.close_all_of(name, session);
+        }
+        Ok(true)
+    }
+
+    /// Removes a user and ends the user's sessions; false if there is none of that name.
+    pub(crate) async fn remove(&self, name: &str) -> Result<bool, Error> {
+        if self.user(name).is_none() {
+            return Ok(false);
+        }
+        self.catalog.delete_document(KIND, name).await?;
+        self.users.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.sessions.close_all_of(name, None);
+        Ok(true)
+    }
+
+    fn is_full_for(&self, name: &str) -> bool {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        users.len() >= MAX_USERS && !users.contains_key(name)
+    }
+
+    async fn keep(&self, user: User) -> Result<(), Error> {
+        if self.is_full_for(&user.name) {
+            return Err(Error::TooMany { what: "users", limit: MAX_USERS });
+        }
         let document = serde_json::to_value(&user)
-            .map_err(|error| Error::document(KIND, &new.name, &error))?;
-        self.catalog.put_document(KIND, &new.name, document).await?;
-        self.users.write().unwrap_or_else(PoisonError::into_inner).insert(new.name, user);
+            .map_err(|error| Error::document(KIND, &user.name, &error))?;
+        self.catalog.put_document(KIND, &user.name, document).await?;
+        let mut users = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        users.insert(user.name.clone(), user);
         Ok(())
     }
 
@@ -135,45 +203,40 @@ impl Accounts {
     /// A session that does not expire while the process runs, for commands on the same machine.
     #[must_use]
     pub fn local_session(&self, user: &str) -> String {
-        let key = self.open_session(user);
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = sessions.get_mut(&key) {
-            session.lasts = true;
-        }
-        key
+        self.sessions.open(user, true)
+    }
+
+    /// Ends a session.
+    pub fn close_local_session(&self, key: &str) {
+        self.sessions.close(key);
     }
 
     /// Opens a session.
     pub(crate) fn open_session(&self, user: &str) -> String {
-        let key = Alphanumeric.sample_string(&mut rand::rng(), 64);
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.retain(|_, session| !session.expired(self.timeout));
-        if sessions.len() >= MAX_SESSIONS {
-            let expiring = sessions.iter().filter(|(_, session)| !session.lasts);
-            let oldest = expiring.min_by_key(|(_, s)| s.used).map(|(key, _)| key.clone());
-            oldest.and_then(|key| sessions.remove(&key));
-        }
-        sessions.insert(
-            key.clone(),
-            Session { user: user.to_owned(), used: Instant::now(), lasts: false },
-        );
-        key
+        self.sessions.open(user, false)
     }
 
     /// Whose session it is, while it lasts.
     pub(crate) fn session_user(&self, key: &str) -> Option<String> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = sessions.get_mut(key)?;
-        if session.expired(self.timeout) {
-            sessions.remove(key);
-            return None;
-        }
-        session.used = Instant::now();
-        Some(session.user.clone())
+        self.sessions.user(key)
     }
 
     pub(crate) fn close_session(&self, key: &str) {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.sessions.close(key);
+    }
+
+    /// All sessions, without their keys.
+    pub(crate) fn sessions(&self) -> Vec<SessionInfo> {
+        self.sessions.all()
+    }
+
+    pub(crate) fn close_session_by_id(&self, id: &str) -> bool {
+        self.sessions.close_by_id(id)
+    }
+
+    /// How long a session lives without requests, from now on.
+    pub(crate) fn set_session_timeout(&self, timeout: Duration) {
+        self.sessions.set_timeout(timeout);
     }
 }
 

@@ -51,6 +51,17 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// There are too many.
+    #[error("there are {limit} {what} already, the limit")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// Ingest failed.
+    #[error(transparent)]
+    Ingest(#[from] ingest::Error),
     /// A defect in Karst.
     #[error("internal error: {0}")]
     Internal(String),
@@ -65,7 +76,8 @@ impl Error {
             Self::Document { .. } => ErrorKind::Corrupt,
             Self::Name(_) | Self::Setting { .. } => ErrorKind::Invalid,
             Self::SecretTaken { .. } => ErrorKind::Conflict,
-            Self::TooManyTokens { .. } => ErrorKind::Exhausted,
+            Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,
+            Self::Ingest(error) => error.kind(),
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -99,6 +111,15 @@ impl RestError {
 
     pub(crate) fn not_found(text: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERROR", text)
+    }
+
+    pub(crate) fn forbidden(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERROR", text)
+    }
+
+    /// Splunk's words for an object that is not there.
+    pub(crate) fn no_object(name: &str) -> Self {
+        Self::not_found(format!("Could not find object id={name}"))
     }
 
     pub(crate) fn of_kind(kind: ErrorKind, text: impl Into<String>) -> Self {

@@ -15,22 +15,35 @@
 
 mod accounts;
 mod atom;
+mod capabilities;
+mod control;
 mod credentials;
 mod elastic;
 mod error;
+mod filter;
 mod hec;
 mod http_input;
 mod indexes;
+mod kv_query;
+mod messages;
+mod namespace;
 mod otlp;
 mod output;
 mod params;
+mod permissions;
 mod receiver;
 mod rest;
+mod roles;
 mod routes;
+mod server_settings;
+mod session;
+mod sessions;
+mod suppressions;
 mod tokens;
 
 use std::sync::Arc;
 
+use ::apps::Apps;
 use catalog::Catalog;
 use ingest::Ingest;
 use knowledge::Knowledge;
@@ -38,11 +51,17 @@ use runtime::{Clock, Shutdown};
 use search::SearchService;
 
 pub use accounts::{Accounts, NewUser};
+pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, HttpInput};
 pub use indexes::IndexCatalog;
+pub use messages::Messages;
+pub use permissions::Permissions;
 pub use receiver::Receivers;
 pub use rest::router as rest_router;
+pub use roles::Roles;
+pub use server_settings::ServerSettings;
+pub use suppressions::Suppressions;
 pub use tokens::{HecToken, HecTokens};
 
 /// What the routes call.
@@ -54,14 +73,30 @@ pub struct ApiState {
     pub ingest: Arc<Ingest>,
     /// Who may ask.
     pub accounts: Arc<Accounts>,
+    /// What they may do.
+    pub roles: Arc<Roles>,
     /// Who may send.
     pub tokens: Arc<HecTokens>,
+    /// Notices for administrators.
+    pub messages: Arc<Messages>,
+    /// What can be changed of the server while it runs.
+    pub server_settings: Arc<ServerSettings>,
+    /// From which level on the parts of the server write their log.
+    pub loggers: Arc<dyn LogLevels>,
+    /// Ends and begins the process.
+    pub control: Control,
     /// Which indexes exist.
     pub indexes: Arc<IndexCatalog>,
     /// Durable truth about buckets.
     pub catalog: Catalog,
     /// Configuration.
     pub knowledge: Arc<Knowledge>,
+    /// Macros, saved searches, lookups, collections: what is made at run time.
+    pub apps: Apps,
+    /// Who reads and changes shared objects.
+    pub permissions: Arc<Permissions>,
+    /// Until when alerts are held back.
+    pub suppressions: Arc<Suppressions>,
     /// Cache counters and control.
     pub cache: Arc<dyn CacheView>,
     /// The text of `/metrics`.
@@ -91,6 +126,14 @@ pub struct ServerInfo {
     pub cores: usize,
     /// When it started, epoch seconds.
     pub startup_time: i64,
+    /// The directory it keeps its own files in.
+    pub home: std::path::PathBuf,
+    /// Port of the REST API.
+    pub management_port: u16,
+    /// Port of the web console.
+    pub web_port: u16,
+    /// Whether the console is served with TLS.
+    pub web_tls: bool,
 }
 
 /// Limits of requests.
@@ -112,6 +155,15 @@ impl Default for Settings {
 pub trait CacheView: Send + Sync + std::fmt::Debug {
     /// Counters per tier since start: name and value.
     fn counters(&self) -> Vec<(&'static str, u64)>;
+}
+
+/// From which level on the parts of the server write their log, in Splunk's names: `DEBUG`, `INFO`,
+/// `WARN`, `ERROR`, `CRIT`, `FATAL`.
+pub trait LogLevels: Send + Sync + std::fmt::Debug {
+    /// Every part with its level, by name.
+    fn all(&self) -> Vec<(String, String)>;
+    /// Changes the level of a part until the process ends; false if there is no such part.
+    fn set(&self, name: &str, level: &str) -> bool;
 }
 
 /// Where `/metrics` comes from.

@@ -18,6 +18,17 @@ impl Params {
         Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
     }
 
+    /// Parameters that no request sent.
+    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+        Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    /// Only what says how the answer is written.
+    pub(crate) fn only_format(&self) -> Self {
+        let format = self.0.iter().filter(|(name, _)| name == "output_mode" || name == "f");
+        Self(format.cloned().collect())
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -29,6 +40,17 @@ impl Params {
 
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The values of a list: the parameter repeated, or one with commas.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        let values = self.all(name).flat_map(|value| value.split([',', ';']));
+        values.map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// All parameters, in the order they came.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     pub(crate) fn required(&self, name: &str) -> Result<&str, RestError> {
@@ -52,8 +74,13 @@ impl Params {
     }
 
     pub(crate) fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), Some("1" | "true" | "t" | "True" | "yes"))
+        self.get(name).is_some_and(is_true)
     }
+}
+
+/// Splunk's words for yes.
+pub(crate) fn is_true(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "t" | "yes" | "y" | "on")
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {

@@ -1,4 +1,8 @@
-//! Splunk-compatible REST: paths, sessions, the format of errors. One file per resource in `routes/`.
+//! Splunk-compatible REST: the list of paths, and what happens to every request. One file per resource
+//! in `routes/`; who asks is found out in `session`.
+//!
+//! A path is written without its namespace, without the version of the search API and without a slash
+//! at the end: those mean the same with and without.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -6,21 +10,22 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use axum::response::Response;
+use axum::routing::{delete, get, post};
 use tower::util::MapRequestLayer;
 use tower::{Layer, Service};
 
 use crate::ApiState;
 use crate::error::RestError;
+use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::routes::{
-    apps, auth, buckets, complete, console, data_indexes, health, hec_tokens, inputstatus, jobs,
-    messages, metrics, parser, receivers, server, sql, users,
+    apps, auth, buckets, complete, configs, console, data_indexes, data_inputs, directory, explain,
+    export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages, metrics, objects,
+    parser, receivers, results, roles, saved_searches, server, settings, sql, users,
 };
+use crate::session::authenticate;
 
 /// Largest body of a REST request; events come in through HEC.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -33,79 +38,239 @@ pub fn router(
 + Clone
 + Send
 + 'static {
-    let open = Router::new()
+    let guarded = search_routes()
+        .merge(server_routes())
+        .merge(access_routes())
+        .merge(data_routes())
+        .merge(object_routes())
+        .merge(own_routes());
+    let guarded = guarded.layer(from_fn_with_state(state.clone(), authenticate));
+    let routes = open_routes().merge(guarded).layer(from_fn_with_state(state.clone(), prepare));
+    MapRequestLayer::new(canonical_path).layer(routes.with_state(state))
+}
+
+/// What needs no session.
+fn open_routes() -> Router<ApiState> {
+    Router::new()
         .route("/services/auth/login", post(auth::login))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::metrics))
-        .fallback(console::file);
-    let guarded = search_routes().merge(object_routes());
-    let guarded = guarded.layer(from_fn_with_state(state.clone(), authenticate));
-    let routes = open.merge(guarded).layer(from_fn_with_state(state.clone(), prepare));
-    MapRequestLayer::new(canonical_path).layer(routes.with_state(state))
+        .fallback(console::file)
 }
 
 fn search_routes() -> Router<ApiState> {
-    let jobs = Router::new()
-        .route("/jobs", get(jobs::list).post(jobs::create))
-        .route("/jobs/export", get(jobs::export).post(jobs::export))
-        .route("/jobs/{sid}", get(jobs::show).post(jobs::touch).delete(jobs::remove))
-        .route("/jobs/{sid}/control", post(jobs::control))
-        .route("/jobs/{sid}/results", get(jobs::results).post(jobs::results))
+    Router::new()
+        .route("/services/search/jobs", get(jobs::list).post(jobs::create))
+        .route("/services/search/jobs/export", get(export::export).post(export::export))
         .route(
-            "/jobs/{sid}/results_preview",
-            get(jobs::results_preview).post(jobs::results_preview),
+            "/services/search/jobs/{sid}",
+            get(jobs::show).post(jobs::touch).delete(jobs::remove),
         )
-        .route("/jobs/{sid}/inspector", get(jobs::inspector))
-        .route("/jobs/{sid}/events", get(jobs::events).post(jobs::events))
-        .route("/jobs/{sid}/timeline", get(jobs::timeline))
-        .route("/jobs/{sid}/summary", get(jobs::summary))
-        .route("/parser", post(parser::parse));
-    Router::new().nest("/services/search", jobs.clone()).nest("/services/search/v2", jobs)
+        .route("/services/search/jobs/{sid}/control", post(jobs::control))
+        .route("/services/search/jobs/{sid}/results", get(results::results).post(results::results))
+        .route(
+            "/services/search/jobs/{sid}/results_preview",
+            get(results::results_preview).post(results::results_preview),
+        )
+        .route("/services/search/jobs/{sid}/events", get(results::events).post(results::events))
+        .route("/services/search/jobs/{sid}/timeline", get(results::timeline))
+        .route("/services/search/jobs/{sid}/summary", get(results::summary))
+        .route("/services/search/jobs/{sid}/inspector", get(jobs::inspector))
+        .route("/services/search/jobs/{sid}/search.log", get(jobs::log))
+        .route("/services/search/parser", post(parser::parse).fallback(parser::only_post))
+        .route("/services/search/timeparser", get(parser::times))
+        .route("/services/search/typeahead", get(parser::typeahead))
 }
 
-fn object_routes() -> Router<ApiState> {
+fn server_routes() -> Router<ApiState> {
     Router::new()
-        .route("/services/auth/logout", post(auth::logout))
+        .route("/services", get(directory::top))
+        .route("/services/server", get(directory::server))
         .route("/services/server/info", get(server::info))
         .route("/services/server/info/server-info", get(server::info))
+        .route("/services/server/sysinfo", get(server::system))
+        .route("/services/server/roles", get(server::roles))
+        .route("/services/server/health", get(server::health))
+        .route("/services/server/health/splunkd", get(server::health))
+        .route("/services/server/settings", get(settings::show))
+        .route("/services/server/settings/settings", get(settings::show).post(settings::edit))
+        .route("/services/server/logger", get(settings::loggers))
+        .route(
+            "/services/server/logger/{name}",
+            get(settings::show_logger).post(settings::edit_logger),
+        )
+        .route("/services/server/control/restart", post(server::restart))
+        .route("/services/server/status", get(directory::status))
         .route("/services/server/status/cache", get(server::cache))
         .route("/services/server/status/queues", get(server::queues))
-        .route("/services/admin/inputstatus", get(inputstatus::files))
-        .route("/services/admin/inputstatus/TailingProcessor:FileStatus", get(inputstatus::files))
-        .route("/services/messages", get(messages::list))
-        .route("/services/apps/local", get(apps::list))
+        .route("/services/messages", get(messages::list).post(messages::create))
+        .route("/services/messages/{name}", get(messages::show).delete(messages::remove))
+        .route("/services/licenser", get(directory::licenser))
+        .route("/services/licenser/{kind}", get(directory::licences))
+        .route("/services/alerts/fired_alerts", get(directory::empty))
+        .route("/services/alerts/fired_alerts/{name}", get(directory::empty))
+        .route("/services/apps/local", get(apps::list).post(apps::create))
+        .route("/services/apps/local/{name}", get(apps::show).post(apps::edit).delete(apps::remove))
+        .route("/services/apps/local/{name}/update", get(apps::update))
+        .route("/services/apps/local/{name}/{action}", post(apps::act))
+}
+
+fn access_routes() -> Router<ApiState> {
+    Router::new()
+        .route("/services/auth/logout", post(auth::logout))
         .route("/services/authentication/users", get(users::list).post(users::create))
-        .route("/services/authentication/users/{name}", get(users::show))
+        .route(
+            "/services/authentication/users/{name}",
+            get(users::show).post(users::edit).delete(users::remove),
+        )
         .route("/services/authentication/current-context", get(users::current))
+        .route("/services/authentication/current-context/context", get(users::current))
+        .route("/services/authentication/httpauth-tokens", get(users::sessions))
+        .route("/services/authentication/httpauth-tokens/{name}", delete(users::close_session))
+        .route("/services/authorization/roles", get(roles::list).post(roles::create))
+        .route(
+            "/services/authorization/roles/{name}",
+            get(roles::show).post(roles::edit).delete(roles::remove),
+        )
+        .route("/services/authorization/capabilities", get(roles::capabilities))
+        .route("/services/authorization/grantable_capabilities", get(roles::grantable))
+}
+
+fn data_routes() -> Router<ApiState> {
+    Router::new()
         .route("/services/data/indexes", get(data_indexes::list).post(data_indexes::create))
-        .route("/services/data/indexes/{name}", get(data_indexes::show))
+        .route(
+            "/services/data/indexes/{name}",
+            get(data_indexes::show).post(data_indexes::edit).delete(data_indexes::remove),
+        )
+        .route("/services/data/indexes/{name}/enable", post(data_indexes::enable))
+        .route("/services/data/indexes/{name}/disable", post(data_indexes::disable))
         .route("/services/data/indexes/{name}/roll-hot-buckets", post(data_indexes::roll))
         .route("/services/data/indexes/{name}/thaw", post(buckets::thaw))
         .route("/services/data/indexes/{name}/freeze", post(buckets::freeze))
         .route("/services/data/buckets", get(buckets::list))
+        .route("/services/data/inputs", get(data_inputs::list))
+        .route("/services/data/inputs/tcp", get(data_inputs::tcp))
+        .route("/services/data/inputs/tcp/{kind}", get(data_inputs::of_tcp))
+        .route("/services/data/inputs/tcp/{kind}/{name}", get(data_inputs::show_tcp))
+        .route(
+            "/services/data/inputs/oneshot",
+            get(data_inputs::oneshots).post(data_inputs::oneshot),
+        )
         .route("/services/data/inputs/http", get(hec_tokens::list).post(hec_tokens::create))
         .route(
             "/services/data/inputs/http/{name}",
             get(hec_tokens::show).post(hec_tokens::edit).delete(hec_tokens::remove),
         )
         .route("/services/data/inputs/http/{name}/{action}", post(hec_tokens::act))
+        .route("/services/data/inputs/{kind}", get(data_inputs::of_kind))
+        .route("/services/data/inputs/{kind}/{name}", get(data_inputs::show))
+        .route("/services/data/modular-inputs", get(directory::empty))
+        .route("/services/admin/inputstatus", get(inputstatus::files))
+        .route("/services/admin/inputstatus/TailingProcessor:FileStatus", get(inputstatus::files))
         .route("/services/receivers/simple", post(receivers::simple))
+        .route("/services/receivers/stream", post(receivers::stream))
+}
+
+/// Stanzas of `.conf` files, and what belongs to them.
+fn object_routes() -> Router<ApiState> {
+    use objects::{action, collection, member};
+    Router::new()
+        .route("/services/saved/searches", collection(&objects::SAVED_SEARCHES))
+        .route("/services/saved/searches/{name}", member(&objects::SAVED_SEARCHES))
+        .route("/services/saved/searches/{name}/dispatch", post(saved_searches::dispatch))
+        .route("/services/saved/searches/{name}/history", get(saved_searches::history))
+        .route("/services/saved/searches/{name}/scheduled_times", get(saved_searches::times))
+        .route(
+            "/services/saved/searches/{name}/suppress",
+            get(saved_searches::suppression).post(saved_searches::suppress),
+        )
+        .route("/services/saved/searches/{name}/acknowledge", post(saved_searches::acknowledge))
+        .route("/services/saved/searches/{name}/{action}", action(&objects::SAVED_SEARCHES))
+        .route("/services/saved/eventtypes", collection(&objects::EVENT_TYPES))
+        .route("/services/saved/eventtypes/{name}", member(&objects::EVENT_TYPES))
+        .route("/services/saved/eventtypes/{name}/{action}", action(&objects::EVENT_TYPES))
+        .route("/services/data/macros", collection(&objects::MACROS))
+        .route("/services/data/macros/{name}", member(&objects::MACROS))
+        .route("/services/data/macros/{name}/{action}", action(&objects::MACROS))
+        .route("/services/admin/macros", collection(&objects::MACROS))
+        .route("/services/admin/macros/{name}", member(&objects::MACROS))
+        .route("/services/admin/macros/{name}/{action}", action(&objects::MACROS))
+        .route("/services/data/transforms/lookups", collection(&objects::LOOKUPS))
+        .route("/services/data/transforms/lookups/{name}", member(&objects::LOOKUPS))
+        .route("/services/data/transforms/lookups/{name}/{action}", action(&objects::LOOKUPS))
+        .route("/services/data/transforms/extractions", collection(&objects::EXTRACTIONS))
+        .route("/services/data/transforms/extractions/{name}", member(&objects::EXTRACTIONS))
+        .route(
+            "/services/data/transforms/extractions/{name}/{action}",
+            action(&objects::EXTRACTIONS),
+        )
+        .route("/services/data/ui/views", collection(&objects::VIEWS))
+        .route("/services/data/ui/views/{name}", member(&objects::VIEWS))
+        .route("/services/data/ui/views/{name}/{action}", action(&objects::VIEWS))
+        .route("/services/datamodel/model", collection(&objects::DATAMODELS))
+        .route("/services/datamodel/model/{name}", member(&objects::DATAMODELS))
+        .route("/services/datamodel/model/{name}/{action}", action(&objects::DATAMODELS))
+        .route("/services/storage/collections/config", collection(&objects::COLLECTIONS))
+        .route("/services/storage/collections/config/{name}", member(&objects::COLLECTIONS))
+        .route(
+            "/services/storage/collections/config/{name}/{action}",
+            action(&objects::COLLECTIONS),
+        )
+        .merge(document_routes())
+        .merge(conf_routes())
+}
+
+fn document_routes() -> Router<ApiState> {
+    Router::new()
+        .route(
+            "/services/storage/collections/data/{name}",
+            get(kvstore::query).post(kvstore::insert).delete(kvstore::delete_found),
+        )
+        .route(
+            "/services/storage/collections/data/{name}/{key}",
+            get(kvstore::show).post(kvstore::update).delete(kvstore::delete),
+        )
+        .route("/services/data/lookup-table-files", get(lookups::list).post(lookups::create))
+        .route(
+            "/services/data/lookup-table-files/{name}",
+            get(lookups::show).post(lookups::edit).delete(lookups::remove),
+        )
+}
+
+fn conf_routes() -> Router<ApiState> {
+    Router::new()
+        .route("/services/configs/{file}", get(configs::list).post(configs::create))
+        .route(
+            "/services/configs/{file}/{name}",
+            get(configs::show).post(configs::edit).delete(configs::remove),
+        )
+        .route("/services/configs/{file}/{name}/{action}", post(configs::act))
+        .route("/services/properties", get(configs::property_files).post(configs::create_file))
+        .route("/services/properties/{file}", get(configs::stanzas).post(configs::create_stanza))
+        .route("/services/properties/{file}/{name}", get(configs::keys).post(configs::set_keys))
+        .route(
+            "/services/properties/{file}/{name}/{key}",
+            get(configs::value).post(configs::set_value),
+        )
+}
+
+/// What Splunk does not have.
+fn own_routes() -> Router<ApiState> {
+    Router::new()
         .route("/api/v1/sql", post(sql::query))
+        .route("/api/v1/explain", get(explain::explain).post(explain::explain))
         .route("/api/v1/complete", get(complete::complete))
 }
 
-/// `/servicesNS/{user}/{app}/x/` is `/services/x`: the namespace of stored objects has no other
-/// meaning yet, and a slash at the end never has one.
+/// Takes the namespace, the version of the search API and slashes at the end out of the path.
 fn canonical_path(mut request: Request) -> Request {
     let path = request.uri().path();
-    let mut canonical = match path.strip_prefix("/servicesNS/") {
-        Some(rest) => {
-            let object = rest.splitn(3, '/').nth(2).unwrap_or_default();
-            format!("/services/{object}")
-        }
-        None => path.to_owned(),
-    };
+    let (namespace, mut canonical) = PathNamespace::split(path);
+    if let Some(rest) = canonical.strip_prefix("/services/search/v2/") {
+        canonical = format!("/services/search/{rest}");
+    }
     while canonical.len() > 1 && canonical.ends_with('/') {
         canonical.pop();
     }
@@ -115,32 +280,58 @@ fn canonical_path(mut request: Request) -> Request {
             *request.uri_mut() = uri;
         }
     }
+    request.extensions_mut().insert(namespace);
     request
 }
 
 /// Reads the parameters once, and writes errors in the format they ask for.
 async fn prepare(State(_state): State<ApiState>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
+    let path = parts.uri.path();
+    let mode = if path.starts_with("/api/") { Some(OutputMode::Json) } else { None };
+    let query = parts.uri.query().unwrap_or_default();
+    // A stream of events may have no end: it goes on to its route as it comes.
+    if path == "/services/receivers/stream" {
+        let params = Params::parse(query, &[]);
+        parts.extensions.insert(params.clone());
+        let response = next.run(Request::from_parts(parts, body)).await;
+        return finish(response, mode, &params);
+    }
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
         let error = RestError::new(StatusCode::PAYLOAD_TOO_LARGE, "FATAL", text);
         return OutputMode::Xml.respond(error.status, error_body(&error, OutputMode::Xml));
     };
-    // A body of events is no form, however much it looks like one.
-    let takes_events = parts.uri.path().starts_with("/services/receivers/");
-    let form: &[u8] = if takes_events { &[] } else { &body };
-    let params = Params::parse(parts.uri.query().unwrap_or_default(), form);
-    let is_api = parts.uri.path().starts_with("/api/");
-    let mode = OutputMode::of(&params).unwrap_or(OutputMode::Xml);
-    let mode = if is_api { OutputMode::Json } else { mode };
-    parts.extensions.insert(params);
+    let form: &[u8] = if is_form(path, &parts.headers) { &body } else { &[] };
+    let params = Params::parse(query, form);
+    parts.extensions.insert(params.clone());
     parts.extensions.insert(RawBody(body.clone()));
-    let mut response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    if let Some(error) = response.extensions_mut().remove::<RestError>() {
-        let headers = std::mem::take(response.headers_mut());
-        response = mode.respond(error.status, error_body(&error, mode));
-        if let Some(challenge) = headers.get(header::WWW_AUTHENTICATE) {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge.clone());
+    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    finish(response, mode, &params)
+}
+
+/// Whether a body holds parameters: events and documents do not, however much they may look like them.
+/// Forms often come without a Content-Type.
+fn is_form(path: &str, headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
+    !is_json && !path.starts_with("/services/receivers/")
+}
+
+/// Gives an error its body.
+fn finish(mut response: Response, mode: Option<OutputMode>, params: &Params) -> Response {
+    let mode = mode.or_else(|| OutputMode::of(params).ok()).unwrap_or(OutputMode::Xml);
+    let unknown_method = response.status() == StatusCode::METHOD_NOT_ALLOWED;
+    let error = response.extensions_mut().remove::<RestError>().or_else(|| {
+        let error = RestError::new(response.status(), "ERROR", "Method Not Allowed");
+        unknown_method.then_some(error)
+    });
+    let Some(error) = error else { return response };
+    let headers = std::mem::take(response.headers_mut());
+    let mut response = mode.respond(error.status, error_body(&error, mode));
+    for name in [header::WWW_AUTHENTICATE, header::ALLOW, header::SET_COOKIE] {
+        if let Some(value) = headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
         }
     }
     response
@@ -155,77 +346,4 @@ impl<S: Send + Sync> FromRequestParts<S> for RawBody {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RestError> {
         Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(Bytes::new())))
     }
-}
-
-/// Who asks.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) user: String,
-    pub(crate) session: Option<String>,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Caller {
-    type Rejection = RestError;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RestError> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(unauthorized)
-    }
-}
-
-fn unauthorized() -> RestError {
-    let mut error = RestError::new(StatusCode::UNAUTHORIZED, "ERROR", "Unauthorized");
-    error.challenge = true;
-    error
-}
-
-async fn authenticate(State(state): State<ApiState>, mut request: Request, next: Next) -> Response {
-    match caller(&state, request.headers()).await {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
-        Err(error) => error.into_response(),
-    }
-}
-
-async fn caller(state: &ApiState, headers: &HeaderMap) -> Result<Caller, RestError> {
-    if let Some(value) = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()) {
-        let (scheme, credentials) = value.split_once(' ').unwrap_or((value, ""));
-        let credentials = credentials.trim();
-        return match scheme.to_ascii_lowercase().as_str() {
-            "splunk" | "bearer" => session_caller(state, credentials),
-            "basic" => basic_caller(state, credentials).await,
-            _ => Err(unauthorized()),
-        };
-    }
-    match cookie_session(headers) {
-        Some(key) => session_caller(state, &key),
-        None => Err(unauthorized()),
-    }
-}
-
-fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
-    let user = state.accounts.session_user(key).ok_or_else(|| {
-        RestError::new(StatusCode::UNAUTHORIZED, "WARN", "call not properly authenticated")
-    })?;
-    Ok(Caller { user, session: Some(key.to_owned()) })
-}
-
-async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, RestError> {
-    let decoded = BASE64_STANDARD.decode(credentials).ok();
-    let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
-    let (user, password) = text.split_once(':').ok_or_else(unauthorized)?;
-    if state.accounts.verify(user, password).await {
-        Ok(Caller { user: user.to_owned(), session: None })
-    } else {
-        Err(unauthorized())
-    }
-}
-
-/// The cookie that login sets, `splunkd_<port>`.
-fn cookie_session(headers: &HeaderMap) -> Option<String> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        name.starts_with("splunkd_").then(|| value.trim_matches('"').to_owned())
-    })
 }

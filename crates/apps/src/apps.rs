@@ -1,6 +1,6 @@
 //! The apps of an installation: what is seen where, and how it is changed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -26,7 +26,9 @@ pub struct Parts {
     pub catalog: Catalog,
     /// Holds lookups and collections.
     pub store: Arc<dyn ObjectStore>,
-    /// The directory with `apps` and `system`; without one there is only what is built in.
+    /// The files, as read at the start.
+    pub files: Layers,
+    /// The directory they are in, if there is one; lookup files are read from there.
     pub directory: Option<PathBuf>,
 }
 
@@ -85,15 +87,12 @@ impl State {
 }
 
 impl Apps {
-    /// Reads the files and the objects.
+    /// Puts the objects of the catalog beside the files.
     ///
     /// # Errors
-    /// A file or a document that cannot be read.
+    /// A document that is not what was written.
     pub fn open(parts: Parts) -> Result<Self, Error> {
-        let files = match &parts.directory {
-            Some(directory) => Layers::read(directory)?,
-            None => Layers::builtin(),
-        };
+        let files = parts.files;
         let mut objects = BTreeMap::new();
         for document in parts.catalog.snapshot().documents(KIND) {
             let stored: Stored = serde_json::from_value(document.json.as_ref().clone())
@@ -196,6 +195,19 @@ impl Apps {
             }
         }
         found.into_values().collect()
+    }
+
+    /// The objects of a file that only their owners see: of all users, in all apps.
+    #[must_use]
+    pub fn private(&self, conf: &str) -> Vec<ConfObject> {
+        let owners: BTreeSet<Namespace> = {
+            let state = self.read();
+            let own = state.objects.values();
+            let own = own.filter(|stored| stored.conf == conf && stored.sharing == Sharing::User);
+            own.map(|stored| Namespace::new(&stored.owner, &stored.app)).collect()
+        };
+        let seen = owners.iter().flat_map(|owner| self.list_in(conf, owner));
+        seen.filter(|object| object.sharing == Sharing::User).collect()
     }
 
     /// One object as a namespace sees it.

@@ -14,7 +14,12 @@ async fn open(store: &Arc<dyn ObjectStore>, directory: Option<&std::path::Path>)
     let clock = Arc::new(runtime::SystemClock);
     let settings = catalog::Settings::default();
     let catalog = Catalog::open(Arc::clone(store), "catalog", settings, clock).await.unwrap();
+    let files = match directory {
+        Some(directory) => knowledge::layers::Layers::read(directory).unwrap(),
+        None => knowledge::layers::Layers::builtin(),
+    };
     let parts = Parts {
+        files,
         catalog: catalog.clone(),
         store: Arc::clone(store),
         directory: directory.map(ToOwned::to_owned),

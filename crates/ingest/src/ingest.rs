@@ -25,7 +25,7 @@ use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::journal::StreamRef;
-use crate::lifecycle::{Lifecycle, Thaw, Thawed};
+use crate::lifecycle::{Keep, Lifecycle, Thaw, Thawed};
 use crate::pipeline::ack::Share;
 use crate::pipeline::commit::roll;
 use crate::pipeline::messages::{Order, Work};
@@ -300,6 +300,31 @@ impl Ingest {
     pub async fn rotate(&self) -> Result<(), Error> {
         self.lifecycle()?.round().await;
         Ok(())
+    }
+
+    /// Replaces how long and how much of an index is kept; without `keep`, `indexes.conf` counts
+    /// again. It is not remembered over a restart.
+    pub fn set_keep(&self, index: &IndexName, keep: Option<Keep>) {
+        self.limits.set_keep(index, keep);
+    }
+
+    /// Freezes now what the index need not keep any more.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub async fn retain(&self, index: &IndexName) -> Result<(), Error> {
+        self.lifecycle()?.retain(index).await;
+        Ok(())
+    }
+
+    /// Removes every event of an index, of which no more may come; how many buckets that were. No
+    /// archive gets them.
+    ///
+    /// # Errors
+    /// The catalog cannot be written; what was removed before stays so.
+    pub async fn empty(&self, index: &IndexName) -> Result<u64, Error> {
+        self.roll_all(Some(index)).await?;
+        self.lifecycle()?.empty(index).await
     }
 
     fn lifecycle(&self) -> Result<&Arc<Lifecycle>, Error> {

@@ -33,6 +33,6 @@ pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;
 pub use ingest::{Ingest, Parts, Status};
 pub use journal::Codec;
-pub use lifecycle::{LifecycleSettings, Thaw, Thawed};
+pub use lifecycle::{Keep, LifecycleSettings, Thaw, Thawed};
 pub use pipeline::queue::QueueStatus;
 pub use settings::Settings;

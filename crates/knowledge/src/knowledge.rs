@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::conf::Warning;
 use crate::error::Error;
-use crate::extract::{ExtractionLimits, FieldRules};
+use crate::extract::{ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
 use crate::layers::{Effective, Layers};
@@ -100,6 +100,12 @@ impl Knowledge {
         Self { inner: Arc::new(inner) }
     }
 
+    /// What it was compiled from.
+    #[must_use]
+    pub fn layers(&self) -> &Layers {
+        &self.inner.layers
+    }
+
     /// What is built in, without any file.
     #[must_use]
     pub fn builtin() -> Self {
@@ -186,6 +192,22 @@ impl Knowledge {
         rules
     }
 
+    /// The rule of a stanza of `transforms.conf`; `None` if there is no such stanza.
+    ///
+    /// # Errors
+    /// What is wrong with the stanza, or that it does not extract fields.
+    #[must_use]
+    pub fn extractor(&self, stanza: &str) -> Option<Result<Extractor, String>> {
+        let values = Values::of(self.inner.transforms.stanza(stanza)?);
+        let mut errors = Vec::new();
+        let transform = searching::transform(&values, &mut errors);
+        Some(match (transform, errors.first()) {
+            (Some(transform), None) => Ok(Extractor::of(transform)),
+            (_, Some(error)) => Err(error.to_string()),
+            (None, None) => Err("it has neither REGEX nor DELIMS".to_owned()),
+        })
+    }
+
     /// A number that changes whenever the fields of some event of the sourcetype could change,
     /// whatever its source and host. Stored with columns made from the rules.
     #[must_use]
@@ -208,6 +230,11 @@ impl Knowledge {
             }
         }
         fields
+    }
+
+    /// The stanzas of `props.conf`, in the order of precedence.
+    pub(crate) fn props_stanzas(&self) -> &[crate::props::PropsStanza] {
+        &self.inner.props.stanzas
     }
 
     /// The source type of a source without one: what `[source::...]` stanzas assign, else what the

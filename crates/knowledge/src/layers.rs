@@ -42,6 +42,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("inputs", include_str!("defaults/inputs.conf")),
     ("limits", include_str!("defaults/limits.conf")),
     ("props", include_str!("defaults/props.conf")),
+    ("savedsearches", include_str!("defaults/savedsearches.conf")),
     ("server", include_str!("defaults/server.conf")),
     ("transforms", include_str!("defaults/transforms.conf")),
 ];
@@ -54,6 +55,8 @@ pub struct Layers {
     exports: Exports,
     /// Directories of apps, with files or without.
     directories: BTreeSet<String>,
+    /// Data models: app, name, JSON. What is `local` comes before what is `default`.
+    models: Vec<(String, String, String)>,
 }
 
 impl Layer {
@@ -134,6 +137,7 @@ impl Layers {
             others: Files::default(),
             exports: Exports::default(),
             directories: BTreeSet::new(),
+            models: Vec::new(),
         };
         for (conf, text) in BUILTIN {
             let name = format!("system/default/{conf}.conf");
@@ -159,6 +163,9 @@ impl Layers {
             let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
             layers.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
             layers.read_folder(directory, &default, &Layer::AppDefault(app.clone()))?;
+            for folder in [local, default] {
+                layers.read_models(directory, &app, &format!("{folder}/data/models"))?;
+            }
             for name in ["local.meta", "default.meta"] {
                 let path = directory.join(format!("apps/{app}/metadata/{name}"));
                 match fs::read(&path) {
@@ -283,6 +290,37 @@ impl Layers {
             self.insert(layer.clone(), conf, file);
         }
         Ok(())
+    }
+
+    fn read_models(&mut self, root: &Path, app: &str, folder: &str) -> Result<(), Error> {
+        for name in list(&root.join(folder))? {
+            let Some(model) = name.strip_suffix(".json") else { continue };
+            let path = root.join(folder).join(&name);
+            let bytes =
+                fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            let json = String::from_utf8_lossy(&bytes).into_owned();
+            self.add_model(app, model, json);
+        }
+        Ok(())
+    }
+
+    fn add_model(&mut self, app: &str, name: &str, json: String) {
+        let known = self.models.iter().any(|(a, n, _)| a == app && n == name);
+        if !known {
+            self.models.push((app.to_owned(), name.to_owned(), json));
+        }
+    }
+
+    /// Adds a data model from text, for tests and for models that do not come from files.
+    #[must_use]
+    pub fn with_model(mut self, app: &str, name: &str, json: &str) -> Self {
+        self.add_model(app, name, json.to_owned());
+        self
+    }
+
+    /// The data models: app, name and JSON of each.
+    pub fn models(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.models.iter().map(|(app, name, json)| (app.as_str(), name.as_str(), json.as_str()))
     }
 
     /// The names of all files, without `.conf`.

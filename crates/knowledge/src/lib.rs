@@ -5,6 +5,7 @@
 //! others: running the rules over streams (`ingest`), planning with them (`plan`).
 
 pub mod conf;
+mod datamodels;
 mod error;
 pub mod eval;
 pub mod extract;
@@ -12,6 +13,7 @@ pub mod index_time;
 mod indexes;
 mod knowledge;
 pub mod layers;
+mod lookups;
 mod parsing;
 mod pattern;
 mod props;
@@ -19,14 +21,20 @@ pub mod registry;
 mod searching;
 pub mod sourcetype;
 pub mod structured;
+mod tagging;
 pub mod time;
 pub mod timestamp;
 
+pub use datamodels::{Calculation, DataModel, Dataset, ModelField};
 pub use error::Error;
-pub use extract::{Extraction, ExtractionLimit, ExtractionLimits, FieldRules, KvMode, Wanted};
+pub use extract::{
+    Extraction, ExtractionLimit, ExtractionLimits, Extractor, FieldRules, KvMode, Wanted,
+};
 pub use index_time::IndexTimeRules;
 pub use indexes::{AckLevel, IndexSettings};
 pub use knowledge::{CalculatedField, Knowledge};
+pub use lookups::{AutomaticLookup, LookupDefinition, LookupPlace, LookupTime, MatchType};
 pub use parsing::{Charset, LineBreaker, ParsingRules};
 pub use pattern::{Groups, Pattern};
 pub use props::StanzaMatcher;
+pub use tagging::{EventType, TaggedValue};

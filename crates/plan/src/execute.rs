@@ -63,7 +63,7 @@ impl Stage {
         on_batch: &mut OnBatch<'_>,
     ) -> Result<Completed, Error> {
         let log = MessageLog::default();
-        let run = Run { session, log: &log, watch: Some(watch) };
+        let run = Run { session, log: &log, watch: Some(watch), rehearsal: true };
         run.stages(self.stage.clone(), Some(plan), on_batch).await
     }
 }
@@ -90,7 +90,7 @@ pub async fn execute_watched(
     watch: Option<&dyn Watch>,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<Completed, Error> {
-    let run = Run { session, log: &planned.log, watch };
+    let run = Run { session, log: &planned.log, watch, rehearsal: false };
     let mut completed = run.stages(planned.stage(), None, on_batch).await?;
     let mut messages = planned.messages.clone();
     for message in completed.messages {
@@ -107,6 +107,8 @@ struct Run<'r> {
     session: &'r Session,
     log: &'r MessageLog,
     watch: Option<&'r dyn Watch>,
+    /// Whether this is a preview.
+    rehearsal: bool,
 }
 
 impl Run<'_> {
@@ -130,10 +132,11 @@ impl Run<'_> {
                 let (kind, columns, messages) = (stage.kind, stage.columns, self.log.all());
                 return Ok(Completed { kind, columns, messages });
             };
-            let env = Env::new(&rest.context, self.log, Some(self.session)).watched(self.watch);
+            let env = Env::new(&rest.context, self.log, Some(self.session));
+            let env = env.watched(self.watch).rehearsing(self.rehearsal);
             let rows = rows_of(plan, &stage.columns, &env).await?;
-            let frame = rest.finish.apply(rows, &env).await?;
-            stage = plan_stage(frame, &rest.commands, &env)?;
+            let frame = rest.frame(rows, &env).await?;
+            stage = plan_stage(frame, &rest.commands, &env).await?;
         }
     }
 }
@@ -141,13 +144,15 @@ impl Run<'_> {
 /// Runs all stages of a search within another and collects its rows.
 pub(crate) async fn run_to_rows(mut stage: StagePlan, env: &Env<'_>) -> Result<Rows, Error> {
     loop {
-        let rows = collect(&stage.plan, &stage.columns, env).await?;
+        // Formats are for who looks at the result of the whole search.
+        let (plan, columns) = stage.unformatted.take().unwrap_or((stage.plan, stage.columns));
+        let rows = collect(&plan, &columns, env).await?;
         let Some(rest) = stage.rest.take() else {
             return Ok(rows);
         };
-        let inner = Env::new(&rest.context, env.log, Some(env.session()?)).watched(env.watch());
-        let frame = Box::pin(rest.finish.apply(rows, &inner)).await?;
-        stage = plan_stage(frame, &rest.commands, &inner)?;
+        let inner = env.within(&rest.context);
+        let frame = Box::pin(rest.frame(rows, &inner)).await?;
+        stage = plan_stage(frame, &rest.commands, &inner).await?;
     }
 }
 

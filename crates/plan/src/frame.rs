@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::expr::Typed;
+use crate::formats::Formats;
 use crate::stream::StreamNode;
 use crate::types::ValueType;
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
@@ -61,6 +62,10 @@ pub(crate) struct Frame {
     /// Least and greatest value of the field that the next command asked for; the inner `None`
     /// is a field without values.
     pub(crate) extent: Option<Option<(f64, f64)>>,
+    /// How fields are shown at the end.
+    pub(crate) formats: Formats,
+    /// Words and phrases that the search looks for.
+    pub(crate) words: Vec<String>,
     next: usize,
 }
 
@@ -85,6 +90,8 @@ impl Frame {
             open: false,
             filter: FieldFilter::default(),
             extent: None,
+            formats: Formats::default(),
+            words: Vec::new(),
             next: 0,
         }
     }
@@ -341,6 +348,7 @@ impl Frame {
         self.hidden.clear();
         self.open = false;
         self.filter = FieldFilter::default();
+        self.formats = Formats::default();
         self.project(outputs)
     }
 

@@ -18,19 +18,25 @@
 
 pub mod aggregates;
 mod bins;
+mod classify;
 mod commands;
 mod compact;
+mod empty;
 mod error;
 mod execute;
 pub mod expr;
+mod formats;
 mod frame;
 pub mod functions;
 mod indexes;
 mod json;
+mod lines;
+mod lookup;
 mod macros;
 mod memory;
 mod names;
 mod order;
+mod outline;
 mod parts;
 mod pipeline;
 mod planned;
@@ -38,15 +44,23 @@ pub mod predicate;
 mod range;
 mod session;
 mod source;
+mod sql_text;
 mod stage;
 mod stream;
 mod subsearch;
 mod surroundings;
+mod tables;
 pub mod types;
 pub mod value;
+mod xml;
 
+pub use empty::EmptySource;
 pub use error::Error;
 pub use execute::{Completed, OnBatch, Stage, Watch, execute, execute_watched};
+pub use macros::Macros;
+pub use outline::{
+    AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline,
+};
 pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
 pub use planned::{
@@ -56,7 +70,8 @@ pub use planned::{
 pub use session::{Session, SessionSettings};
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
-pub use spl::{Suggestion, complete};
+pub use spl::{CommandKind, Suggestion, complete};
+pub use sql_text::{NoSql, SqlText, sql_text};
 pub use stage::{Column, Record, Rows};
 pub use subsearch::Subsearches;
 pub use surroundings::{

@@ -3,9 +3,12 @@
 //! A name mentioned anywhere before the first command that replaces the fields is read, even if a
 //! command sets it: unread columns are pruned from the plan later.
 
+mod analysis;
+mod texts;
+
 use spl::ast::{
-    Command, Expr, ExprKind, FieldPattern, MakemvCommand, SearchExpr, Span, Spanned, SplitBy,
-    StatsArgument, StatsBy, StatsCall, StrcatPart, TopCommand,
+    Command, Expr, ExprKind, FieldPattern, ForeachCommand, ForeachMode, JoinCommand, MakemvCommand, SearchExpr, Span, Spanned, SplitBy,
+    StatsArgument, StatsBy, StatsCall, StrcatPart, TableCommand, TopCommand,
 };
 
 /// Names and patterns in the order of their first mention.
@@ -24,13 +27,49 @@ impl Mentions {
     /// What the commands of a pipeline mention.
     pub(crate) fn of(commands: &[Spanned<Command>]) -> Self {
         let mut mentions = Self::default();
-        for command in commands {
+        for (at, command) in commands.iter().enumerate() {
             mentions.command(&command.node);
+            if let Command::Join(JoinCommand { on: Some(on), .. }) = &command.node {
+                let keys = on.pairs.iter().map(|(left, _)| left.node.clone());
+                mentions.merge(Self::joined(&on.left, keys, &commands[at + 1..]));
+                break;
+            }
             if replaces_fields(&command.node) {
                 break;
             }
         }
         mentions
+    }
+
+    /// A field by its exact name.
+    pub(crate) fn field(&mut self, name: &str) {
+        self.name(name);
+    }
+
+    /// What has to be read of one side of a join whose fields have an alias before their names: its
+    /// keys, and what the commands behind it mention.
+    pub(crate) fn joined(
+        alias: &str,
+        keys: impl Iterator<Item = String>,
+        rest: &[Spanned<Command>],
+    ) -> Self {
+        let behind = Self::of(&read_by(rest, Some(&[])));
+        let mut mentions = Self::default();
+        keys.for_each(|key| mentions.name(&key));
+        for name in behind.names.iter().chain(&behind.patterns) {
+            match name.strip_prefix(alias).and_then(|name| name.strip_prefix('.')) {
+                Some(name) => mentions.pattern(name),
+                None if name.starts_with('_') => mentions.pattern(name),
+                None if name.starts_with('*') => mentions.pattern("*"),
+                None => {}
+            }
+        }
+        mentions
+    }
+
+    fn merge(&mut self, other: Self) {
+        other.names.iter().for_each(|name| self.name(name));
+        self.patterns.extend(other.patterns);
     }
 
     fn name(&mut self, name: &str) {
@@ -125,6 +164,20 @@ impl Mentions {
             }
             Command::Fieldsummary(command) => self.patterns_or_all(&command.fields),
             Command::Rangemap(command) => self.name(&command.field.node),
+            Command::Lookup(command) => {
+                command.inputs.iter().for_each(|input| self.name(input.event_name()));
+                // What stays where it is already has to be known.
+                let new = command.output.as_ref().filter(|output| output.only_new);
+                let outputs = new.iter().flat_map(|output| &output.fields);
+                outputs.for_each(|field| self.name(field.event_name()));
+                command.event_time_field.iter().for_each(|field| self.name(&field.node));
+            }
+            Command::Inputlookup(_) | Command::Inputcsv(_) => {}
+            Command::Typer(_) => self.name("eventtype"),
+            Command::Tags(command) => {
+                self.name("tag");
+                self.patterns(&command.fields);
+            }
             Command::Bin(command) => self.name(&command.field.node),
             Command::Accum(command) => self.name(&command.field.node),
             Command::Delta(command) => self.name(&command.field.node),
@@ -145,13 +198,47 @@ impl Mentions {
             Command::Appendpipe(command) => {
                 command.subsearch.pipeline.commands.iter().for_each(|c| self.command(&c.node));
             }
+            Command::Foreach(command) => self.foreach(command),
+            Command::Join(command) if command.on.is_none() => {
+                command.fields.iter().for_each(|field| self.name(&field.node));
+                if command.fields.is_empty() {
+                    self.pattern("*");
+                }
+            }
+            Command::Map(command) => match crate::commands::map::fields(command) {
+                Some(fields) => fields.iter().for_each(|field| self.name(field)),
+                None => self.pattern("*"),
+            },
+            Command::Selfjoin(command) => {
+                command.fields.iter().for_each(|field| self.name(&field.node));
+            }
             Command::Append(_)
+            | Command::Appendcols(_)
             | Command::Fields(_)
+            | Command::History(_)
+            | Command::Join(_)
+            | Command::Loadjob(_)
+            | Command::Multisearch(_)
+            | Command::Savedsearch(_)
+            | Command::Set(_)
+            | Command::Union(_)
             | Command::Makeresults(_)
             | Command::Metadata(_)
             | Command::Reverse(_)
             | Command::Tail(_) => {}
+            _ if self.analysis(command) || self.texts(command) => {}
             // Reads all there is, unless it says above what it reads.
+            _ => self.pattern("*"),
+        }
+    }
+
+    fn foreach(&mut self, command: &ForeachCommand) {
+        match command.mode {
+            ForeachMode::Multifield => self.patterns(&command.fields),
+            _ => command.fields.iter().for_each(|field| self.name(&field.text)),
+        }
+        match crate::commands::foreach::mentions(command) {
+            Some(mentions) if !command.fields.is_empty() => self.merge(mentions),
             _ => self.pattern("*"),
         }
     }
@@ -178,6 +265,7 @@ impl Mentions {
             }
             StatsArgument::Field(pattern) => self.pattern(&pattern.text),
             StatsArgument::Eval(expr) => self.expr(expr),
+            StatsArgument::Over { calls, .. } => calls.iter().for_each(|call| self.call(call)),
             StatsArgument::Prefix(_) => {}
             StatsArgument::Sparkline { call, .. } => {
                 call.iter().for_each(|call| self.call(call));
@@ -202,6 +290,7 @@ impl Mentions {
     pub(crate) fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
+            ExprKind::Field(field) if crate::expr::truth_word(field).is_some() => {}
             ExprKind::Field(field) => self.name(&field.name),
             ExprKind::Unary(_, inner) => self.expr(inner),
             ExprKind::Binary(_, left, right) => {
@@ -212,14 +301,61 @@ impl Mentions {
                 self.expr(value);
                 list.iter().for_each(|item| self.expr(item));
             }
+            // The one function that reads fields it does not name.
+            ExprKind::Call(call) if call.function.node == "tojson" => self.pattern("*"),
             ExprKind::Call(call) => call.arguments.iter().for_each(|item| self.expr(item)),
         }
     }
 }
 
+pub(crate) use texts::choose_fields;
+
+/// What is read for the commands of a pipeline and for what its rows go through (`tail`): those commands,
+/// and all fields if rows are collected before a command chose among their fields.
+pub(crate) fn read_by(
+    commands: &[Spanned<Command>],
+    tail: Option<&[Spanned<Command>]>,
+) -> Vec<Spanned<Command>> {
+    let mut all = [commands, tail.unwrap_or_default()].concat();
+    let collected = tail.is_some() || commands.iter().any(|command| collects(&command.node));
+    if collected && !all.iter().any(chooses) {
+        let span = Span::default();
+        let fields = vec![FieldPattern::new("*", span)];
+        all.push(Spanned::new(Command::Table(TableCommand { fields }), span));
+    }
+    all
+}
+
+/// Whether all fields behind the command are ones that it names.
+fn chooses(command: &Spanned<Command>) -> bool {
+    match &command.node {
+        Command::Fields(fields) => !fields.remove,
+        other => replaces_fields(other),
+    }
+}
+
+/// Whether events are collected rows behind the command, with the fields that they have by then.
+fn collects(command: &Command) -> bool {
+    match command {
+        Command::Foreach(command) => command.mode != ForeachMode::Multifield,
+        other if analysis::collects(other) || texts::collects(other) => true,
+        other => matches!(
+            other,
+            Command::Append(_)
+                | Command::Appendcols(_)
+                | Command::Appendpipe(_)
+                | Command::Join(_)
+                | Command::Selfjoin(_)
+                | Command::Union(_)
+        ),
+    }
+}
+
 /// Whether no field of the source survives the command unless it is named.
 fn replaces_fields(command: &Command) -> bool {
-    matches!(
+    analysis::replaces_fields(command)
+        || texts::replaces_fields(command)
+        || matches!(
         command,
         Command::Stats(_)
             | Command::Chart(_)
@@ -232,5 +368,6 @@ fn replaces_fields(command: &Command) -> bool {
             | Command::Untable(_)
             | Command::Xyseries(_)
             | Command::Fieldsummary(_)
+            | Command::Map(_)
     )
 }

@@ -1,20 +1,26 @@
 //! From text to stages: parses a search, builds the frame of its source and lets each command
 //! change it, until the end or a command that must see rows first.
 
+use std::borrow::Cow;
+
 use datafusion::logical_expr::LogicalPlan;
 use jiff::tz::TimeZone;
 use model::{EventTime, IndexName, TimeRange};
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
-use crate::commands::{self, Step};
+use crate::commands::{self, Begin, Step};
 use crate::expr::Scope;
 use crate::frame::Frame;
-use crate::stage::Continuation;
+use crate::names::read_by;
+use crate::stage::{Continuation, Finish, Rows};
 use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
     Session, Subsearches, Watch, subsearch,
 };
+
+/// Searches within each other, such as saved searches that name others, at most.
+const MAX_DEPTH: usize = 20;
 
 /// What commands are planned against.
 #[derive(Clone, Copy)]
@@ -26,6 +32,12 @@ pub(crate) struct Env<'e> {
     session: Option<&'e Session>,
     /// Who sees their plans.
     watch: Option<&'e dyn Watch>,
+    /// What becomes of subsearches in the text of saved searches, while no session is there.
+    subsearches: Subsearches<'e>,
+    /// How many searches are around this one.
+    depth: usize,
+    /// Whether rows are only looked at, as previews do.
+    rehearsal: bool,
 }
 
 impl<'e> Env<'e> {
@@ -34,12 +46,50 @@ impl<'e> Env<'e> {
         log: &'e MessageLog,
         session: Option<&'e Session>,
     ) -> Self {
-        Self { context, log, session, watch: None }
+        let subsearches = session.map_or(Subsearches::Skip, Subsearches::Run);
+        Self { context, log, session, watch: None, subsearches, depth: 0, rehearsal: false }
+    }
+
+    /// The same, which treats subsearches in the text of saved searches like this.
+    pub(crate) fn resolving(self, subsearches: Subsearches<'e>) -> Self {
+        Self { subsearches, ..self }
+    }
+
+    /// The same where stages run.
+    pub(crate) fn running<'n>(&self, session: &'n Session) -> Env<'n>
+    where
+        'e: 'n,
+    {
+        Env { session: Some(session), subsearches: Subsearches::Run(session), ..*self }
+    }
+
+    /// What becomes of subsearches in the text of searches that this one names.
+    pub(crate) fn subsearches(&self) -> Subsearches<'e> {
+        self.subsearches
+    }
+
+    /// The same for a search within this one.
+    pub(crate) fn deeper(self) -> Result<Self, Error> {
+        if self.depth >= MAX_DEPTH {
+            let message = format!("searches run within each other more than {MAX_DEPTH} deep");
+            return Err(Error::invalid_anywhere(message));
+        }
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 
     /// The same with somebody who sees the plans that run.
     pub(crate) fn watched(self, watch: Option<&'e dyn Watch>) -> Self {
         Self { watch, ..self }
+    }
+
+    /// The same for rows that are only looked at: nothing outside the search is changed.
+    pub(crate) fn rehearsing(self, rehearsal: bool) -> Self {
+        Self { rehearsal, ..self }
+    }
+
+    /// Whether commands may change what is outside the search.
+    pub(crate) fn may_act(&self) -> bool {
+        !self.rehearsal
     }
 
     /// Who sees the plans that run.
@@ -52,7 +102,7 @@ impl<'e> Env<'e> {
     where
         'e: 'n,
     {
-        Env { context, log: self.log, session: self.session, watch: self.watch }
+        Env { context, ..*self }
     }
 
     /// The session in which stages run.
@@ -78,6 +128,10 @@ impl Scope for FrameScope<'_> {
         self.frame.kind(name)
     }
 
+    fn fields(&self) -> Vec<String> {
+        self.frame.names()
+    }
+
     fn now(&self) -> EventTime {
         self.context.now
     }
@@ -94,6 +148,8 @@ pub(crate) struct StagePlan {
     pub(crate) columns: Vec<OutputColumn>,
     pub(crate) kind: ResultKind,
     pub(crate) filter: FieldFilter,
+    /// Plan and columns without the formats of fields, if there are any.
+    pub(crate) unformatted: Option<(LogicalPlan, Vec<OutputColumn>)>,
     pub(crate) rest: Option<Continuation>,
 }
 
@@ -106,6 +162,15 @@ pub(crate) struct Start {
     pub(crate) messages: Vec<Message>,
 }
 
+impl Start {
+    /// No rows and no fields.
+    pub(crate) fn nothing(env: &Env<'_>) -> Result<Self, Error> {
+        let frame = Rows::blank(0).into_frame()?;
+        let range = env.context.range;
+        Ok(Self { frame, range, indexes: Vec::new(), messages: Vec::new() })
+    }
+}
+
 /// Plans a search.
 ///
 /// # Errors
@@ -116,14 +181,23 @@ pub async fn plan_search(
     subsearches: Subsearches<'_>,
 ) -> Result<PlannedSearch, Error> {
     let log = MessageLog::default();
-    let env = Env::new(context, &log, None);
+    let env = Env::new(context, &log, None).resolving(subsearches);
     let pipeline = subsearch::parse(text, subsearches, &env).await?;
     plan_pipeline(&pipeline, &env).await
 }
 
-/// Plans a pipeline that begins with a generating command.
+/// Plans a pipeline. One that does not begin with a generating command works on no rows.
 pub(crate) async fn plan_pipeline(
     pipeline: &Pipeline,
+    env: &Env<'_>,
+) -> Result<PlannedSearch, Error> {
+    plan_before(pipeline, None, env).await
+}
+
+/// As [`plan_pipeline`], for rows that go on through `tail`: what its commands mention is read.
+pub(crate) async fn plan_before(
+    pipeline: &Pipeline,
+    tail: Option<&[Spanned<Command>]>,
     env: &Env<'_>,
 ) -> Result<PlannedSearch, Error> {
     let limit = env.context.limits.commands;
@@ -134,20 +208,41 @@ pub(crate) async fn plan_pipeline(
     let Some((first, rest)) = pipeline.commands.split_first() else {
         return Err(Error::invalid_anywhere("the search is empty"));
     };
-    let start = Box::pin(commands::start(first, &pipeline.commands, env)).await?;
+    if let Some(expanded) = Box::pin(commands::expand(first, env)).await? {
+        let mut context = env.context.clone();
+        context.range = expanded.range;
+        let inner = Pipeline { commands: [&expanded.commands, rest].concat() };
+        let env = env.within(&context).deeper()?;
+        let mut planned = Box::pin(plan_before(&inner, tail, &env)).await?;
+        planned.normalized = pipeline.to_string();
+        return Ok(planned);
+    }
+    let mentioned = read_by(&pipeline.commands, tail);
+    let (start, finish, rest) =
+        match Box::pin(commands::begin(first, &mentioned, env)).await? {
+            Begin::Rows(start) => (start, None, rest),
+            Begin::Table(start, finish) => (start, Some(finish), rest),
+            Begin::Nothing => (Start::nothing(env)?, None, &pipeline.commands[..]),
+        };
     let mut context = env.context.clone();
     context.range = start.range;
     let ranged = env.within(&context);
-    let stage = plan_stage(start.frame, rest, &ranged)?;
+    let mut frame = start.frame;
+    frame.words = highlight(std::slice::from_ref(first));
+    let stage = match finish {
+        Some(finish) => stage_before(&frame, finish, rest, &ranged)?,
+        None => plan_stage(frame, rest, &ranged).await?,
+    };
     Ok(PlannedSearch {
         plan: stage.plan,
         kind: stage.kind,
         columns: stage.columns,
         hidden_fields: stage.filter,
+        unformatted: stage.unformatted,
         range: start.range,
         indexes: start.indexes,
         messages: start.messages,
-        highlight: highlight(&first.node),
+        highlight: highlight(&pipeline.commands),
         normalized: pipeline.to_string(),
         rest: stage.rest,
         log: env.log.clone(),
@@ -155,41 +250,90 @@ pub(crate) async fn plan_pipeline(
 }
 
 /// Plans commands over a frame, up to the first that must see rows.
-pub(crate) fn plan_stage(
-    mut frame: Frame,
+pub(crate) async fn plan_stage(
+    frame: Frame,
     commands: &[Spanned<Command>],
     env: &Env<'_>,
 ) -> Result<StagePlan, Error> {
-    for (at, command) in commands.iter().enumerate() {
-        match commands::plan(command, frame, &commands[at + 1..], env)? {
-            Step::Next(next) => frame = next,
+    let (frame, finish) = advance(frame, commands, env).await?;
+    match finish {
+        Some((finish, left)) => stage_before(&frame, finish, &left, env),
+        None => stage(&frame, None, env),
+    }
+}
+
+/// Lets commands change a frame, up to the first that must see rows: what that does with them, and the
+/// commands that follow.
+pub(crate) async fn advance(
+    mut frame: Frame,
+    commands: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<(Frame, Option<(Finish, Vec<Spanned<Command>>)>), Error> {
+    let mut commands = Cow::Borrowed(commands);
+    let mut at = 0;
+    while let Some(command) = commands.get(at) {
+        let step = Box::pin(commands::plan(command, frame, &commands[at + 1..], env)).await?;
+        match step {
+            Step::Next(next) => {
+                frame = next;
+                at += 1;
+            }
+            Step::Replace(next, instead) => {
+                frame = next;
+                commands.to_mut().splice(at..=at, instead);
+            }
             Step::Finish(frame, finish) => {
                 // A command that asked for the extent of a field runs again once it is known.
-                let again = matches!(finish, crate::stage::Finish::Extent(_));
-                let left = &commands[if again { at } else { at + 1 }..];
-                let rest =
-                    Continuation { finish, commands: left.to_vec(), context: env.context.clone() };
-                return stage(&frame, Some(rest));
+                let again = matches!(finish, Finish::Extent(_));
+                let left = commands[if again { at } else { at + 1 }..].to_vec();
+                return Ok((frame, Some((finish, left))));
             }
         }
         frame.extent = None;
     }
-    stage(&frame, None)
+    Ok((frame, None))
 }
 
-fn stage(frame: &Frame, rest: Option<Continuation>) -> Result<StagePlan, Error> {
-    let (plan, columns) = frame.finish()?;
+/// A stage that ends before commands which are planned once its rows are known.
+fn stage_before(
+    frame: &Frame,
+    finish: Finish,
+    commands: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<StagePlan, Error> {
+    let (context, formats) = (env.context.clone(), frame.formats.clone());
+    let rest = Continuation { finish, commands: commands.to_vec(), context, formats };
+    stage(frame, Some(rest), env)
+}
+
+fn stage(
+    frame: &Frame,
+    rest: Option<Continuation>,
+    env: &Env<'_>,
+) -> Result<StagePlan, Error> {
+    let (mut plan, mut columns) = frame.finish()?;
+    let mut unformatted = None;
+    if rest.is_none() && !frame.formats.is_empty() {
+        let shown = frame.formats.apply(frame.clone(), env)?.finish()?;
+        unformatted = Some((plan, columns));
+        (plan, columns) = shown;
+    }
     let kind = if rest.is_some() { ResultKind::Report } else { frame.result_kind() };
-    Ok(StagePlan { plan, columns, kind, filter: frame.filter.clone(), rest })
+    Ok(StagePlan { plan, columns, kind, filter: frame.filter.clone(), unformatted, rest })
 }
 
-/// The words and phrases that the filter of a search looks for.
-fn highlight(command: &Command) -> Vec<String> {
+/// The words and phrases that the filter a search begins with looks for, and those of `highlight`.
+fn highlight(commands: &[Spanned<Command>]) -> Vec<String> {
     let mut words = Vec::new();
-    if let Command::Search(search) = command
+    if let Some(Command::Search(search)) = commands.first().map(|command| &command.node)
         && let Some(expr) = &search.expr
     {
         collect_words(expr, &mut words);
+    }
+    for command in commands {
+        if let Command::Highlight(command) = &command.node {
+            words.extend(command.texts.iter().cloned());
+        }
     }
     words
 }

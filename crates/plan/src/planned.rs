@@ -30,6 +30,8 @@ pub struct PlanContext {
     pub default_indexes: Vec<IndexName>,
     /// Bounds of a search.
     pub limits: Limits,
+    /// Names the job that runs the search; empty where there is none.
+    pub sid: String,
 }
 
 /// Bounds of one search. Reaching one is a message or an error, never a silent cut.
@@ -173,6 +175,8 @@ pub struct PlannedSearch {
     pub normalized: String,
     /// What happens to the rows of `plan` before they are results; `None` if they are.
     pub rest: Option<Continuation>,
+    /// The first stage and its columns without the formats of fields, if there are any.
+    pub(crate) unformatted: Option<(LogicalPlan, Vec<OutputColumn>)>,
     /// Where operators of `plan` leave their messages.
     pub(crate) log: MessageLog,
 }
@@ -185,6 +189,7 @@ impl PlannedSearch {
             columns: self.columns.clone(),
             kind: self.kind,
             filter: self.hidden_fields.clone(),
+            unformatted: self.unformatted.clone(),
             rest: self.rest.clone(),
         }
     }

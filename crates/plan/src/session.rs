@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
@@ -110,12 +111,15 @@ impl Session {
         &self.runtime.memory_pool
     }
 
-    /// A context to run SQL in, with tables of its own.
+    /// A context to run SQL in, with tables of its own in a schema of a catalog.
     #[must_use]
-    pub fn sql(&self) -> SessionContext {
+    pub fn sql(&self, catalog: &str, schema: &str) -> SessionContext {
+        let config = self.config.clone().with_default_catalog_and_schema(catalog, schema);
         let state = SessionStateBuilder::new_from_existing(self.state.as_ref().clone())
-            .with_config(self.config.clone())
+            .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
+            // A list of its own: the tables of one query are of one user and one time range.
+            .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
             .build();
         SessionContext::new_with_state(state)
     }

@@ -9,7 +9,10 @@
 pub(crate) mod append;
 pub(crate) mod batch;
 mod cells;
+pub(crate) mod gather;
+pub(crate) mod inner;
 pub(crate) mod pivot;
+mod places;
 mod reshape;
 mod totals;
 
@@ -24,6 +27,7 @@ pub use cells::Record;
 pub(crate) use reshape::{SpathAll, Transpose, Untable, Xyseries};
 pub(crate) use totals::ColumnTotals;
 
+use crate::formats::Formats;
 use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::{Error, PlanContext};
@@ -50,6 +54,19 @@ pub struct Continuation {
     pub(crate) finish: Finish,
     pub(crate) commands: Vec<Spanned<Command>>,
     pub(crate) context: PlanContext,
+    /// How fields are shown at the end.
+    pub(crate) formats: Formats,
+}
+
+impl Continuation {
+    /// The frame that the rest of the pipeline works on.
+    pub(crate) async fn frame(&self, rows: Rows, env: &Env<'_>) -> Result<Frame, Error> {
+        let mut frame = self.finish.apply(rows, env).await?;
+        if matches!(self.finish, Finish::Table(_)) {
+            frame.formats = self.formats.clone();
+        }
+        Ok(frame)
+    }
 }
 
 impl Finish {

@@ -8,8 +8,10 @@ mod dedup;
 mod exec;
 mod head;
 mod node;
+mod require;
 mod running;
 mod streamstats;
+mod uniq;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,8 +24,10 @@ pub(crate) use dedup::Dedup;
 pub(crate) use exec::StreamPlanner;
 pub(crate) use head::{HeadWhile, NoticedLimit};
 pub(crate) use node::StreamNode;
+pub(crate) use require::Require;
 pub(crate) use running::{Delta, FillDown, RunningTotal};
 pub(crate) use streamstats::{Streamstats, Window};
+pub(crate) use uniq::Uniq;
 
 /// What an operator says about a batch.
 #[derive(Debug, Default)]
@@ -49,4 +53,9 @@ pub(crate) trait StreamOp: Debug + Send + Sync {
 pub(crate) trait StreamRun: Send {
     /// Takes the next batch: the values of the arguments, and how many rows there are.
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output>;
+
+    /// Says that there are no more rows; not called where the rest is not wanted.
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

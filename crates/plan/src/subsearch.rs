@@ -25,7 +25,17 @@ pub(crate) async fn parse(
     subsearches: Subsearches<'_>,
     env: &Env<'_>,
 ) -> Result<Pipeline, Error> {
-    let mut resolution = begin(text, env)?;
+    parse_placed(text, None, subsearches, env).await
+}
+
+/// As [`parse`], of a text that stands at a place of the search, such as that of a saved one.
+pub(crate) async fn parse_placed(
+    text: &str,
+    place: Option<spl::Span>,
+    subsearches: Subsearches<'_>,
+    env: &Env<'_>,
+) -> Result<Pipeline, Error> {
+    let mut resolution = begin(text, place, env)?;
     loop {
         let waiting = match resolution {
             spl::Resolution::Whole(pipeline) => return Ok(pipeline),
@@ -34,7 +44,7 @@ pub(crate) async fn parse(
         let result = match subsearches {
             Subsearches::Skip => SKIPPED.to_owned(),
             Subsearches::Run(session) => {
-                let env = Env::new(env.context, env.log, Some(session));
+                let env = env.running(session).deeper()?;
                 Box::pin(result(waiting.pipeline(), &env)).await?
             }
         };
@@ -42,9 +52,14 @@ pub(crate) async fn parse(
     }
 }
 
-fn begin(text: &str, env: &Env<'_>) -> Result<spl::Resolution, Error> {
-    let macros = crate::macros::Macros(&env.context.knowledge);
-    let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
+fn begin(
+    text: &str,
+    place: Option<spl::Span>,
+    env: &Env<'_>,
+) -> Result<spl::Resolution, Error> {
+    let macros = crate::macros::Macros::of(&env.context.knowledge);
+    let macros = Some(&macros as &dyn spl::MacroResolver);
+    let options = spl::ParseOptions { macros, place, ..spl::ParseOptions::default() };
     Ok(spl::parse_resolving(text, &options)?)
 }
 

@@ -71,6 +71,8 @@ pub struct Location {
 /// What a search asks of REST: an endpoint below `/services` and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestRequest {
+    /// Who asks.
+    pub owner: String,
     /// `/services/...` or `/servicesNS/...`.
     pub path: String,
     /// Parameters of the query.

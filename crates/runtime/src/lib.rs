@@ -15,6 +15,7 @@
 
 pub mod allocator;
 pub mod metrics;
+pub mod process;
 pub mod store;
 pub mod telemetry;
 

@@ -3,12 +3,16 @@
 //! Installed once per process by `services`; libraries only use the `tracing` macros. Lines go to
 //! standard error, so that standard output stays free for results.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Error;
@@ -65,12 +69,44 @@ impl Settings {
     }
 }
 
+/// Changes levels while the process runs.
+#[derive(Debug)]
+pub struct Levels {
+    settings: Settings,
+    filter: reload::Handle<EnvFilter, Registry>,
+    /// By the name of a crate or another target of log lines.
+    changed: Mutex<BTreeMap<String, String>>,
+}
+
+impl Levels {
+    /// Shows lines of a target from a level on, whatever the settings say.
+    ///
+    /// # Errors
+    /// [`Error::Level`] for a level that is not understood.
+    pub fn set(&self, target: &str, level: &str) -> Result<(), Error> {
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = changed.clone();
+        next.insert(target.to_owned(), level.to_owned());
+        let mut settings = self.settings.clone();
+        for (target, level) in &next {
+            settings.level.push_str(&format!(",{target}={level}"));
+        }
+        let filter = settings.filter()?;
+        let level = settings.level;
+        let done = self.filter.reload(filter);
+        done.map_err(|error| Error::Level { level, reason: error.to_string() })?;
+        *changed = next;
+        Ok(())
+    }
+}
+
 /// Starts logging for the whole process. `file` gets every line as JSON besides.
 ///
 /// # Errors
 /// [`Error::Level`] for a level that is not understood, [`Error::AlreadyInstalled`] the second time.
-pub fn install(settings: &Settings, file: Option<BoxMakeWriter>) -> Result<(), Error> {
-    let filter = settings.filter()?;
+pub fn install(settings: &Settings, file: Option<BoxMakeWriter>) -> Result<Levels, Error> {
+    let (filter, handle) = reload::Layer::new(settings.filter()?);
+    let levels = Levels { settings: settings.clone(), filter: handle, changed: Mutex::default() };
     let json = match settings.format {
         Format::Auto => !std::io::stderr().is_terminal(),
         Format::Text => false,
@@ -86,7 +122,8 @@ pub fn install(settings: &Settings, file: Option<BoxMakeWriter>) -> Result<(), E
         let lines = fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
         registry.with(lines).try_init()
     };
-    installed.map_err(|_| Error::AlreadyInstalled { what: "the log subscriber" })
+    let failed = |_| Error::AlreadyInstalled { what: "the log subscriber" };
+    installed.map(|()| levels).map_err(failed)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 mod control;
 mod discovered;
 mod error;
+mod explain;
 mod inspect;
 mod jobs;
 mod memory;
@@ -29,15 +30,20 @@ mod settings;
 mod source;
 mod sql;
 mod stream;
+mod surroundings;
 mod times;
 
 pub use error::Error;
+pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use inspect::{Inspection, OperatorReport, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page};
-pub use plan::{Message, MessageKind, Suggestion};
+pub use plan::{
+    AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,
+    OutlinedCommand, Suggestion,
+};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{ScanCounts, Timeline};
 pub use service::{Dependencies, IndexNames, Objects, SearchService};
 pub use settings::Settings;
-pub use sql::{SqlRequest, SqlResult};
+pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlStream};

@@ -13,7 +13,6 @@ use object_store::path::Path;
 /// Opens buckets and keeps the readers, the least recently used leaving first.
 #[derive(Debug)]
 pub(crate) struct Readers {
-    knowledge: Arc<Knowledge>,
     capacity: usize,
     open: Mutex<Open>,
 }
@@ -25,8 +24,8 @@ struct Open {
 }
 
 impl Readers {
-    pub(crate) fn new(knowledge: Arc<Knowledge>, capacity: usize) -> Self {
-        Self { knowledge, capacity: capacity.max(1), open: Mutex::default() }
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), open: Mutex::default() }
     }
 
     /// The open bucket, which reads through the store given: that of one search.
@@ -45,14 +44,6 @@ impl Readers {
         })?;
         self.keep(entry.id, reader.clone());
         Ok(Arc::new(reader))
-    }
-
-    /// Whether today's extraction rules are those that made the bucket's field columns.
-    pub(crate) fn rules_hold(&self, summary: &BucketSummary) -> bool {
-        summary
-            .rules
-            .iter()
-            .all(|(sourcetype, made_by)| self.knowledge.fingerprint(sourcetype) == *made_by)
     }
 
     fn lookup(&self, id: BucketId) -> Option<BucketReader> {
@@ -74,4 +65,10 @@ impl Readers {
         let tick = open.tick;
         open.readers.insert(id, (tick, reader));
     }
+}
+
+/// Whether these extraction rules are those that made the bucket's field columns.
+pub(crate) fn rules_hold(knowledge: &Knowledge, summary: &BucketSummary) -> bool {
+    let mut rules = summary.rules.iter();
+    rules.all(|(sourcetype, made_by)| knowledge.fingerprint(sourcetype) == *made_by)
 }

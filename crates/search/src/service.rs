@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use apps::{Apps, Namespace};
 use bucket::HotBuckets;
 use cache::SearchReads;
 use catalog::Catalog;
@@ -26,6 +27,7 @@ use crate::report::ScanReport;
 use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
 use crate::source::StoredEvents;
+use crate::surroundings::{Around, Tables};
 use crate::times::Phase;
 use crate::{Error, Settings};
 
@@ -52,8 +54,10 @@ pub struct Dependencies {
     pub hot: Arc<dyn HotBuckets>,
     /// Objects, read through the cache.
     pub objects: Arc<dyn Objects>,
-    /// Configuration.
-    pub knowledge: Arc<Knowledge>,
+    /// Configuration, lookups, collections.
+    pub apps: Apps,
+    /// What searches ask of the rest of the server: REST, events to collect, where addresses are.
+    pub surroundings: Arc<dyn plan::Surroundings>,
     /// Index names.
     pub indexes: Arc<dyn IndexNames>,
     /// The time.
@@ -74,6 +78,7 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     readers: Arc<Readers>,
     discovered: Arc<Discovered>,
+    tables: Arc<Tables>,
     pub(crate) session: Session,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) memory: Memory,
@@ -105,12 +110,13 @@ impl SearchService {
         };
         let session = Session::new(&engine, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
             .map_err(|error| Error::Internal(error.to_string()))?;
-        let readers = Readers::new(Arc::clone(&deps.knowledge), settings.open_buckets);
+        let readers = Readers::new(settings.open_buckets);
         let slots = Arc::new(Semaphore::new(settings.max_searches.max(1)));
         let inner = Inner {
             deps,
             readers: Arc::new(readers),
             discovered: Arc::default(),
+            tables: Arc::default(),
             session,
             slots,
             memory: Memory::new(&settings),
@@ -138,13 +144,14 @@ impl SearchService {
         });
         let start = Instant::now();
         let subsearches = Subsearches::Run(&inner.session);
+        let knowledge = self.knowledge_of(&request);
+        let sid = request.sid.get_or_insert_with(|| self.new_sid()).clone();
         let planned = self.plan(&request, &control, &report, subsearches).await?;
         report.times.add(Phase::Plan, start.elapsed());
         control.want_previews(request.preview);
         if !stops_early(&planned) {
             control.count_all();
         }
-        let sid = request.sid.clone().unwrap_or_else(|| self.new_sid());
         if self.job(&sid).is_some() {
             return Err(Error::Request(format!("a job with the id \"{sid}\" exists already")));
         }
@@ -152,7 +159,7 @@ impl SearchService {
             sid: sid.clone(),
             request,
             planned,
-            knowledge: Arc::clone(&inner.deps.knowledge),
+            knowledge,
             clock: Arc::clone(&inner.deps.clock),
             control,
             report,
@@ -202,7 +209,8 @@ impl SearchService {
     /// The events as a planner sees them, for plans that are not jobs.
     #[must_use]
     pub fn events(&self) -> Arc<dyn plan::EventSource> {
-        Arc::new(self.stored_events(&Arc::default(), &Arc::default()))
+        let knowledge = self.inner.deps.apps.knowledge();
+        Arc::new(self.stored_events(&Arc::default(), &Arc::default(), knowledge))
     }
 
     /// What to offer at a place of a search text.
@@ -214,6 +222,10 @@ impl SearchService {
     /// Where a plan runs. What has further stages may hold much in those.
     pub(crate) async fn grant(&self, plan: &LogicalPlan, stages: bool) -> Result<Granted, Error> {
         self.inner.memory.grant(&self.inner.session, plan, stages).await
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.inner.session
     }
 
     pub(crate) fn dependencies(&self) -> &Dependencies {
@@ -236,6 +248,7 @@ impl SearchService {
         &self,
         control: &Arc<ScanControl>,
         report: &Arc<ScanReport>,
+        knowledge: Arc<Knowledge>,
     ) -> StoredEvents {
         let inner = &self.inner;
         StoredEvents {
@@ -244,7 +257,7 @@ impl SearchService {
                 hot: Arc::clone(&inner.deps.hot),
                 readers: Arc::clone(&inner.readers),
                 store: inner.deps.objects.counted(&report.reads),
-                knowledge: Arc::clone(&inner.deps.knowledge),
+                knowledge,
                 control: Arc::clone(control),
                 report: Arc::clone(report),
                 pipelines: inner.settings.batch_search_max_pipeline.max(1),
@@ -256,7 +269,13 @@ impl SearchService {
         }
     }
 
-    async fn plan(
+    /// What the searches of a request see of the configuration.
+    pub(crate) fn knowledge_of(&self, request: &JobRequest) -> Arc<Knowledge> {
+        self.inner.deps.apps.view(&namespace(request))
+    }
+
+    /// Plans a search, and runs what stands for a text in it.
+    pub(crate) async fn plan(
         &self,
         request: &JobRequest,
         control: &Arc<ScanControl>,
@@ -264,15 +283,27 @@ impl SearchService {
         subsearches: Subsearches<'_>,
     ) -> Result<PlannedSearch, Error> {
         let now = request.now.unwrap_or_else(|| self.now());
+        let knowledge = self.knowledge_of(request);
+        let surroundings = Around {
+            service: self.clone(),
+            namespace: namespace(request),
+            tables: Arc::clone(&self.inner.tables),
+        };
+        let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
+        if let Some(allowed) = &request.indexes {
+            source.indexes.retain(|index| allowed.contains(index));
+        }
+        let default_indexes = || self.inner.deps.indexes.default_names();
         let context = PlanContext {
-            source: Arc::new(self.stored_events(control, report)),
-            surroundings: Arc::new(plan::EventsOnly),
-            knowledge: Arc::clone(&self.inner.deps.knowledge),
+            source: Arc::new(source),
+            surroundings: Arc::new(surroundings),
+            knowledge,
             now,
             timezone: request.timezone.clone(),
             range: time_range(request, now)?,
-            default_indexes: self.inner.deps.indexes.default_names(),
+            default_indexes: request.default_indexes.clone().unwrap_or_else(default_indexes),
             limits: plan::Limits::default(),
+            sid: request.sid.clone().unwrap_or_default(),
         };
         let planned = plan::plan_search(&request.search, &context, subsearches).await;
         planned.map_err(|error| search_error(&error, &request.search))
@@ -305,6 +336,11 @@ impl SearchService {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Entry>> {
         self.inner.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Who asks, in which app.
+fn namespace(request: &JobRequest) -> Namespace {
+    Namespace::new(&request.owner, &request.app)
 }
 
 /// The range of a request; either end may be missing.

@@ -1,6 +1,7 @@
 //! SQL over the same events: every index is a table, every field a column.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -8,19 +9,30 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
 use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::{SQLOptions, SessionContext};
 use datafusion::logical_expr::LogicalPlan;
-use futures::TryStreamExt;
+use datafusion::prelude::DataFrame;
+use futures::StreamExt;
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, SourceField};
+use tokio::sync::mpsc;
 
 use crate::jobs::{JobRequest, Page};
+use crate::memory::Granted;
 use crate::render::Renderer;
 use crate::scan::{EventsTable, FIXED};
 use crate::service::time_range;
 use crate::source::StoredEvents;
 use crate::{Error, SearchService};
+
+/// Batches that wait for a reader; then the query waits too.
+const WAITING_BATCHES: usize = 2;
+/// The catalog and the schema that indexes are tables of.
+pub const SQL_CATALOG: &str = "karst";
+/// Its only schema.
+pub const SQL_SCHEMA: &str = "public";
 
 /// A query to run.
 #[derive(Debug, Clone)]
@@ -33,6 +45,8 @@ pub struct SqlRequest {
     pub latest: Option<String>,
     /// Whose offset times are written with.
     pub timezone: TimeZone,
+    /// The only indexes there are for this query; all if none.
+    pub indexes: Option<Vec<IndexName>>,
 }
 
 /// Rows of a query.
@@ -66,46 +80,146 @@ impl SqlResult {
 }
 
 impl SearchService {
-    /// Runs a query.
+    /// Runs a query to its end.
     ///
     /// # Errors
     /// [`Error::Search`] where the query is at fault, with the engine's words.
     pub async fn sql(&self, request: SqlRequest) -> Result<SqlResult, Error> {
+        let renderer = Renderer::new(request.timezone.clone());
+        let mut stream = self.sql_stream(request).await?;
+        let mut batches = Vec::new();
+        while let Some(batch) = stream.next().await {
+            batches.push(batch?);
+        }
+        let truncated = stream.is_truncated();
+        Ok(SqlResult { schema: stream.schema, batches, truncated, renderer })
+    }
+
+    /// Begins a query, whose rows come as they are found. Dropping the stream ends the query.
+    ///
+    /// # Errors
+    /// As [`Self::sql`]; what goes wrong later comes with the rows.
+    pub async fn sql_stream(&self, request: SqlRequest) -> Result<SqlStream, Error> {
+        let service = self.clone();
+        let begin = async move {
+            // What a query holds is known after planning only: it gets the room of one that holds much.
+            let granted = service.grant(&LogicalPlan::default(), true).await?;
+            let frame = service.plan_sql(&request, &granted.session).await?;
+            let schema = Arc::new(frame.schema().as_arrow().clone());
+            let rows = frame.execute_stream().await.map_err(sql_error)?;
+            let limit = service.settings().max_result_rows;
+            let (sender, batches) = mpsc::channel(WAITING_BATCHES);
+            let truncated = Arc::new(AtomicBool::new(false));
+            let forward = Forward { sender, limit, truncated: Arc::clone(&truncated) };
+            service.runtime().spawn(forward.run(rows, granted));
+            Ok::<_, Error>(SqlStream { schema, limit, batches, truncated })
+        };
+        let task = self.runtime().spawn(begin);
+        task.await.map_err(|error| Error::Internal(error.to_string()))?
+    }
+
+    /// The names and types of the columns that a query would give.
+    ///
+    /// # Errors
+    /// As [`Self::sql`].
+    pub async fn sql_schema(&self, request: SqlRequest) -> Result<SchemaRef, Error> {
+        let service = self.clone();
+        let plan = async move {
+            let frame = service.plan_sql(&request, service.session()).await?;
+            Ok::<_, Error>(Arc::new(frame.schema().as_arrow().clone()))
+        };
+        let task = self.runtime().spawn(plan);
+        task.await.map_err(|error| Error::Internal(error.to_string()))?
+    }
+
+    async fn plan_sql(
+        &self,
+        request: &SqlRequest,
+        session: &plan::Session,
+    ) -> Result<DataFrame, Error> {
         let mut times = JobRequest::new("", "");
         times.earliest = request.earliest.clone();
         times.latest = request.latest.clone();
         times.timezone = request.timezone.clone();
         let range = time_range(&times, self.now())?;
-        let service = self.clone();
-        let task = self.runtime().spawn(async move { service.run_sql(request, range).await });
-        task.await.map_err(|error| Error::Internal(error.to_string()))?
+        let mut events = {
+            let knowledge = self.dependencies().apps.knowledge();
+            self.stored_events(&Arc::default(), &Arc::default(), knowledge)
+        };
+        if let Some(allowed) = &request.indexes {
+            events.indexes.retain(|index| allowed.contains(index));
+        }
+        let context = context_over(session, events, range)?;
+        // Nothing that writes: events are changed by ingest only. Nothing that changes the session, which
+        // lasts as long as the query.
+        let options = SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false);
+        let planned = context.sql_with_options(&request.query, options).await;
+        planned.map_err(planning_error)
+    }
+}
+
+/// Rows of a query as they are found.
+#[derive(Debug)]
+pub struct SqlStream {
+    /// Names and types.
+    pub schema: SchemaRef,
+    /// The most rows that come (`maxresultrows`).
+    pub limit: usize,
+    batches: mpsc::Receiver<Result<RecordBatch, Error>>,
+    truncated: Arc<AtomicBool>,
+}
+
+impl SqlStream {
+    /// The next rows; none at the end.
+    pub async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
+        self.batches.recv().await
     }
 
-    async fn run_sql(&self, request: SqlRequest, range: TimeRange) -> Result<SqlResult, Error> {
-        let events = self.stored_events(&Arc::default(), &Arc::default());
-        // What a query holds is known after planning only: it gets the room of one that holds much.
-        let granted = self.grant(&LogicalPlan::default(), true).await?;
-        let context = context_over(&granted.session, events, range)?;
-        // Nothing that writes: events are changed by ingest only.
-        let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false);
-        let planned = context.sql_with_options(&request.query, options).await;
-        let frame = planned.map_err(planning_error)?;
-        let schema = Arc::new(frame.schema().as_arrow().clone());
-        let limit = self.settings().max_result_rows;
-        let mut stream = frame.execute_stream().await.map_err(sql_error)?;
-        let mut batches = Vec::new();
-        let mut left = limit;
-        let mut truncated = false;
-        while let Some(batch) = stream.try_next().await.map_err(sql_error)? {
-            truncated = batch.num_rows() > left;
+    /// Whether rows are missing because of the limit; known once the last row has come.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.truncated.load(Ordering::Acquire)
+    }
+}
+
+/// Hands rows on to who reads them, as many as the limit allows.
+struct Forward {
+    sender: mpsc::Sender<Result<RecordBatch, Error>>,
+    limit: usize,
+    truncated: Arc<AtomicBool>,
+}
+
+impl Forward {
+    /// Runs until there are no more rows, or nobody reads them. `granted` is the room they need.
+    async fn run(self, mut rows: SendableRecordBatchStream, granted: Granted) {
+        let mut left = self.limit;
+        loop {
+            let next = tokio::select! {
+                () = self.sender.closed() => break,
+                next = rows.next() => next,
+            };
+            let Some(next) = next else { break };
+            let batch = match next {
+                Ok(batch) => batch,
+                Err(error) => {
+                    let _ = self.sender.send(Err(sql_error(error))).await;
+                    break;
+                }
+            };
+            let is_last = batch.num_rows() > left;
+            self.truncated.store(is_last, Ordering::Release);
             let batch = batch.slice(0, batch.num_rows().min(left));
             left -= batch.num_rows();
-            batches.push(batch);
-            if truncated {
+            let sent = batch.num_rows() == 0 || self.sender.send(Ok(batch)).await.is_ok();
+            if is_last || !sent {
                 break;
             }
         }
-        Ok(SqlResult { schema, batches, truncated, renderer: Renderer::new(request.timezone) })
+        drop(rows);
+        drop(granted);
     }
 }
 
@@ -133,11 +247,11 @@ fn context_over(
     events: StoredEvents,
     range: TimeRange,
 ) -> Result<SessionContext, Error> {
-    let context = session.sql();
+    let context = session.sql(SQL_CATALOG, SQL_SCHEMA);
     let indexes = Arc::new(Indexes { events, range });
     let catalog = MemoryCatalogProvider::new();
-    catalog.register_schema("public", indexes).map_err(sql_error)?;
-    context.register_catalog("datafusion", Arc::new(catalog));
+    catalog.register_schema(SQL_SCHEMA, indexes).map_err(sql_error)?;
+    context.register_catalog(SQL_CATALOG, Arc::new(catalog));
     Ok(context)
 }
 

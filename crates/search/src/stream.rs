@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use plan::OutputColumn;
+use plan::{OutputColumn, Subsearches};
 use tokio::sync::mpsc;
 
 use crate::jobs::{JobRequest, Page, Results};
@@ -24,7 +24,10 @@ impl SearchService {
         &self,
         request: JobRequest,
     ) -> Result<mpsc::Receiver<Result<Page, Error>>, Error> {
-        let planned = self.check(&request).await?;
+        let (control, report) = (Arc::default(), Arc::default());
+        let session = self.session().clone();
+        let run = Subsearches::Run(&session);
+        let planned = self.plan(&request, &control, &report, run).await?;
         let (pages, receiver) = mpsc::channel(PAGES_IN_FLIGHT);
         let service = self.clone();
         self.runtime().spawn(async move {
@@ -34,7 +37,7 @@ impl SearchService {
                     columns: columns.to_vec(),
                     filter: planned.hidden_fields.clone(),
                     batches: vec![batch],
-                    knowledge: service.knowledge(),
+                    knowledge: service.knowledge_of(&request),
                     renderer: Renderer::new(request.timezone.clone()),
                 };
                 let page = results.page(0, usize::MAX);
@@ -56,9 +59,5 @@ impl SearchService {
             }
         });
         Ok(receiver)
-    }
-
-    fn knowledge(&self) -> Arc<knowledge::Knowledge> {
-        Arc::clone(&self.dependencies().knowledge)
     }
 }

@@ -11,6 +11,7 @@ mod memory;
 mod report;
 mod run;
 mod spec;
+mod surroundings;
 mod topology;
 
 pub use cell::Cell;

@@ -14,6 +14,7 @@ use plan::{
 use crate::cell::Cell;
 use crate::report::{Failure, Report};
 use crate::spec::{Block, Expectation, parse};
+use crate::surroundings::MemorySurroundings;
 use crate::topology::Topology;
 
 /// Set to rewrite the expectations that differ, for a person to review.
@@ -95,6 +96,9 @@ async fn run_block(block: &Block, topology: &dyn Topology) -> Result<Outcome, St
     for (name, text) in &block.conf {
         layers = layers.with(Layer::SystemLocal, name, text);
     }
+    for (name, json) in &block.models {
+        layers = layers.with_model("search", name, json);
+    }
     let knowledge = Arc::new(knowledge::Knowledge::new(layers));
     let source = topology.load(&block.events, &knowledge).await?;
     let timezone = jiff::tz::TimeZone::get(&block.timezone).map_err(|error| error.to_string())?;
@@ -104,13 +108,14 @@ async fn run_block(block: &Block, topology: &dyn Topology) -> Result<Outcome, St
     });
     let context = PlanContext {
         source,
-        surroundings: Arc::new(plan::EventsOnly),
+        surroundings: Arc::new(MemorySurroundings::new(&block.lookups)?),
         knowledge,
         now: EventTime::from_seconds(block.now),
         timezone,
         range,
         default_indexes: IndexName::new("main").into_iter().collect(),
         limits: limits(&block.limits)?,
+        sid: "spec".to_owned(),
     };
     search(&block.search, &context).await
 }

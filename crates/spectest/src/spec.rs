@@ -56,6 +56,10 @@ pub struct Block {
     pub range: Option<(f64, f64)>,
     /// `.conf` files: name and text.
     pub conf: Vec<(String, String)>,
+    /// Lookup files and collections: name and CSV.
+    pub lookups: Vec<(String, String)>,
+    /// Data models: name and JSON.
+    pub models: Vec<(String, String)>,
     /// Limits set lower than their default.
     pub limits: Vec<(String, usize)>,
     /// Lines of the expectation, the keyword included: from, behind.
@@ -111,6 +115,8 @@ impl Reader<'_> {
             timezone: "UTC".to_owned(),
             range: None,
             conf: Vec::new(),
+            lookups: Vec::new(),
+            models: Vec::new(),
             limits: Vec::new(),
             expect_lines: (0, 0),
         };
@@ -198,6 +204,11 @@ impl Reader<'_> {
             "conf" => {
                 let text: Vec<String> = self.indented().into_iter().map(|(_, line)| line).collect();
                 block.conf.push((value.to_owned(), text.join("\n")));
+            }
+            "lookup" | "model" => {
+                let text: Vec<String> = self.indented().into_iter().map(|(_, line)| line).collect();
+                let named = (value.to_owned(), text.join("\n"));
+                if keyword == "lookup" { block.lookups.push(named) } else { block.models.push(named) }
             }
             "limit" => {
                 let parsed = value.split_once(' ').and_then(|(name, number)| {

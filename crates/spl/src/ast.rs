@@ -7,6 +7,7 @@
 
 mod chart;
 mod commands;
+mod dataset;
 mod expr;
 mod search;
 mod stats;
@@ -18,6 +19,7 @@ pub use chart::{
 pub use crate::commands::Command;
 pub use crate::commands::arguments::*;
 pub use commands::*;
+pub use dataset::{Dataset, NamedDataset, NamedDatasetKind, SubsearchOptions};
 pub use expr::{BinaryOperator, Call, Expr, ExprKind, FieldRef, UnaryOperator};
 pub use search::{
     ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison, SearchComputed,
@@ -26,7 +28,7 @@ pub use search::{
 };
 pub use stats::{
     EventstatsCommand, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsFunction, StatsKind,
-    StreamstatsCommand, TstatsCommand,
+    StreamstatsCommand, TstatsCommand, aggregation_name,
 };
 
 use serde::{Deserialize, Serialize};

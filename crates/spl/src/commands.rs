@@ -2,55 +2,225 @@
 //!
 //! Guarantees: sorted by name. Leaves to others: what commands compute.
 
+#[path = "commands/abstract.rs"]
+mod abstract_;
 mod accum;
+mod addcoltotals;
+mod addinfo;
 mod addtotals;
+mod analyzefields;
+mod anomalies;
+mod anomalousvalue;
+mod anomalydetection;
 mod append;
+mod appendcols;
 mod appendpipe;
+mod arules;
+mod associate;
+mod autoregress;
 mod bin;
 mod chart;
+mod cluster;
+mod cofilter;
+mod collect;
+mod concurrency;
+mod contingency;
 mod convert;
+mod correlate;
+mod datamodel;
+mod dbinspect;
 mod dedup;
 mod delta;
+mod diff;
+mod erex;
 mod eval;
+mod eventcount;
 mod eventstats;
+mod extract;
+mod fieldformat;
 mod fields;
 mod fieldsummary;
 mod filldown;
 mod fillnull;
+mod findtypes;
+mod folderize;
+mod foreach;
+mod format;
+mod from;
+mod fromjson;
+mod gauge;
+mod gentimes;
+mod geom;
+mod geomfilter;
+mod geostats;
 mod head;
+mod highlight;
+mod history;
+mod iconify;
+mod inputcsv;
+mod inputlookup;
+mod iplocation;
+mod join;
+mod kmeans;
+mod kvform;
+mod loadjob;
+mod localize;
+mod localop;
+pub(crate) mod lookup;
+mod makecontinuous;
 mod makemv;
 mod makeresults;
+mod map;
 mod metadata;
+mod multikv;
+mod multisearch;
+mod mvcombine;
 mod mvexpand;
 mod nomv;
+mod noop;
+mod outlier;
+mod outputcsv;
+mod outputlookup;
+mod predict;
 mod rangemap;
 mod rare;
+mod redistribute;
 mod regex;
+mod reltime;
 mod rename;
 mod replace;
+mod require;
+mod rest;
+#[path = "commands/return.rs"]
+mod return_;
 mod reverse;
 mod rex;
+mod savedsearch;
 pub(crate) mod search;
+mod searchtxn;
+mod selfjoin;
+mod sendalert;
+mod sendemail;
+mod set;
+mod setfields;
 mod sort;
 mod spath;
 mod stats;
 mod strcat;
 mod streamstats;
 mod table;
+mod tags;
 mod tail;
 mod timechart;
+mod timewrap;
+mod tojson;
 mod top;
+mod transaction;
 mod transpose;
+mod trendline;
 mod tstats;
+mod typelearner;
+mod typer;
+mod union;
+mod uniq;
 mod untable;
 #[path = "commands/where.rs"]
 mod where_;
+mod x11;
+mod xmlkv;
+mod xmlunescape;
+mod xpath;
 mod xyseries;
 
 /// The arguments of commands that stand with their grammar.
 pub(crate) mod arguments {
+    pub use super::sendemail::SendemailCommand;
+    pub use super::sendalert::SendalertCommand;
+    pub use super::tags::TagsCommand;
+    pub use super::typer::TyperCommand;
+    pub use super::dbinspect::DbinspectCommand;
+    pub use super::eventcount::EventcountCommand;
+    pub use super::rest::RestCommand;
+    pub use super::from::{FromCommand, FromKind};
+    pub use super::datamodel::{DatamodelCommand, DatamodelMode};
+    pub use super::collect::CollectCommand;
+    pub use super::inputlookup::InputlookupCommand;
+    pub use super::lookup::{LookupCommand, LookupField, LookupOutput};
+    pub use super::outputlookup::OutputlookupCommand;
+    pub use super::abstract_::AbstractCommand;
+    pub use super::addcoltotals::AddcoltotalsCommand;
+    pub use super::addinfo::AddinfoCommand;
+    pub use super::analyzefields::AnalyzefieldsCommand;
+    pub use super::anomalies::AnomaliesCommand;
+    pub use super::anomalousvalue::{AnomalousvalueCommand, AnomalousvalueOptions, AnomalyAction};
+    pub use super::anomalydetection::{AnomalyMethod, AnomalydetectionCommand};
+    pub use super::appendcols::AppendcolsCommand;
+    pub use super::arules::ArulesCommand;
+    pub use super::associate::AssociateCommand;
+    pub use super::autoregress::AutoregressCommand;
+    pub use super::cluster::{ClusterCommand, ClusterMatch};
+    pub use super::cofilter::CofilterCommand;
+    pub use super::concurrency::ConcurrencyCommand;
+    pub use super::contingency::ContingencyCommand;
+    pub use super::correlate::CorrelateCommand;
+    pub use super::diff::DiffCommand;
+    pub use super::erex::ErexCommand;
+    pub use super::extract::ExtractCommand;
+    pub use super::fieldformat::FieldformatCommand;
     pub use super::fieldsummary::FieldsummaryCommand;
+    pub use super::findtypes::FindtypesCommand;
+    pub use super::folderize::FolderizeCommand;
+    pub use super::foreach::{ForeachCommand, ForeachMode, Placeholders};
+    pub use super::format::FormatCommand;
+    pub use super::fromjson::FromjsonCommand;
+    pub use super::gauge::{GaugeCommand, GaugeNumber};
+    pub use super::gentimes::GentimesCommand;
+    pub use super::geom::GeomCommand;
+    pub use super::geomfilter::{GeomBounds, GeomfilterCommand};
+    pub use super::geostats::GeostatsCommand;
+    pub use super::highlight::HighlightCommand;
+    pub use super::history::HistoryCommand;
+    pub use super::iconify::IconifyCommand;
+    pub use super::iplocation::IplocationCommand;
+    pub use super::join::{JoinCommand, JoinOn};
+    pub use super::kmeans::{KmeansCommand, KmeansDistance};
+    pub use super::kvform::KvformCommand;
+    pub use super::loadjob::{LoadedJob, LoadjobCommand};
+    pub use super::localize::LocalizeCommand;
+    pub use super::localop::LocalopCommand;
+    pub use super::makecontinuous::MakecontinuousCommand;
+    pub use super::map::{MapCommand, MapSearch};
+    pub use super::multikv::MultikvCommand;
+    pub use super::multisearch::MultisearchCommand;
+    pub use super::mvcombine::MvcombineCommand;
+    pub use super::noop::NoopCommand;
+    pub use super::outlier::{OutlierAction, OutlierCommand, OutlierOptions};
+    pub use super::predict::{
+        PredictAlgorithm, PredictBound, PredictCommand, PredictField, PredictGroup, PredictOptions,
+    };
     pub use super::rangemap::{Range, RangemapCommand};
+    pub use super::redistribute::RedistributeCommand;
+    pub use super::reltime::ReltimeCommand;
+    pub use super::require::RequireCommand;
+    pub use super::return_::{ReturnCommand, Returned, ReturnedForm};
+    pub use super::savedsearch::SavedsearchCommand;
+    pub use super::searchtxn::SearchtxnCommand;
+    pub use super::selfjoin::SelfjoinCommand;
+    pub use super::set::{SetCommand, SetOperation};
+    pub use super::setfields::SetfieldsCommand;
+    pub use super::timewrap::{TimewrapAlign, TimewrapCommand, TimewrapSeries};
+    pub use super::tojson::{JsonKind, TojsonCommand};
+    pub use super::transaction::{
+        TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
+    };
+    pub use super::trendline::{Trend, TrendKind, TrendlineCommand};
+    pub use super::typelearner::TypelearnerCommand;
+    pub use super::union::UnionCommand;
+    pub use super::uniq::UniqCommand;
+    pub use super::x11::X11Command;
+    pub use super::xmlkv::XmlkvCommand;
+    pub use super::xmlunescape::XmlunescapeCommand;
+    pub use super::xpath::XpathCommand;
 }
 
 use crate::ast;
@@ -156,105 +326,137 @@ macro_rules! registry {
 }
 
 registry! {
+    abstract_ Abstract(AbstractCommand),
     accum Accum(AccumCommand),
+    addcoltotals Addcoltotals(AddcoltotalsCommand),
+    addinfo Addinfo(AddinfoCommand),
     addtotals Addtotals(AddtotalsCommand),
+    analyzefields Analyzefields(AnalyzefieldsCommand),
+    anomalies Anomalies(AnomaliesCommand),
+    anomalousvalue Anomalousvalue(AnomalousvalueCommand),
+    anomalydetection Anomalydetection(AnomalydetectionCommand),
     append Append(AppendCommand),
+    appendcols Appendcols(AppendcolsCommand),
     appendpipe Appendpipe(AppendpipeCommand),
+    arules Arules(ArulesCommand),
+    associate Associate(AssociateCommand),
+    autoregress Autoregress(AutoregressCommand),
     bin Bin(BinCommand),
     chart Chart(ChartCommand),
+    cluster Cluster(ClusterCommand),
+    cofilter Cofilter(CofilterCommand),
+    collect Collect(CollectCommand),
+    concurrency Concurrency(ConcurrencyCommand),
+    contingency Contingency(ContingencyCommand),
     convert Convert(ConvertCommand),
+    correlate Correlate(CorrelateCommand),
+    datamodel Datamodel(DatamodelCommand),
+    dbinspect Dbinspect(DbinspectCommand),
     dedup Dedup(DedupCommand),
     delta Delta(DeltaCommand),
+    diff Diff(DiffCommand),
+    erex Erex(ErexCommand),
     eval Eval(EvalCommand),
+    eventcount Eventcount(EventcountCommand),
     eventstats Eventstats(EventstatsCommand),
+    extract Extract(ExtractCommand),
+    fieldformat Fieldformat(FieldformatCommand),
     fields Fields(FieldsCommand),
     fieldsummary Fieldsummary(FieldsummaryCommand),
     filldown Filldown(FilldownCommand),
     fillnull Fillnull(FillnullCommand),
+    findtypes Findtypes(FindtypesCommand),
+    folderize Folderize(FolderizeCommand),
+    foreach Foreach(ForeachCommand),
+    format Format(FormatCommand),
+    from From(FromCommand),
+    fromjson Fromjson(FromjsonCommand),
+    gauge Gauge(GaugeCommand),
+    gentimes Gentimes(GentimesCommand),
+    geom Geom(GeomCommand),
+    geomfilter Geomfilter(GeomfilterCommand),
+    geostats Geostats(GeostatsCommand),
     head Head(HeadCommand),
+    highlight Highlight(HighlightCommand),
+    history History(HistoryCommand),
+    iconify Iconify(IconifyCommand),
+    inputcsv Inputcsv(InputlookupCommand),
+    inputlookup Inputlookup(InputlookupCommand),
+    iplocation Iplocation(IplocationCommand),
+    join Join(JoinCommand),
+    kmeans Kmeans(KmeansCommand),
+    kvform Kvform(KvformCommand),
+    loadjob Loadjob(LoadjobCommand),
+    localize Localize(LocalizeCommand),
+    localop Localop(LocalopCommand),
+    lookup Lookup(LookupCommand),
+    makecontinuous Makecontinuous(MakecontinuousCommand),
     makemv Makemv(MakemvCommand),
     makeresults Makeresults(MakeresultsCommand),
+    map Map(MapCommand),
     metadata Metadata(MetadataCommand),
+    multikv Multikv(MultikvCommand),
+    multisearch Multisearch(MultisearchCommand),
+    mvcombine Mvcombine(MvcombineCommand),
     mvexpand Mvexpand(MvexpandCommand),
     nomv Nomv(NomvCommand),
+    noop Noop(NoopCommand),
+    outlier Outlier(OutlierCommand),
+    outputcsv Outputcsv(OutputlookupCommand),
+    outputlookup Outputlookup(OutputlookupCommand),
+    predict Predict(PredictCommand),
     rangemap Rangemap(RangemapCommand),
     rare Rare(TopCommand),
+    redistribute Redistribute(RedistributeCommand),
     regex Regex(RegexCommand),
+    reltime Reltime(ReltimeCommand),
     rename Rename(RenameCommand),
     replace Replace(ReplaceCommand),
+    require Require(RequireCommand),
+    rest Rest(RestCommand),
+    return_ Return(ReturnCommand),
     reverse Reverse(ReverseCommand),
     rex Rex(RexCommand),
+    savedsearch Savedsearch(SavedsearchCommand),
     search Search(SearchCommand),
+    searchtxn Searchtxn(SearchtxnCommand),
+    selfjoin Selfjoin(SelfjoinCommand),
+    sendalert Sendalert(SendalertCommand),
+    sendemail Sendemail(SendemailCommand),
+    set Set(SetCommand),
+    setfields Setfields(SetfieldsCommand),
     sort Sort(SortCommand),
     spath Spath(SpathCommand),
     stats Stats(StatsCommand),
     strcat Strcat(StrcatCommand),
     streamstats Streamstats(StreamstatsCommand),
     table Table(TableCommand),
+    tags Tags(TagsCommand),
     tail Tail(TailCommand),
     timechart Timechart(TimechartCommand),
+    timewrap Timewrap(TimewrapCommand),
+    tojson Tojson(TojsonCommand),
     top Top(TopCommand),
+    transaction Transaction(TransactionCommand),
     transpose Transpose(TransposeCommand),
+    trendline Trendline(TrendlineCommand),
     tstats Tstats(TstatsCommand),
+    typelearner Typelearner(TypelearnerCommand),
+    typer Typer(TyperCommand),
+    union Union(UnionCommand),
+    uniq Uniq(UniqCommand),
     untable Untable(UntableCommand),
     where_ Where(WhereCommand),
+    x11 X11(X11Command),
+    xmlkv Xmlkv(XmlkvCommand),
+    xmlunescape Xmlunescape(XmlunescapeCommand),
+    xpath Xpath(XpathCommand),
     xyseries Xyseries(XyseriesCommand),
 }
 
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &[
-    "abstract",
-    "addcoltotals",
-    "addinfo",
-    "analyzefields",
-    "anomalies",
-    "anomalousvalue",
-    "anomalydetection",
-    "appendcols",
-    "arules",
-    "associate",
-    "autoregress",
-    "cluster",
-    "cofilter",
-    "collect",
-    "concurrency",
-    "contingency",
-    "correlate",
-    "ctable",
-    "datamodel",
-    "dbinspect",
     "delete",
-    "diff",
-    "erex",
-    "eventcount",
-    "extract",
-    "fieldformat",
-    "findtypes",
-    "folderize",
-    "foreach",
-    "format",
-    "from",
-    "gauge",
-    "gentimes",
-    "geom",
-    "geomfilter",
-    "geostats",
-    "highlight",
-    "history",
-    "iconify",
-    "inputcsv",
-    "inputlookup",
-    "iplocation",
-    "join",
-    "kmeans",
-    "kv",
-    "kvform",
-    "loadjob",
-    "localize",
-    "localop",
-    "lookup",
-    "makecontinuous",
-    "map",
     "mcatalog",
     "mcollect",
     "metasearch",
@@ -262,55 +464,23 @@ pub(crate) const NOT_YET: &[&str] = &[
     "mpreview",
     "msearch",
     "mstats",
-    "multikv",
-    "multisearch",
-    "mvcombine",
-    "outlier",
-    "outputcsv",
-    "outputlookup",
     "outputtext",
     "overlap",
     "pivot",
-    "predict",
-    "redistribute",
     "relevancy",
-    "reltime",
-    "require",
-    "rest",
-    "return",
     "rtorder",
     "run",
-    "savedsearch",
     "script",
     "scrub",
-    "searchtxn",
-    "selfjoin",
-    "sendalert",
-    "sendemail",
-    "set",
-    "setfields",
     "sichart",
     "sirare",
     "sistats",
     "sitimechart",
     "sitop",
     "snowevent",
-    "tags",
-    "timewrap",
-    "tojson",
-    "transaction",
-    "trendline",
     "tscollect",
     "typeahead",
-    "typelearner",
-    "typer",
-    "union",
-    "uniq",
     "walklex",
-    "x11",
-    "xmlkv",
-    "xmlunescape",
-    "xpath",
 ];
 
 impl Command {

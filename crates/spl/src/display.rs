@@ -357,6 +357,7 @@ impl fmt::Display for StatsArgument {
             Self::None => Ok(()),
             Self::Field(field) => field.fmt(f),
             Self::Eval(expr) => write!(f, "eval({expr})"),
+            Self::Over { expr, .. } => expr.fmt(f),
             Self::Prefix(text) => write!(f, "PREFIX({})", text.node),
             Self::Sparkline { call, step } => {
                 if let Some(call) = call {

@@ -21,6 +21,7 @@ mod complete;
 mod diagnostic;
 mod display;
 pub mod functions;
+mod lenient;
 mod macros;
 mod parser;
 pub mod stats_functions;
@@ -36,6 +37,7 @@ pub use commands::{COMMANDS, CommandDefinition, CommandKind};
 pub use complete::{Suggestion, SuggestionKind, complete};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use functions::{FUNCTIONS, FunctionDefinition};
+pub use lenient::{Lenient, parse_lenient};
 pub use macros::MacroResolver;
 pub use stats_functions::{STATS_FUNCTIONS, StatsFunctionDefinition};
 
@@ -48,6 +50,10 @@ use std::fmt;
 pub struct ParseOptions<'m> {
     /// Where macros are defined; without it a macro call is an error.
     pub macros: Option<&'m dyn MacroResolver>,
+    /// What a macro call without a known definition is.
+    pub unknown_macros: UnknownMacros,
+    /// Where the text stands in another one, if it does: every message about it names this place.
+    pub place: Option<Span>,
     /// Brackets, signs and subsearches inside each other, at most.
     pub max_depth: usize,
     /// Bytes of a text, macros expanded, at most.
@@ -56,14 +62,32 @@ pub struct ParseOptions<'m> {
 
 impl Default for ParseOptions<'_> {
     fn default() -> Self {
-        Self { macros: None, max_depth: 100, max_length: 1 << 20 }
+        Self {
+            macros: None,
+            unknown_macros: UnknownMacros::default(),
+            place: None,
+            max_depth: 100,
+            max_length: 1 << 20,
+        }
     }
+}
+
+/// What a macro call without a known definition is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownMacros {
+    /// An error: a search that runs has to mean what it says.
+    #[default]
+    Refuse,
+    /// Something harmless that fits its place, and likewise `$token$` of dashboards: a search is only
+    /// looked at. [`parse_lenient`] says what was put where.
+    Opaque,
 }
 
 impl fmt::Debug for ParseOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ParseOptions")
             .field("macros", &self.macros.is_some())
+            .field("unknown_macros", &self.unknown_macros)
             .field("max_depth", &self.max_depth)
             .field("max_length", &self.max_length)
             .finish()
@@ -83,7 +107,10 @@ pub fn parse(text: &str) -> Result<Pipeline, Diagnostics> {
 /// # Errors
 /// Everything that is wrong with it, the first mistake of each command.
 pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Diagnostics> {
-    with_parser(text, options, |parser| parser.whole())
+    match options.unknown_macros {
+        UnknownMacros::Refuse => with_parser(text, options, |parser| parser.whole()),
+        UnknownMacros::Opaque => parse_lenient(text, options).map(|found| found.pipeline),
+    }
 }
 
 /// Parses a search whose subsearches in filters, expressions and options stand for texts. Each is given
@@ -92,8 +119,7 @@ pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Di
 /// # Errors
 /// Everything that is wrong with it, the first mistake of each command.
 pub fn parse_resolving(text: &str, options: &ParseOptions<'_>) -> Result<Resolution, Diagnostics> {
-    check_length(text.len(), options.max_length)?;
-    let prepared = macros::prepare(text, options.macros, options.max_length)?;
+    let prepared = prepare(text, options)?;
     resolve(prepared.into_owned(), options.max_depth, options.max_length)
 }
 
@@ -144,6 +170,19 @@ fn resolve(
     Ok(Resolution::Needs(Unresolved { prepared, at, pipeline, max_depth, max_length }))
 }
 
+fn prepare<'t>(
+    text: &'t str,
+    options: &ParseOptions<'_>,
+) -> Result<macros::Prepared<'t>, Diagnostics> {
+    check_length(text.len(), options.max_length)?;
+    let prepared = macros::prepare(text, options.macros, options.max_length);
+    let Some(place) = options.place else { return Ok(prepared?) };
+    match prepared {
+        Ok(prepared) => Ok(prepared.placed(place)),
+        Err(diagnostic) => Err(Diagnostic { span: place, ..diagnostic }.into()),
+    }
+}
+
 fn check_length(length: usize, most: usize) -> Result<(), Diagnostics> {
     if length <= most {
         return Ok(());
@@ -158,6 +197,41 @@ fn check_length(length: usize, most: usize) -> Result<(), Diagnostics> {
 /// The first thing that is wrong with it.
 pub fn parse_expression(text: &str) -> Result<Expr, Diagnostics> {
     whole(text, "an operator or the end of the expression", |parser| parser.expr())
+}
+
+/// Parses what stands between brackets, without them: any command may be first.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_commands(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Diagnostics> {
+    with_parser(text, options, |parser| {
+        let pipeline = parser.inside()?;
+        parser.expect_end("'|' or the end of the commands")?;
+        Ok(pipeline)
+    })
+}
+
+/// As [`parse_search_terms`], with macros.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_search_terms_with(
+    text: &str,
+    options: &ParseOptions<'_>,
+) -> Result<SearchCommand, Diagnostics> {
+    with_parser(text, options, |parser| {
+        let found = parser.search(|_| false)?;
+        parser.expect_whole("a search term")?;
+        Ok(found)
+    })
+}
+
+/// Parses what follows the word `lookup`, as settings such as `LOOKUP-x` hold it.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse_lookup(text: &str) -> Result<ast::LookupCommand, Diagnostics> {
+    whole(text, "a field name", commands::lookup::arguments)
 }
 
 /// Parses the language of `search` by itself, as `searchmatch("...")` or event types hold it.
@@ -188,7 +262,6 @@ fn with_parser<T>(
     options: &ParseOptions<'_>,
     read: impl FnOnce(&mut Parser<'_>) -> Result<T, Diagnostics>,
 ) -> Result<T, Diagnostics> {
-    check_length(text.len(), options.max_length)?;
-    let prepared = macros::prepare(text, options.macros, options.max_length)?;
+    let prepared = prepare(text, options)?;
     read(&mut Parser::new(&prepared.text, &prepared.map, options.max_depth))
 }

@@ -71,7 +71,55 @@ impl SourceMap {
     }
 }
 
+/// A macro call that nothing is known of; its expansion is empty.
+#[derive(Debug)]
+pub(crate) struct Hole {
+    /// Its place in the prepared text.
+    pub(crate) at: usize,
+    /// Its place in the user's text.
+    pub(crate) origin: Span,
+    /// The name, with the number of arguments if there are any.
+    pub(crate) name: String,
+}
+
+/// Another text for a piece of a prepared one.
+#[derive(Debug, Clone)]
+pub(crate) struct Edit<'e> {
+    pub(crate) at: Range<usize>,
+    /// The place in the user's text that messages about it name.
+    pub(crate) origin: Span,
+    pub(crate) text: &'e str,
+}
+
 impl Prepared<'_> {
+    /// The same with other texts in place of pieces of it, which are in order and apart.
+    pub(crate) fn edited(&self, edits: &[Edit<'_>]) -> Prepared<'static> {
+        let identity = [Piece { at: 0, origin: Span::new(0, self.text.len()), expanded: false }];
+        let old = if self.map.pieces.is_empty() { &identity[..] } else { &self.map.pieces };
+        let mut text = String::with_capacity(self.text.len() + edits.len() * 8);
+        let mut pieces = Vec::with_capacity(old.len() + edits.len() * 2);
+        let mut from = 0;
+        let end = self.text.len();
+        let last = Edit { at: end..end, origin: Span::default(), text: "" };
+        for edit in edits.iter().cloned().chain([last]) {
+            let kept = from..edit.at.start;
+            let first = old.partition_point(|piece| piece.at <= kept.start).saturating_sub(1);
+            for piece in old[first..].iter().take_while(|piece| piece.at < kept.end) {
+                let start = piece.at.max(kept.start);
+                let skipped = if piece.expanded { 0 } else { start - piece.at };
+                let origin = Span::new(piece.origin.start + skipped, piece.origin.end);
+                pieces.push(Piece { at: text.len() + start - kept.start, origin, ..*piece });
+            }
+            text.push_str(&self.text[kept]);
+            if !edit.text.is_empty() {
+                pieces.push(Piece { at: text.len(), origin: edit.origin, expanded: true });
+                text.push_str(edit.text);
+            }
+            from = edit.at.end;
+        }
+        Prepared { text: Cow::Owned(text), map: SourceMap { pieces } }
+    }
+
     /// The same with another text in place of a piece of it.
     pub(crate) fn splice(&self, at: &Range<usize>, text: &str) -> Prepared<'static> {
         let behind = at.start + text.len();
@@ -92,6 +140,11 @@ impl Prepared<'_> {
         Prepared { text: Cow::Owned(text), map: SourceMap { pieces } }
     }
 
+    /// The same, all of it at one place of the user's text.
+    pub(crate) fn placed(self, origin: Span) -> Self {
+        Self { map: SourceMap { pieces: vec![Piece { at: 0, origin, expanded: true }] }, ..self }
+    }
+
     /// The same, on its own.
     pub(crate) fn into_owned(self) -> Prepared<'static> {
         Prepared { text: Cow::Owned(self.text.into_owned()), map: self.map }
@@ -107,11 +160,24 @@ pub(crate) fn prepare<'t>(
     if !text.contains('`') {
         return Ok(Prepared { text: Cow::Borrowed(text), map: SourceMap::default() });
     }
-    let mut expansion =
-        Expansion { out: String::new(), pieces: Vec::new(), calls: 0, max_length, macros };
+    let mut expansion = Expansion::new(macros, max_length);
     expansion.run(text, None, 0)?;
     let Expansion { out, pieces, .. } = expansion;
     Ok(Prepared { text: Cow::Owned(out), map: SourceMap { pieces } })
+}
+
+/// The same, with holes where macros are not known.
+pub(crate) fn prepare_with_holes(
+    text: &str,
+    macros: Option<&dyn MacroResolver>,
+    max_length: usize,
+) -> Result<(Prepared<'static>, Vec<Hole>), Diagnostic> {
+    let mut expansion = Expansion::new(macros, max_length);
+    expansion.holes = Some(Vec::new());
+    expansion.run(text, None, 0)?;
+    let Expansion { out, pieces, holes, .. } = expansion;
+    let prepared = Prepared { text: Cow::Owned(out), map: SourceMap { pieces } };
+    Ok((prepared, holes.unwrap_or_default()))
 }
 
 struct Expansion<'m> {
@@ -120,9 +186,15 @@ struct Expansion<'m> {
     calls: usize,
     max_length: usize,
     macros: Option<&'m dyn MacroResolver>,
+    /// Where unknown macros stood, if they are no errors.
+    holes: Option<Vec<Hole>>,
 }
 
-impl Expansion<'_> {
+impl<'m> Expansion<'m> {
+    fn new(macros: Option<&'m dyn MacroResolver>, max_length: usize) -> Self {
+        Self { out: String::new(), pieces: Vec::new(), calls: 0, max_length, macros, holes: None }
+    }
+
     /// Appends `text`; `origin` is the outermost macro call it comes from.
     fn run(&mut self, text: &str, origin: Option<Span>, depth: usize) -> Result<(), Diagnostic> {
         let mut at = 0;
@@ -155,8 +227,9 @@ impl Expansion<'_> {
     fn call(&mut self, call: &str, span: Span, depth: usize) -> Result<(), Diagnostic> {
         let Some(macros) = self.macros else {
             let message = format!("macro `{}` cannot be expanded", shorten(call.trim()));
-            return Err(Diagnostic::new(message, span)
-                .with_hint("macros come with knowledge objects; write its definition instead"));
+            let diagnostic = Diagnostic::new(message, span)
+                .with_hint("macros come with knowledge objects; write its definition instead");
+            return self.unknown(call, span, diagnostic);
         };
         if depth >= MAX_EXPANSION_DEPTH {
             let message =
@@ -169,9 +242,25 @@ impl Expansion<'_> {
             return Err(Diagnostic::new(message, span));
         }
         let (name, arguments) = split_call(call);
-        let text =
-            macros.expand(&name, &arguments).map_err(|message| Diagnostic::new(message, span))?;
-        self.run(&text, Some(span), depth + 1)
+        match macros.expand(&name, &arguments) {
+            Ok(text) => self.run(&text, Some(span), depth + 1),
+            Err(message) => self.unknown(call, span, Diagnostic::new(message, span)),
+        }
+    }
+
+    /// A call that cannot be expanded: a hole where those are allowed, else an error.
+    fn unknown(&mut self, call: &str, span: Span, error: Diagnostic) -> Result<(), Diagnostic> {
+        let Some(holes) = &mut self.holes else { return Err(error) };
+        if holes.len() >= MAX_EXPANSIONS {
+            return Err(error);
+        }
+        let (name, arguments) = split_call(call);
+        let name = match arguments.len() {
+            0 => name,
+            count => format!("{name}({count})"),
+        };
+        holes.push(Hole { at: self.out.len(), origin: span, name });
+        Ok(())
     }
 
     fn copy(&mut self, text: &str, origin: Span, expanded: bool) -> Result<(), Diagnostic> {
@@ -236,6 +325,9 @@ fn split_call(call: &str) -> (String, Vec<String>) {
             argument.push(c);
         }
         escaped = c == '\\' && !escaped;
+    }
+    if inside.trim().is_empty() {
+        return (name.trim().to_owned(), Vec::new());
     }
     let arguments = arguments.iter().map(|argument| argument.trim().to_owned()).collect();
     (name.trim().to_owned(), arguments)

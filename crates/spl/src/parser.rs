@@ -7,14 +7,17 @@ mod bins;
 mod chart;
 mod expr;
 mod options;
+mod over;
 mod pipeline;
 mod search;
 mod split;
 mod stats;
+mod template;
 
 pub(crate) use options::OptionValue;
 pub(crate) use search::pattern_of;
-pub(crate) use stats::StatsDialect;
+pub(crate) use stats::{Over, StatsDialect};
+pub(crate) use template::subsearch_option;
 
 use crate::ast::{Field, FieldPattern, Pipeline, Span, Spanned};
 use crate::diagnostic::{Diagnostic, shorten};
@@ -39,6 +42,8 @@ pub(crate) struct Parser<'t> {
     /// Whether a subsearch that stands for a text stops the parser, as its result is not known yet.
     stops: bool,
     stopped: Option<Stopped>,
+    /// The aggregations found so far, while an expression over aggregations is read.
+    over: Option<Over>,
 }
 
 /// A subsearch that stands for a text.
@@ -61,6 +66,7 @@ impl<'t> Parser<'t> {
             command: "",
             stops: false,
             stopped: None,
+            over: None,
         }
     }
 
@@ -221,6 +227,12 @@ impl<'t> Parser<'t> {
         self.pos = start;
         let found = found.map_or("the end of the search".to_owned(), |text| format!("'{text}'"));
         self.error(format!("expected {expected}, found {found}"), span)
+    }
+
+    /// Fails unless the text is over.
+    pub(crate) fn expect_whole(&mut self, expected: &str) -> Parsed<()> {
+        self.skip_space();
+        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// Fails unless the arguments are over.

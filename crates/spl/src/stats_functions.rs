@@ -20,6 +20,8 @@ pub struct StatsFunctionDefinition {
     pub argument_optional: bool,
     /// Whether only `chart` and `timechart` have it.
     pub chart_only: bool,
+    /// Whether only `mstats` has it.
+    pub metrics_only: bool,
     /// What it returns, in one line.
     pub summary: &'static str,
 }
@@ -36,6 +38,7 @@ const fn function(
         parameter: false,
         argument_optional: false,
         chart_only: false,
+        metrics_only: false,
         summary,
     }
 }
@@ -58,6 +61,11 @@ impl StatsFunctionDefinition {
 
     const fn chart_only(mut self) -> Self {
         self.chart_only = true;
+        self
+    }
+
+    const fn metrics_only(mut self) -> Self {
+        self.metrics_only = true;
         self
     }
 }
@@ -115,9 +123,15 @@ pub const STATS_FUNCTIONS: &[StatsFunctionDefinition] = &[
     function(StatsKind::PerHour, "per_hour", "the sum per hour").chart_only(),
     function(StatsKind::PerMinute, "per_minute", "the sum per minute").chart_only(),
     function(StatsKind::PerSecond, "per_second", "the sum per second").chart_only(),
-    function(StatsKind::Percentile, "perc", "a percentile").or(&["p"]).with_parameter(),
+    function(StatsKind::Percentile, "perc", "a percentile")
+        .or(&["p", "percentile"])
+        .with_parameter(),
     function(StatsKind::Range, "range", "the largest minus the smallest number"),
     function(StatsKind::Rate, "rate", "the change of a counter per second"),
+    function(StatsKind::RateAverage, "rate_avg", "the mean of the rates of several counters")
+        .metrics_only(),
+    function(StatsKind::RateSum, "rate_sum", "the sum of the rates of several counters")
+        .metrics_only(),
     function(StatsKind::Sparkline, "sparkline", "values over time as a small chart")
         .argument_optional(),
     function(StatsKind::StandardDeviation, "stdev", "the standard deviation of a sample"),

@@ -1,5 +1,7 @@
 //! Tests of the language as a whole: recovery, macros, limits, and texts of no sense.
 
+mod written;
+
 use crate::ast::{Command, SearchExpr};
 use crate::testing::{accepts, refuses, same};
 use crate::{MacroResolver, ParseOptions, complete, parse, parse_expression, parse_with};

@@ -3,11 +3,17 @@
 //! The only place that reads the environment. Everything about data (indexes, source types, limits)
 //! is in `.conf` files instead.
 
+mod spl;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use spl::{
+    CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat,
+};
 
 /// The machine-data engine on object storage.
 #[derive(Debug, Parser)]
@@ -37,6 +43,8 @@ pub(crate) enum Command {
     Inspect(InspectOptions),
     /// Show the effective configuration, and which file each value comes from.
     Btool(BtoolOptions),
+    /// Check searches in files, and explain one.
+    Spl(SplOptions),
 }
 
 /// A part of the system.

@@ -1,7 +1,7 @@
 //! `/services/auth`: a session for a name and a password.
 
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
 
@@ -9,16 +9,21 @@ use crate::ApiState;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
-use crate::rest::Caller;
+use crate::session::{Caller, cookie_header};
 
 pub(crate) async fn login(
     State(state): State<ApiState>,
+    headers: HeaderMap,
     params: Params,
 ) -> Result<Response, RestError> {
-    let (Some(user), Some(password)) = (params.text("username"), params.get("password")) else {
+    let (Some(user), Some(password)) = (params.get("username"), params.get("password")) else {
         return Err(RestError::new(StatusCode::BAD_REQUEST, "WARN", "Login failed"));
     };
+    // Names are in lower case, however they are typed.
+    let lower = user.to_lowercase();
+    let user = if state.accounts.user(user).is_some() { user } else { lower.as_str() };
     if !state.accounts.verify(user, password).await {
+        tracing::info!(target: "audit", user, "login failed");
         let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", "Login failed");
         error.code = Some("incorrect_username_or_password");
         return Err(error);
@@ -36,12 +41,20 @@ pub(crate) async fn login(
         OutputMode::Xml.respond(StatusCode::OK, body)
     };
     if params.flag("cookie") {
-        let cookie = format!("splunkd_8089={key}; Path=/; HttpOnly; Secure; SameSite=Strict");
-        if let Ok(value) = HeaderValue::from_str(&cookie) {
+        let name = format!("splunkd_{}", port(&headers));
+        if let Some(value) = cookie_header(&name, &key) {
             response.headers_mut().insert(header::SET_COOKIE, value);
         }
     }
+    tracing::info!(target: "audit", user, "login");
     Ok(response)
+}
+
+/// The port that the client asked: cookies have no ports of their own, so their names tell servers of
+/// one machine apart.
+fn port(headers: &HeaderMap) -> u16 {
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    host.and_then(|host| host.rsplit_once(':')?.1.parse().ok()).unwrap_or(8089)
 }
 
 pub(crate) async fn logout(

@@ -34,7 +34,7 @@ pub(crate) async fn list(
         let wanted = buckets.filter(|bucket| bucket.summary.overlaps(&range));
         entries.extend(wanted.map(|bucket| entry(bucket)));
     }
-    feed::respond("buckets", PATH, entries, &params)
+    feed::respond_in_order("buckets", PATH, entries, &params)
 }
 
 fn entry(bucket: &BucketEntry) -> Entry {

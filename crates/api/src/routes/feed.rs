@@ -1,12 +1,14 @@
 //! Lists of entries: searching, sorting, paging, and the format asked for.
 
+use std::cmp::Ordering;
+
 use axum::http::StatusCode;
 use axum::response::Response;
-use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::atom::{Entry, Feed};
+use crate::atom::{Attributes, Entry, Feed, now};
 use crate::error::RestError;
+use crate::filter::{Filter, scalar};
 use crate::output::OutputMode;
 use crate::params::Params;
 
@@ -15,40 +17,62 @@ const DEFAULT_COUNT: usize = 30;
 
 /// An entry of an object nobody owns.
 pub(super) fn entry(path: &str, name: &str, content: Map<String, Value>) -> Entry {
-    Entry {
-        name: name.to_owned(),
-        id: format!("{path}/{name}"),
-        owner: "nobody".to_owned(),
-        app: "search".to_owned(),
-        updated: now(),
-        links: Vec::new(),
-        content,
+    Entry::new(path, name, content)
+}
+
+/// Content from a JSON object.
+pub(super) fn content(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
     }
 }
 
-/// A page of entries, by the parameters `count`, `offset`, `search`, `sort_key`, `sort_dir`.
+/// A page of entries, by name unless the request says otherwise: `count`, `offset`, `search`,
+/// `sort_key`, `sort_dir`, `sort_mode`, `f`.
 pub(super) fn respond(
     title: &str,
     path: &str,
     mut entries: Vec<Entry>,
     params: &Params,
 ) -> Result<Response, RestError> {
-    let mode = OutputMode::of(params)?;
-    if let Some(search) = params.text("search") {
-        entries.retain(|entry| matches(entry, search));
-    }
-    if params.text("sort_key").is_some() || params.text("sort_dir").is_some() {
-        let key = params.text("sort_key").unwrap_or("name");
-        entries.sort_by_key(|entry| sort_text(entry, key));
-        if params.text("sort_dir") == Some("desc") {
-            entries.reverse();
+    sort(&mut entries, "name", SortMode::of(params)?, params);
+    listed(title, path, entries, params)
+}
+
+/// A page of entries that have an order of their own, which `sort_key` replaces.
+pub(super) fn respond_in_order(
+    title: &str,
+    path: &str,
+    mut entries: Vec<Entry>,
+    params: &Params,
+) -> Result<Response, RestError> {
+    match params.text("sort_key") {
+        Some(key) => {
+            let key = key.to_owned();
+            sort(&mut entries, &key, SortMode::of(params)?, params);
         }
+        None if params.text("sort_dir") == Some("asc") => entries.reverse(),
+        None => {}
     }
+    listed(title, path, entries, params)
+}
+
+fn listed(
+    title: &str,
+    path: &str,
+    mut entries: Vec<Entry>,
+    params: &Params,
+) -> Result<Response, RestError> {
+    let mode = OutputMode::of(params)?;
+    let filters: Vec<Filter> = params.all("search").map(Filter::parse).collect::<Result<_, _>>()?;
+    entries.retain(|entry| filters.iter().all(|filter| filter.accepts(entry)));
     let total = entries.len();
     let offset = params.number("offset")?.unwrap_or(0);
     let count = params.count()?.unwrap_or(DEFAULT_COUNT);
     let count = if count == 0 { total } else { count };
-    let entries: Vec<Entry> = entries.into_iter().skip(offset).take(count).collect();
+    let mut entries: Vec<Entry> = entries.into_iter().skip(offset).take(count).collect();
+    keep_fields(&mut entries, params);
     Ok(page(title, path, entries, Paging { total, offset, count }, mode))
 }
 
@@ -60,7 +84,41 @@ pub(super) fn respond_one(
     params: &Params,
 ) -> Result<Response, RestError> {
     let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT };
-    Ok(page(title, path, vec![entry], paging, OutputMode::of(params)?))
+    let mut entries = vec![entry];
+    keep_fields(&mut entries, params);
+    Ok(page(title, path, entries, paging, OutputMode::of(params)?))
+}
+
+/// A new entry, as the answer to what made it.
+pub(super) fn respond_created(
+    title: &str,
+    path: &str,
+    entry: Entry,
+    params: &Params,
+) -> Result<Response, RestError> {
+    let mut response = respond_one(title, path, entry, params)?;
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
+}
+
+/// `_new`: what an object of the collection takes.
+pub(super) fn respond_template(
+    title: &str,
+    path: &str,
+    attributes: Attributes,
+    params: &Params,
+) -> Result<Response, RestError> {
+    let entry = Entry::new(path, "_new", Map::new()).with_attributes(attributes);
+    respond_one(title, path, entry, params)
+}
+
+/// A feed without entries: of collections that are always empty, and after something was removed.
+pub(super) fn respond_empty(
+    title: &str,
+    path: &str,
+    params: &Params,
+) -> Result<Response, RestError> {
+    respond(title, path, Vec::new(), params)
 }
 
 struct Paging {
@@ -92,25 +150,105 @@ fn page(
     }
 }
 
-fn matches(entry: &Entry, search: &str) -> bool {
-    search.split_whitespace().all(|word| match word.split_once('=') {
-        Some((key, wanted)) => {
-            let wanted = wanted.trim_matches('"').trim_matches('*');
-            sort_text(entry, key).contains(wanted)
+/// `f=` names the only fields wanted.
+fn keep_fields(entries: &mut [Entry], params: &Params) {
+    let wanted: Vec<&str> = params.all("f").filter(|name| !name.is_empty()).collect();
+    if wanted.is_empty() || wanted.contains(&"*") {
+        return;
+    }
+    let is_wanted = |name: &str| {
+        wanted.iter().any(|field| {
+            field.strip_suffix('*').map_or(*field == name, |prefix| name.starts_with(prefix))
+        })
+    };
+    for entry in entries {
+        entry.content.retain(|name, _| is_wanted(name));
+    }
+}
+
+/// `sort_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SortMode {
+    /// Numbers by value if all are numbers, otherwise like `Alpha`.
+    Auto,
+    /// Upper and lower case are the same.
+    Alpha,
+    /// Upper case before lower case.
+    AlphaCase,
+    /// By value; what is no number comes first.
+    Number,
+}
+
+impl SortMode {
+    fn of(params: &Params) -> Result<Self, RestError> {
+        match params.text("sort_mode") {
+            None | Some("auto") => Ok(Self::Auto),
+            Some("alpha") => Ok(Self::Alpha),
+            Some("alpha_case") => Ok(Self::AlphaCase),
+            Some("num") => Ok(Self::Number),
+            Some(other) => Err(RestError::invalid(format!(
+                "unknown sort_mode \"{other}\"; use auto, alpha, alpha_case or num"
+            ))),
         }
-        None => entry.name.contains(word.trim_matches('*')),
-    })
+    }
+}
+
+fn sort(entries: &mut Vec<Entry>, key: &str, mode: SortMode, params: &Params) {
+    let key = params.text("sort_key").unwrap_or(key);
+    let mut keyed: Vec<(String, Entry)> =
+        entries.drain(..).map(|entry| (sort_text(&entry, key), entry)).collect();
+    let mode = match mode {
+        SortMode::Auto if keyed.iter().all(|(text, _)| number(text).is_some()) => SortMode::Number,
+        SortMode::Auto => SortMode::Alpha,
+        mode => mode,
+    };
+    keyed.sort_by(|(a, _), (b, _)| compare(a, b, mode));
+    entries.extend(keyed.into_iter().map(|(_, entry)| entry));
+    if params.text("sort_dir") == Some("desc") {
+        entries.reverse();
+    }
+}
+
+fn compare(a: &str, b: &str, mode: SortMode) -> Ordering {
+    match mode {
+        SortMode::AlphaCase => a.cmp(b),
+        SortMode::Number => {
+            let smallest = f64::NEG_INFINITY;
+            number(a).unwrap_or(smallest).total_cmp(&number(b).unwrap_or(smallest))
+        }
+        SortMode::Alpha | SortMode::Auto => a.to_lowercase().cmp(&b.to_lowercase()),
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
 }
 
 fn sort_text(entry: &Entry, key: &str) -> String {
     match entry.content.get(key) {
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
+        Some(value) => scalar(value),
         None => entry.name.clone(),
     }
 }
 
-/// The time an entry is shown as updated.
-pub(super) fn now() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(names: &[&str], query: &str) -> Vec<String> {
+        let mut entries: Vec<Entry> =
+            names.iter().map(|name| Entry::new("/x", name, Map::new())).collect();
+        let params = Params::parse(query, &[]);
+        let mode = SortMode::of(&params).unwrap_or(SortMode::Auto);
+        sort(&mut entries, "name", mode, &params);
+        entries.into_iter().map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn names_of_digits_are_numbers_and_others_words() {
+        assert_eq!(sorted(&["10", "9", "1"], ""), ["1", "9", "10"]);
+        assert_eq!(sorted(&["b", "A", "a10", "B2"], ""), ["A", "a10", "b", "B2"]);
+        assert_eq!(sorted(&["b", "A", "C"], "sort_mode=alpha_case"), ["A", "C", "b"]);
+        assert_eq!(sorted(&["b", "A", "C"], "sort_dir=desc"), ["C", "b", "A"]);
+    }
 }

@@ -12,6 +12,7 @@ use crate::atom::Entry;
 use crate::error::RestError;
 use crate::http_input::{ConnectionHost, HttpInput};
 use crate::params::Params;
+use crate::session::Caller;
 use crate::tokens::HecToken;
 
 const PATH: &str = "/services/data/inputs/http";
@@ -95,8 +96,10 @@ pub(crate) async fn show(
 
 pub(crate) async fn create(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "edit_token_http")?;
     let name = bare(params.required("name")?).to_owned();
     if state.tokens.named(&name).is_some() {
         let text = format!("a token \"{name}\" exists already");
@@ -113,9 +116,11 @@ pub(crate) async fn create(
 
 pub(crate) async fn edit(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "edit_token_http")?;
     if name == GLOBAL && state.tokens.named(GLOBAL).is_none() {
         let text = "the settings of all tokens stand in inputs.conf [http] and limits.conf \
                     [http_input]; change them there and restart";
@@ -130,9 +135,11 @@ pub(crate) async fn edit(
 /// `enable`, `disable`, and `rotate`, which makes a new secret.
 pub(crate) async fn act(
     State(state): State<ApiState>,
+    caller: Caller,
     Path((name, action)): Path<(String, String)>,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "edit_token_http")?;
     let mut token = found(&state, &name)?;
     match action.as_str() {
         "enable" => token.disabled = false,
@@ -192,9 +199,11 @@ fn apply(state: &ApiState, token: &mut HecToken, params: &Params) -> Result<(), 
 
 pub(crate) async fn remove(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "edit_token_http")?;
     let name = found(&state, &name)?.name;
     state.tokens.remove(&name).await?;
     list(State(state), params).await

@@ -1,43 +1,64 @@
 //! A job as Splunk's clients know it: some seventy keys, of which they branch on a few.
 
-use search::Job;
+use search::{Job, JobStatus, ScanCounts};
 use serde_json::{Map, Value, json};
 
-use crate::atom::Entry;
+use super::feed;
+use crate::atom::{Acl, Attributes, Entry};
 use crate::output::messages_json;
+
+/// What lies below a job.
+const BELOW: [&str; 8] = [
+    "search.log",
+    "events",
+    "results",
+    "results_preview",
+    "timeline",
+    "summary",
+    "control",
+    "inspector",
+];
+
+/// How long a job is kept that somebody saved (`default_save_ttl`): seven days.
+pub(super) const SAVED_SECONDS: u64 = 604_800;
 
 /// The entry of a job.
 pub(super) fn entry(job: &Job) -> Entry {
-    Entry {
-        name: job.request().search.clone(),
-        id: format!("/services/search/jobs/{}", job.sid()),
-        owner: job.request().owner.clone(),
-        app: job.request().app.clone(),
-        updated: iso(job.created().0),
-        links: vec![
-            "search.log",
-            "events",
-            "results",
-            "results_preview",
-            "timeline",
-            "summary",
-            "control",
-            "inspector",
-        ],
-        content: content(job),
-    }
+    let request = job.request();
+    let acl = Acl {
+        owner: request.owner.clone(),
+        app: request.app.clone(),
+        sharing: "global".to_owned(),
+        perms: Some((vec![request.owner.clone()], vec![request.owner.clone()])),
+        removable: true,
+        writable: true,
+    };
+    let mut entry = Entry::new("/services/search/jobs", job.sid(), content(job))
+        .with_acl(acl)
+        .with_attributes(Attributes::default())
+        .linking(&BELOW);
+    entry.name.clone_from(&request.search);
+    entry.updated = iso(job.touched().0);
+    entry
+}
+
+/// The entry of a job in the history of a saved search, which is named by its id.
+pub(super) fn history_entry(job: &Job) -> Entry {
+    let mut entry = entry(job);
+    job.sid().clone_into(&mut entry.name);
+    entry
 }
 
 fn content(job: &Job) -> Map<String, Value> {
-    let mut content = progress(job);
+    let (status, counts) = (job.status(), job.counts());
+    let mut content = progress(job, &status, &counts);
+    content.extend(keeping(job));
     content.extend(description(job));
+    content.extend(kind(job));
     content
 }
 
-fn progress(job: &Job) -> Map<String, Value> {
-    let status = job.status();
-    let counts = job.counts();
-    let failed = status.error.is_some();
+fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, Value> {
     let results = job.result_count();
     let previewed = job.preview_count();
     let is_done = status.state.is_final();
@@ -46,18 +67,22 @@ fn progress(job: &Job) -> Map<String, Value> {
     if let Some(error) = &status.error {
         messages.insert(0, json!({"type": "FATAL", "text": error.to_string()}));
     }
-    object(json!({
+    feed::content(json!({
         "dispatchState": status.state.name(),
         "doneProgress": status.done_progress,
         "isDone": is_done,
-        "isFailed": failed,
+        "isFailed": status.error.is_some(),
         "isFinalized": status.is_finalized,
-        "isPaused": status.state.name() == "PAUSED",
+        "isPaused": job.is_paused(),
         "isZombie": false,
         "eventCount": counts.events_matched,
         "eventAvailableCount": if job.finds_events() { previewed } else { 0 },
+        "eventFieldCount": 0,
         "eventIsTruncated": truncated,
         "scanCount": counts.events_scanned,
+        "searchTotalBucketsCount": counts.buckets_considered,
+        "searchTotalEliminatedBucketsCount":
+            counts.buckets_considered.saturating_sub(counts.buckets_to_search),
         "resultCount": results,
         "resultPreviewCount": previewed,
         "numPreviews": job.previews(),
@@ -68,6 +93,25 @@ fn progress(job: &Job) -> Map<String, Value> {
         "diskUsage": 0,
         "messages": messages,
         "performance": performance(job),
+    }))
+}
+
+/// How long it stays, and for whom.
+fn keeping(job: &Job) -> Map<String, Value> {
+    let ttl = job.ttl().as_secs();
+    feed::content(json!({
+        "ttl": ttl,
+        "defaultTTL": ttl,
+        "defaultSaveTTL": SAVED_SECONDS,
+        "priority": job.priority(),
+        "isSaved": job.is_saved(),
+        "published": iso(job.created().0),
+        "modifiedTime": iso(job.touched().0),
+        "pid": std::process::id(),
+        "provenance": if job.request().label.is_some() { "scheduler" } else { "rest" },
+        "workload_pool": "",
+        "runtime": {"auto_cancel": "0", "auto_pause": "0"},
+        "custom": {},
     }))
 }
 
@@ -113,42 +157,33 @@ fn description(job: &Job) -> Map<String, Value> {
     let bound = |micros: i64| {
         if matches!(micros, i64::MIN | i64::MAX) { String::new() } else { iso(micros) }
     };
-    let report = if job.finds_events() { Value::Null } else { json!(job.normalized_search()) };
-    object(json!({
+    let normalized = job.normalized_search();
+    let report = if job.finds_events() { Value::Null } else { json!(normalized) };
+    feed::content(json!({
         "sid": job.sid(),
         "search": request.search,
-        "eventSearch": job.normalized_search(),
-        "normalizedSearch": job.normalized_search(),
-        "optimizedSearch": job.normalized_search(),
-        "remoteSearch": job.normalized_search(),
+        "eventSearch": normalized,
+        "normalizedSearch": normalized,
+        "optimizedSearch": normalized,
+        "remoteSearch": normalized,
         "reportSearch": report,
+        "phase0": normalized,
+        "phase1": report,
         "label": request.label,
         "earliestTime": bound(range.earliest.0),
         "latestTime": bound(range.latest.0),
+        "indexEarliestTime": 0,
+        "indexLatestTime": 0,
         "searchEarliestTime": range.earliest.seconds(),
         "searchLatestTime": range.latest.seconds(),
         "cursorTime": bound(range.earliest.0),
-        "published": iso(job.created().0),
-        "ttl": job.ttl().as_secs(),
-        "defaultTTL": job.ttl().as_secs(),
-        "priority": 5,
         "statusBuckets": request.status_buckets,
         "keywords": job.highlight().join(" "),
         "highlight": job.highlight(),
         "delegate": "",
-        "eventFieldCount": 0,
-        "eventIsStreaming": true,
-        "eventSorting": if job.finds_events() { "desc" } else { "none" },
-        "isBatchModeSearch": !job.finds_events(),
-        "isRealTimeSearch": false,
-        "isRemoteTimeline": false,
-        "isSaved": false,
-        "isSavedSearch": false,
-        "isTimeCursored": true,
-        "isGoodSummarizationCandidate": false,
-        "resultIsStreaming": job.finds_events(),
-        "searchProviders": ["karst"],
-        "searchCanBeEventType": job.finds_events(),
+        "bundleVersion": "0",
+        "sampleRatio": "1",
+        "sampleSeed": "0",
         "request": {
             "search": request.search,
             "earliest_time": request.earliest,
@@ -157,11 +192,27 @@ fn description(job: &Job) -> Map<String, Value> {
     }))
 }
 
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
+/// What sort of search it is.
+fn kind(job: &Job) -> Map<String, Value> {
+    let events = job.finds_events();
+    feed::content(json!({
+        "canSummarize": false,
+        "eventIsStreaming": true,
+        "eventSorting": if events { "desc" } else { "none" },
+        "fieldMetadataEvents": {},
+        "fieldMetadataResults": {},
+        "fieldMetadataStatic": {},
+        "isBatchModeSearch": !events,
+        "isGoodSummarizationCandidate": false,
+        "isRealTimeSearch": false,
+        "isRemoteTimeline": false,
+        "isSavedSearch": job.request().label.is_some(),
+        "isTimeCursored": true,
+        "resultIsStreaming": events,
+        "searchCanBeEventType": events,
+        "searchProviders": ["karst"],
+        "useSummarization": "0",
+    }))
 }
 
 fn iso(micros: i64) -> String {

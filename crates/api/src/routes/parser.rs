@@ -1,40 +1,202 @@
-//! `/services/search/parser`: is this a search, and how is it understood?
+//! `/services/search/parser`, `timeparser` and `typeahead`: help for whoever writes a search.
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde_json::json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::tz::TimeZone;
+use knowledge::time::{LocalClock, TimeFormat};
+use model::EventTime;
+use search::{
+    AggregateCall, Arguments, CommandKind, CommandPlace, IndexNames, Outline, OutlinedCommand,
+    Page, Value,
+};
+use serde_json::{Map, Value as Json, json};
 
-use super::jobs::request;
+use super::jobs::of_caller;
 use crate::ApiState;
+use crate::atom::value_xml;
 use crate::error::RestError;
-use crate::output::{OutputMode, xml_text};
+use crate::namespace::PathNamespace;
+use crate::output::{OutputMode, ResultPage, xml_text};
 use crate::params::Params;
-use crate::rest::Caller;
+use crate::session::Caller;
 
+/// Suggestions unless `count` says otherwise.
+const SUGGESTIONS: usize = 50;
+
+/// Is this a search, and how is it understood? Unlike a job, it has to begin with a command or a `|`.
 pub(crate) async fn parse(
     State(state): State<ApiState>,
     caller: Caller,
+    namespace: PathNamespace,
     params: Params,
 ) -> Result<Response, RestError> {
     // The parser's parameter is `q`, the jobs' is `search`.
     let search = params.text("q").or_else(|| params.text("search"));
     let search = search.ok_or_else(|| RestError::invalid("add q=<SPL> to the request"))?;
-    let encoded: String =
-        form_urlencoded::Serializer::new(String::new()).append_pair("search", search).finish();
-    let planned = state.search.check(&request(&Params::parse(&encoded, &[]), &caller)?).await?;
+    check_beginning(&state, search)?;
+    let request = of_caller(&state, search, &caller, &namespace);
+    let commands = commands(&state.search.outline(&request)?);
+    let planned = state.search.check(&request).await?;
     let mode = OutputMode::of(&params)?;
     if mode.is_json() {
         let body = json!({
             "normalizedSearch": planned.normalized, "remoteSearch": planned.normalized,
-            "messages": crate::output::messages_json(&planned.messages), "commands": [],
+            "messages": crate::output::messages_json(&planned.messages), "commands": commands,
         });
         return Ok(mode.respond(StatusCode::OK, body.to_string()));
     }
-    let body = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<response><dict><key name=\"normalizedSearch\">{}\
-         </key></dict></response>\n",
+    let mut body = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<response \
+         xmlns:s=\"http://dev.splunk.com/ns/rest\">\n<dict>\n\
+         <key name=\"normalizedSearch\">{0}</key>\n<key name=\"remoteSearch\">{0}</key>\n\
+         </dict>\n<list>\n",
         xml_text(&planned.normalized)
     );
+    for command in &commands {
+        body.push_str("<item>");
+        value_xml(command, &mut body);
+        body.push_str("</item>\n");
+    }
+    body.push_str("</list>\n</response>\n");
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
+}
+
+/// The commands of a search as clients of the parser read them.
+fn commands(outline: &Outline) -> Vec<Json> {
+    let one = |command: &OutlinedCommand| {
+        let reports = matches!(command.kind, CommandKind::Transforming);
+        json!({
+            "command": command.name,
+            "rawargs": command.written,
+            "pipeline": if reports { "report" } else { "streaming" },
+            "args": arguments(&command.arguments),
+            "isGenerating": command.generates,
+            "isStreamingOpRequired": false,
+            "streamType": match command.place {
+                CommandPlace::Indexers => "SP_STREAM",
+                CommandPlace::Both => "SP_STREAMREPORT",
+                CommandPlace::SearchHead => "SP_EVENTS",
+            },
+        })
+    };
+    outline.commands.iter().map(one).collect()
+}
+
+fn arguments(arguments: &Arguments) -> Json {
+    let calls = |calls: &[AggregateCall]| -> Vec<Json> {
+        let one = |call: &AggregateCall| json!({"function": call.function, "field": call.field, "rename": call.rename});
+        calls.iter().map(one).collect()
+    };
+    match arguments {
+        Arguments::Search(text) => json!({"search": [text]}),
+        Arguments::Stats { calls: all, by } => {
+            json!({"stat-specifiers": calls(all), "groupby-fields": by})
+        }
+        Arguments::Timechart { calls: all, series } => {
+            json!({"stat-specifiers": calls(all), "groupby-field": series})
+        }
+        Arguments::Top { limit, showcount, showperc, countfield, percentfield, fields } => json!({
+            "limit": limit, "showcount": showcount, "showperc": showperc,
+            "countfield": countfield, "percentfield": percentfield, "top-fields": fields,
+        }),
+        Arguments::Text(text) => json!(text),
+    }
+}
+
+fn check_beginning(state: &ApiState, search: &str) -> Result<(), RestError> {
+    let text = search.trim_start();
+    if text.starts_with(['|', '[', '`']) {
+        return Ok(());
+    }
+    let word: String =
+        text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    let typed = format!("| {word}");
+    let known = state.search.complete(&typed, typed.len());
+    if !word.is_empty() && known.iter().any(|known| known.text.eq_ignore_ascii_case(&word)) {
+        return Ok(());
+    }
+    Err(RestError::invalid(format!("Unknown search command '{word}'.")))
+}
+
+/// Times as searches understand them: `time`, repeated; `now` and `output_time_format` as there.
+pub(crate) async fn times(
+    State(state): State<ApiState>,
+    caller: Caller,
+    params: Params,
+) -> Result<Response, RestError> {
+    let zone = state.accounts.user(&caller.user).and_then(|user| TimeZone::get(&user.tz).ok());
+    let zone = zone.unwrap_or(TimeZone::UTC);
+    let parse = |text: &str, now: EventTime| {
+        knowledge::time::parse_time(text, now, &zone)
+            .map_err(|error| RestError::invalid(format!("\"{text}\" is no time: {error}")))
+    };
+    let mut now = state.clock.now();
+    if let Some(text) = params.text("now") {
+        now = parse(text, now)?;
+    }
+    let format = params.text("output_time_format").unwrap_or("%Y-%m-%dT%H:%M:%S.%Q%:z");
+    let format = TimeFormat::parse(format);
+    let clock = LocalClock::new(zone.clone());
+    let mut found = Map::new();
+    for text in params.all("time") {
+        let text = text.trim();
+        let time = parse(text, now)?;
+        let mut written = String::new();
+        format.strftime(time, &clock, &mut written);
+        found.insert(text.to_owned(), json!(written));
+    }
+    if OutputMode::of(&params)?.is_json() {
+        let body = Json::Object(found).to_string();
+        return Ok(OutputMode::Json.respond(StatusCode::OK, body));
+    }
+    let mut body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<response>\n<dict>\n".to_owned();
+    for (text, time) in &found {
+        let time = time.as_str().unwrap_or_default();
+        body.push_str(&format!("<key name=\"{}\">{}</key>\n", xml_text(text), xml_text(time)));
+    }
+    body.push_str("</dict>\n</response>\n");
+    Ok(OutputMode::Xml.respond(StatusCode::OK, body))
+}
+
+/// What the last word of `prefix` may become: names of indexes after `index=`, otherwise what the
+/// language allows there.
+pub(crate) async fn typeahead(
+    State(state): State<ApiState>,
+    params: Params,
+) -> Result<Response, RestError> {
+    let prefix = params.get("prefix").unwrap_or_default();
+    let count = params.count()?.filter(|count| *count > 0).unwrap_or(SUGGESTIONS);
+    let word = prefix.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
+    let mut found: Vec<(String, bool)> = match word.split_once('=') {
+        Some(("index", typed)) => {
+            let typed = typed.trim_matches('"');
+            let names = state.indexes.names();
+            let fitting = names.iter().filter(|name| name.as_str().starts_with(typed));
+            fitting.map(|name| (format!("index=\"{name}\""), false)).collect()
+        }
+        _ => {
+            let known = state.search.complete(prefix, prefix.len());
+            known.into_iter().map(|known| (known.text, true)).collect()
+        }
+    };
+    found.truncate(count);
+    let cell = |text: String| Some(Value::One(text));
+    let rows = found.into_iter().map(|(content, operator)| {
+        vec![cell(content), cell("0".to_owned()), cell(operator.to_string())]
+    });
+    let fields = ["content", "count", "operator"].map(str::to_owned).to_vec();
+    let page = Page { fields, rows: rows.collect() };
+    let mode = OutputMode::of(&params)?;
+    let body =
+        ResultPage { page: &page, offset: 0, messages: &[], highlight: None, preview: false };
+    Ok(mode.respond(StatusCode::OK, body.render(mode)))
+}
+
+/// Searches are sent, not asked for in a path.
+pub(crate) async fn only_post() -> Response {
+    let error = RestError::new(StatusCode::METHOD_NOT_ALLOWED, "ERROR", "Method Not Allowed");
+    let mut response = error.into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response
 }

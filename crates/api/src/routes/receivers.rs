@@ -1,13 +1,17 @@
-//! `/services/receivers/simple`: events in the body of a management request.
+//! `/services/receivers`: events in the body of a management request.
 //!
-//! Parameters: `index`, `host`, `source`, `sourcetype`; for files sent in pieces `stream` (any unique
-//! text), `end` and `modified` (epoch seconds).
+//! Parameters: `index`, `host`, `source`, `sourcetype`. `simple` takes one body; for files sent in
+//! pieces it knows `stream` (any unique text), `end` and `modified` (epoch seconds). `stream` takes
+//! bytes as they come until the sender ends.
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::StreamExt;
 use inputs::{Input, InputMeta, SinkExt, StreamKey};
 use model::{EventTime, IndexName};
 use serde_json::json;
@@ -17,7 +21,23 @@ use crate::ApiState;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
-use crate::rest::{Caller, RawBody};
+use crate::rest::RawBody;
+use crate::session::Caller;
+
+/// Where events of the request go, and what is known of them.
+fn origin(state: &ApiState, params: &Params) -> Result<Arc<InputMeta>, RestError> {
+    let index = IndexName::new(params.text("index").unwrap_or("main"))
+        .map_err(|error| RestError::invalid(error.to_string()))?;
+    if !state.indexes.contains(&index) {
+        return Err(RestError::invalid(format!("there is no index \"{index}\"")));
+    }
+    Ok(Arc::new(InputMeta {
+        index,
+        host: params.text("host").unwrap_or(&state.info.server_name).into(),
+        source: params.text("source").unwrap_or("www").into(),
+        sourcetype: params.text("sourcetype").map(Arc::from),
+    }))
+}
 
 pub(crate) async fn simple(
     State(state): State<ApiState>,
@@ -25,18 +45,7 @@ pub(crate) async fn simple(
     params: Params,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
-    let index = IndexName::new(params.text("index").unwrap_or("main"))
-        .map_err(|error| RestError::invalid(error.to_string()))?;
-    if !state.indexes.contains(&index) {
-        return Err(RestError::invalid(format!("there is no index \"{index}\"")));
-    }
-    let sourcetype = params.text("sourcetype").map(Arc::from);
-    let origin = Arc::new(InputMeta {
-        index,
-        host: params.text("host").unwrap_or(&state.info.server_name).into(),
-        source: params.text("source").unwrap_or("www").into(),
-        sourcetype,
-    });
+    let origin = origin(&state, &params)?;
     // A sender of a large file names its stream and sends it in pieces, `end=1` with the last.
     let unique = params.text("stream").map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
     let stream = StreamKey(format!("simple:{}:{unique}", caller.user).into());
@@ -53,4 +62,32 @@ pub(crate) async fn simple(
     let body = "<response><results><result><field k='_index'><value><text>ok</text></value></field>\
                 </result></results></response>";
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
+}
+
+/// Takes bytes as they come. What was taken before the connection broke stays.
+pub(crate) async fn stream(
+    State(state): State<ApiState>,
+    params: Params,
+    request: Request<Body>,
+) -> Result<Response, RestError> {
+    let origin = origin(&state, &params)?;
+    let stream = StreamKey(format!("stream:{}", Uuid::new_v4()).into());
+    let mut pieces = request.into_body().into_data_stream();
+    loop {
+        // A sender that breaks off has ended, too: its last event is complete.
+        let piece = pieces.next().await.and_then(Result::ok);
+        let end = piece.is_none();
+        let input = Input::Raw {
+            origin: Arc::clone(&origin),
+            stream: stream.clone(),
+            bytes: piece.unwrap_or_else(Bytes::new),
+            modified: None,
+            end,
+        };
+        let taken = state.ingest.submit(input).await;
+        taken.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+        if end {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+    }
 }

@@ -2,47 +2,118 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::feed;
+use super::jobs::info as message;
 use crate::ApiState;
-use crate::atom::REST_VERSION;
+use crate::atom::{Acl, REST_VERSION};
 use crate::error::RestError;
 use crate::params::Params;
+use crate::session::Caller;
 
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
-}
+/// The parts of a Splunk installation that this one process is.
+const ROLES: [&str; 4] = ["indexer", "search_head", "license_master", "kv_store"];
 
 pub(crate) async fn info(
     State(state): State<ApiState>,
     params: Params,
 ) -> Result<Response, RestError> {
     let info = &state.info;
-    let content = object(json!({
+    let os = std::env::consts::OS;
+    let content = feed::content(json!({
         "version": REST_VERSION,
         "build": env!("CARGO_PKG_VERSION"),
         "product_type": "karst",
+        "instance_type": "karst",
         "karst_version": env!("CARGO_PKG_VERSION"),
         "serverName": info.server_name,
         "host": info.server_name,
+        "host_fqdn": info.server_name,
         "guid": info.guid,
+        "master_guid": info.guid,
+        "manager_guid": info.guid,
         "cpu_arch": std::env::consts::ARCH,
-        "os_name": std::env::consts::OS,
+        "os_name": os,
+        "os_name_extended": os,
+        "os_build": "",
+        "os_version": "",
         "numberOfCores": info.cores,
+        "numberOfVirtualCores": info.cores,
+        "physicalMemoryMB": 0,
         "startup_time": info.startup_time,
-        "server_roles": ["indexer", "search_head", "license_master"],
+        "server_roles": ROLES,
         "mode": "normal",
+        "health_info": "green",
         "isFree": false,
         "isTrial": false,
+        "isForwarding": false,
+        "kvStoreStatus": "ready",
+        "licenseKeys": [],
+        "licenseLabels": [],
+        "licenseSignature": "",
         "licenseState": "OK",
         "activeLicenseGroup": "Enterprise",
+        "activeLicenseSubgroup": "Production",
+        "max_users": u32::MAX,
+        "rtsearch_enabled": false,
+        "shutting_down": state.shutdown.is_stopped(),
     }));
     let entry = feed::entry("/services/server/info", "server-info", content);
     feed::respond_one("server-info", "/services/server/info", entry, &params)
+}
+
+/// The parts that this process is.
+pub(crate) async fn roles(params: Params) -> Result<Response, RestError> {
+    let path = "/services/server/roles";
+    let entry = feed::entry(path, "result", feed::content(json!({"role_list": ROLES})));
+    feed::respond_one("roles", path, entry.with_acl(Acl::system()), &params)
+}
+
+/// What the server works with.
+pub(crate) async fn system(
+    State(state): State<ApiState>,
+    params: Params,
+) -> Result<Response, RestError> {
+    let path = "/services/server/sysinfo";
+    let content = feed::content(json!({
+        "numberOfCores": state.info.cores,
+        "os_name": std::env::consts::OS,
+        "cpu_arch": std::env::consts::ARCH,
+        "pid": std::process::id(),
+    }));
+    feed::respond_one("sysinfo", path, feed::entry(path, "system-info", content), &params)
+}
+
+/// Whether the server can do its work: red while no events are taken in, yellow while buckets cannot
+/// be stored.
+pub(crate) async fn health(
+    State(state): State<ApiState>,
+    params: Params,
+) -> Result<Response, RestError> {
+    let path = "/services/server/health";
+    let status = state.ingest.status();
+    let health = if status.spool.full.is_some() {
+        "red"
+    } else if status.uploads.last_error.is_some() {
+        "yellow"
+    } else {
+        "green"
+    };
+    let content = feed::content(json!({"health": health}));
+    feed::respond_one("health", path, feed::entry(path, "splunkd", content), &params)
+}
+
+/// Ends the server as a signal would, and starts it again.
+pub(crate) async fn restart(
+    State(state): State<ApiState>,
+    caller: Caller,
+    params: Params,
+) -> Result<Response, RestError> {
+    caller.require(&state, "restart_splunkd")?;
+    tracing::info!(target: "audit", user = caller.user, "restart");
+    state.control.restart();
+    message("Restarting.", &params)
 }
 
 pub(crate) async fn cache(
@@ -71,7 +142,7 @@ pub(crate) async fn queues(
                    "blocked_seconds": queue.blocked.as_secs_f64()})
         })
         .collect();
-    let content = object(json!({
+    let content = feed::content(json!({
         "queues": queues,
         "hot_buckets": status.hot.len(),
         "uploads_waiting": status.uploads.waiting,

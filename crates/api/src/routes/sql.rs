@@ -8,11 +8,13 @@ use search::SqlRequest;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::jobs::allowed_indexes;
 use crate::ApiState;
 use crate::error::RestError;
 use crate::output::{OutputMode, csv_text, row_object};
 use crate::params::Params;
-use crate::rest::{Caller, RawBody};
+use crate::rest::RawBody;
+use crate::session::Caller;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +30,7 @@ struct Body {
 
 pub(crate) async fn query(
     State(state): State<ApiState>,
-    _caller: Caller,
+    caller: Caller,
     params: Params,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
@@ -39,8 +41,13 @@ pub(crate) async fn query(
             RestError::invalid(format!("unknown time zone \"{name}\": {error}"))
         })?,
     };
-    let request =
-        SqlRequest { query: body.query, earliest: body.earliest, latest: body.latest, timezone };
+    let request = SqlRequest {
+        query: body.query,
+        earliest: body.earliest,
+        latest: body.latest,
+        timezone,
+        indexes: allowed_indexes(&state, &caller).1,
+    };
     let result = state.search.sql(request).await?;
     let page = result.page();
     if params.text("output_mode") == Some("csv") {

@@ -1,36 +1,68 @@
-//! `/services/authentication`: users.
+//! `/services/authentication`: users, who the caller is, and sessions.
+//!
+//! Names are in lower case, as Splunk keeps them.
 
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Map, json};
+use jiff::tz::TimeZone;
+use serde_json::json;
 
 use super::feed;
 use crate::ApiState;
-use crate::accounts::{NewUser, User};
-use crate::atom::Entry;
+use crate::accounts::{NewUser, User, UserChange};
+use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::params::Params;
-use crate::rest::Caller;
+use crate::session::Caller;
 
 const PATH: &str = "/services/authentication/users";
+const CONTEXT: &str = "/services/authentication/current-context";
+const SESSIONS: &str = "/services/authentication/httpauth-tokens";
 
-fn entry(user: &User) -> Entry {
-    let mut content = Map::new();
-    content.insert("username".to_owned(), json!(user.name));
-    content.insert("realname".to_owned(), json!(user.realname));
-    content.insert("email".to_owned(), json!(user.email));
-    content.insert("roles".to_owned(), json!(user.roles));
-    content.insert("capabilities".to_owned(), json!(["search"]));
-    content.insert("defaultApp".to_owned(), json!("search"));
-    content.insert("type".to_owned(), json!("Splunk"));
+fn attributes(required: &[&str]) -> Attributes {
+    let optional =
+        ["defaultApp", "email", "password", "realname", "restart_background_jobs", "roles", "tz"];
+    let optional: Vec<&str> =
+        optional.into_iter().filter(|name| !required.contains(name)).collect();
+    Attributes::new(required, &optional, &[])
+}
+
+fn entry(state: &ApiState, user: &User) -> Entry {
+    let own_app = !user.default_app.is_empty();
+    let content = feed::content(json!({
+        "username": user.name,
+        "realname": user.realname,
+        "email": user.email,
+        "password": "********",
+        "roles": user.roles,
+        "capabilities": state.roles.capabilities(&user.roles),
+        "defaultApp": if own_app { user.default_app.as_str() } else { "search" },
+        "defaultAppIsUserOverride": own_app,
+        "defaultAppSourceRole": "system",
+        "tz": user.tz,
+        "restart_background_jobs": user.restart_background_jobs,
+        "locked-out": false,
+        "type": "Splunk",
+    }));
     feed::entry(PATH, &user.name, content)
+        .with_acl(Acl::system())
+        .with_attributes(attributes(&[]))
+        .editable()
+}
+
+/// The user of that name, whatever its case.
+fn found(state: &ApiState, name: &str) -> Result<User, RestError> {
+    let user = state.accounts.user(name).or_else(|| state.accounts.user(&name.to_lowercase()));
+    user.ok_or_else(|| RestError::no_object(name))
 }
 
 pub(crate) async fn list(
     State(state): State<ApiState>,
     params: Params,
 ) -> Result<Response, RestError> {
-    feed::respond("users", PATH, state.accounts.all().iter().map(entry).collect(), &params)
+    let entries = state.accounts.all().iter().map(|user| entry(&state, user)).collect();
+    feed::respond("users", PATH, entries, &params)
 }
 
 pub(crate) async fn show(
@@ -38,18 +70,24 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    let user = state.accounts.user(&name);
-    let user =
-        user.ok_or_else(|| RestError::not_found(format!("Could not find object id={name}")))?;
-    feed::respond_one("users", PATH, entry(&user), &params)
+    if name == "_new" {
+        return feed::respond_template("users", PATH, attributes(&["name", "roles"]), &params);
+    }
+    feed::respond_one("users", PATH, entry(&state, &found(&state, &name)?), &params)
 }
 
+/// Who the caller is.
 pub(crate) async fn current(
     State(state): State<ApiState>,
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    show(State(state), Path(caller.user), params).await
+    let user = found(&state, &caller.user)?;
+    let mut entry = entry(&state, &user);
+    "context".clone_into(&mut entry.name);
+    entry.id = format!("{CONTEXT}/context");
+    entry.links.clear();
+    feed::respond_one("current-context", CONTEXT, entry, &params)
 }
 
 pub(crate) async fn create(
@@ -57,23 +95,154 @@ pub(crate) async fn create(
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    let is_admin = state
-        .accounts
-        .user(&caller.user)
-        .is_some_and(|user| user.roles.iter().any(|role| role == "admin"));
-    if !is_admin {
-        let status = axum::http::StatusCode::FORBIDDEN;
-        let text = "only users with the role admin may create users";
-        return Err(RestError::new(status, "ERROR", text));
-    }
-    let name = params.required("name")?.to_owned();
+    caller.require(&state, "edit_user")?;
+    let name = params.required("name")?.to_lowercase();
+    check_name(&name)?;
     if state.accounts.user(&name).is_some() {
         let text = format!("a user \"{name}\" exists already");
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     let password = params.required("password")?.to_owned();
-    let roles: Vec<String> = params.all("roles").map(str::to_owned).collect();
-    let roles = if roles.is_empty() { vec!["user".to_owned()] } else { roles };
+    let mut change = change(&state, &params)?;
+    let roles = change.roles.take().filter(|roles| !roles.is_empty());
+    let roles =
+        roles.ok_or_else(|| RestError::invalid("a user needs at least one role (roles)"))?;
+    change.password = None;
     state.accounts.put(NewUser { name: name.clone(), password, roles }).await?;
-    show(State(state), Path(name), params).await
+    state.accounts.change(&name, change, None).await?;
+    tracing::info!(target: "audit", user = caller.user, created = name, "user created");
+    let user = found(&state, &name)?;
+    feed::respond_created("users", PATH, entry(&state, &user), &params)
+}
+
+fn check_name(name: &str) -> Result<(), RestError> {
+    let bad = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ':' | '/' | '\\');
+    if name.len() > 1_024 || name.starts_with('_') || name.contains(bad) {
+        return Err(RestError::invalid(format!(
+            "\"{name}\" is no name for a user: no blanks, colons and slashes, no _ in front"
+        )));
+    }
+    Ok(())
+}
+
+/// What the request changes.
+fn change(state: &ApiState, params: &Params) -> Result<UserChange, RestError> {
+    let text = |name: &str| params.get(name).map(str::to_owned);
+    let roles: Vec<String> = params.list("roles");
+    for role in &roles {
+        if state.roles.get(role).is_none() {
+            return Err(RestError::invalid(format!("there is no role \"{role}\"")));
+        }
+    }
+    if let Some(zone) = params.text("tz") {
+        TimeZone::get(zone).map_err(|error| {
+            RestError::invalid(format!("unknown time zone \"{zone}\": {error}"))
+        })?;
+    }
+    Ok(UserChange {
+        password: params.text("password").map(str::to_owned),
+        roles: params.get("roles").is_some().then_some(roles),
+        realname: text("realname"),
+        email: text("email"),
+        default_app: text("defaultApp"),
+        tz: text("tz"),
+        restart_background_jobs: params
+            .text("restart_background_jobs")
+            .map(|_| params.flag("restart_background_jobs")),
+    })
+}
+
+/// Users may change their own name for people, address, time zone and app, and with
+/// `change_own_password` their password; the rest needs `edit_user`.
+pub(crate) async fn edit(
+    State(state): State<ApiState>,
+    caller: Caller,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response, RestError> {
+    let user = found(&state, &name)?;
+    let change = change(&state, &params)?;
+    if user.name != caller.user || change.roles.is_some() {
+        caller.require(&state, "edit_user")?;
+    }
+    if change.password.is_some() && !caller.may(&state, "edit_user") {
+        caller.require(&state, "change_own_password")?;
+        let old = params.get("oldpassword").unwrap_or_default();
+        if !state.accounts.verify(&user.name, old).await {
+            return Err(RestError::invalid("oldpassword is not the password of now"));
+        }
+    }
+    if change.roles.as_ref().is_some_and(Vec::is_empty) {
+        return Err(RestError::invalid("a user needs at least one role (roles)"));
+    }
+    state.accounts.change(&user.name, change, caller.session.as_deref()).await?;
+    tracing::info!(target: "audit", user = caller.user, changed = user.name, "user changed");
+    let user = found(&state, &user.name)?;
+    feed::respond_one("users", PATH, entry(&state, &user), &params)
+}
+
+/// Answers 400 for a user that is not there, as Splunk does.
+pub(crate) async fn remove(
+    State(state): State<ApiState>,
+    caller: Caller,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response, RestError> {
+    caller.require(&state, "edit_user")?;
+    let user = found(&state, &name).map_err(|mut error| {
+        error.status = StatusCode::BAD_REQUEST;
+        error
+    })?;
+    if user.name == caller.user {
+        return Err(RestError::invalid("users cannot remove themselves"));
+    }
+    state.accounts.remove(&user.name).await?;
+    tracing::info!(target: "audit", user = caller.user, removed = user.name, "user removed");
+    list(State(state), params).await
+}
+
+/// The sessions that the caller may see: all with `edit_httpauths`, otherwise the caller's own. They
+/// are listed under names that are not their keys.
+pub(crate) async fn sessions(
+    State(state): State<ApiState>,
+    caller: Caller,
+    params: Params,
+) -> Result<Response, RestError> {
+    let all = caller.may(&state, "edit_httpauths");
+    let mut entries = Vec::new();
+    for session in state.accounts.sessions() {
+        if all || session.user == caller.user {
+            let idle = i64::try_from(session.idle.as_secs()).unwrap_or(i64::MAX);
+            let content = feed::content(json!({
+                "authString": session.id,
+                "userName": session.user,
+                "searchId": "",
+                "timeAccessed": state.clock.now().0 / 1_000_000 - idle,
+            }));
+            entries.push(feed::entry(SESSIONS, &session.id, content).with_acl(Acl::system()));
+        }
+    }
+    feed::respond("httpauth-tokens", SESSIONS, entries, &params)
+}
+
+/// Ends a session, by the name it is listed under or by its key.
+pub(crate) async fn close_session(
+    State(state): State<ApiState>,
+    caller: Caller,
+    Path(name): Path<String>,
+    params: Params,
+) -> Result<Response, RestError> {
+    let session = state.accounts.sessions().into_iter().find(|session| session.id == name);
+    let own_key = caller.session.as_deref() == Some(name.as_str());
+    match session {
+        _ if own_key => state.accounts.close_session(&name),
+        Some(session) => {
+            if session.user != caller.user {
+                caller.require(&state, "edit_httpauths")?;
+            }
+            state.accounts.close_session_by_id(&session.id);
+        }
+        None => return Err(RestError::no_object(&name)),
+    }
+    feed::respond_empty("httpauth-tokens", SESSIONS, &params)
 }

@@ -1,7 +1,7 @@
 //! When buckets of an index roll, and which events are too far from now: `indexes.conf` where it
 //! names the index, within what the process allows.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -9,7 +9,7 @@ use knowledge::{AckLevel, IndexSettings, Knowledge};
 use model::{IndexName, Lane};
 
 use super::lanes::LaneLimits;
-use crate::Settings;
+use crate::{Keep, Settings};
 
 /// `maxDataSize` of indexes without a stanza.
 const AUTO_DATA_SIZE: u64 = 192 << 20;
@@ -19,13 +19,15 @@ const AUTO_DATA_SIZE: u64 = 192 << 20;
 pub(crate) struct HotLimits {
     settings: Arc<Settings>,
     by_index: HashMap<IndexName, IndexSettings>,
+    /// How long indexes are kept where that was changed since the start.
+    kept: RwLock<HashMap<IndexName, Keep>>,
 }
 
 impl HotLimits {
     pub(crate) fn new(settings: Arc<Settings>, knowledge: &Knowledge) -> Self {
         let indexes = knowledge.indexes().iter();
         let by_index = indexes.map(|index| (index.name.clone(), index.clone())).collect();
-        Self { settings, by_index }
+        Self { settings, by_index, kept: RwLock::default() }
     }
 
     /// Raw text at which a bucket rolls. Hot buckets live in memory, so the process has a say.
@@ -64,6 +66,25 @@ impl HotLimits {
     /// What `indexes.conf` says of the index.
     pub(crate) fn configured(&self, index: &IndexName) -> Option<&IndexSettings> {
         self.by_index.get(index)
+    }
+
+    /// How long and how much of the index is kept; none if there is no limit.
+    pub(crate) fn keep(&self, index: &IndexName) -> Option<Keep> {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let own = |index: &IndexSettings| Keep {
+            period: index.frozen_after,
+            total: index.max_total_size,
+        };
+        kept.get(index).copied().or_else(|| self.configured(index).map(own))
+    }
+
+    /// Replaces how long the index is kept, or goes back to `indexes.conf`.
+    pub(crate) fn set_keep(&self, index: &IndexName, keep: Option<Keep>) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        match keep {
+            Some(keep) => kept.insert(index.clone(), keep),
+            None => kept.remove(index),
+        };
     }
 
     pub(crate) fn max_hot_span(&self, index: &IndexName) -> Duration {

@@ -29,10 +29,11 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown, metrics as names};
 
+pub use self::retention::Keep;
 pub use self::settings::LifecycleSettings;
 
 use self::archive::Archive;
-use self::retention::{Keep, Reason};
+use self::retention::Reason;
 use crate::fields::KnownFields;
 use crate::hot::limits::HotLimits;
 use crate::hot::store::HotStore;
@@ -171,15 +172,16 @@ impl Lifecycle {
     }
 
     /// Freezes what is too old or too much.
-    async fn retain(&self, index: &IndexName) {
-        let Some(own) = self.limits.configured(index) else { return };
-        let keep = Keep { period: own.frozen_after, total: own.max_total_size };
+    pub(crate) async fn retain(&self, index: &IndexName) {
+        let Some(keep) = self.limits.keep(index) else { return };
         let snapshot = self.catalog.snapshot();
         let due = retention::due(snapshot.buckets(index), self.clock.now(), keep);
         if due.is_empty() {
             return;
         }
-        let archive = match own.cold_to_frozen.as_deref().map(|to| self.archive(to)).transpose() {
+        let configured = self.limits.configured(index);
+        let place = configured.and_then(|index| index.cold_to_frozen.as_deref());
+        let archive = match place.map(|to| self.archive(to)).transpose() {
             Ok(archive) => archive,
             Err(error) => {
                 tracing::error!(%index, %error, "frozen buckets stay: their archive cannot be used");
@@ -228,6 +230,21 @@ impl Lifecycle {
             ..Commit::default()
         })
         .await
+    }
+
+    /// Takes every bucket of an index out of the catalog; how many.
+    pub(crate) async fn empty(&self, index: &IndexName) -> Result<u64, Error> {
+        let mut count = 0;
+        loop {
+            let snapshot = self.catalog.snapshot();
+            let Some(bucket) = snapshot.buckets(index).first().cloned() else { return Ok(count) };
+            match self.remove(&bucket).await {
+                Ok(()) => count += 1,
+                // A merge was faster; its bucket is in the next snapshot.
+                Err(error) if error.kind() == model::ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Gives thawed buckets of the range back to the archive they came from; how many.

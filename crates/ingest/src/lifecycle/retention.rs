@@ -7,11 +7,11 @@ use model::{BucketEntry, BucketState, EventTime};
 
 /// How long and how much of an index is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Keep {
+pub struct Keep {
     /// `frozenTimePeriodInSecs`, by the newest event of a bucket.
-    pub(crate) period: Duration,
+    pub period: Duration,
     /// `maxTotalDataSizeMB`: bytes in object storage; 0 is no limit.
-    pub(crate) total: u64,
+    pub total: u64,
 }
 
 /// Why a bucket is frozen.

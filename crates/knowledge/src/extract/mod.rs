@@ -7,6 +7,7 @@
 //! [`FieldRules::evals`] hands to the planner.
 
 mod aliases;
+mod extractor;
 mod json;
 mod kv;
 mod rules;
@@ -17,6 +18,7 @@ mod tests;
 mod transform;
 mod xml;
 
+pub use extractor::Extractor;
 pub use kv::KvMode;
 pub use rules::{FieldRules, Wanted};
 

@@ -1,4 +1,5 @@
-//! `min` and `max` of dynamic values: numeric if all values are numbers, else byte by byte.
+//! `min` and `max` of dynamic values: numbers by their size come before texts, which stand in the order
+//! of their bytes.
 //!
 //! Guarantees: the result is the exact text of a value.
 
@@ -11,19 +12,17 @@ use crate::aggregates::summary::Summary;
 use crate::expr::column::Value;
 use crate::value::{compare_numbers, parse_number};
 
-/// The least or greatest value so far, as number and as text.
+/// The least or greatest number so far, with its text, and the least or greatest other text.
 #[derive(Debug, Clone)]
 pub(crate) struct Extreme {
     greatest: bool,
-    /// The best number and its text; none once a value is no number.
     number: Option<(f64, String)>,
     text: Option<String>,
-    only_numbers: bool,
 }
 
 impl Extreme {
     pub(crate) fn new(greatest: bool) -> Self {
-        Self { greatest, number: None, text: None, only_numbers: true }
+        Self { greatest, number: None, text: None }
     }
 
     fn better(&self, order: std::cmp::Ordering) -> bool {
@@ -31,19 +30,10 @@ impl Extreme {
     }
 
     fn add_text(&mut self, text: &str) {
-        let improves = match &self.text {
-            Some(best) => self.better(text.cmp(best.as_str())),
-            None => true,
-        };
-        if improves {
-            self.text = Some(text.to_owned());
-        }
-        if !self.only_numbers {
-            return;
-        }
         let Some(number) = parse_number(text) else {
-            self.only_numbers = false;
-            self.number = None;
+            if self.text.as_ref().is_none_or(|best| self.better(text.cmp(best.as_str()))) {
+                self.text = Some(text.to_owned());
+            }
             return;
         };
         let improves = match &self.number {
@@ -66,40 +56,30 @@ impl Summary for Extreme {
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![DataType::Utf8View, DataType::Utf8View, DataType::Boolean]
+        vec![DataType::Utf8View, DataType::Utf8View]
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![
-            ScalarValue::Utf8View(self.number.take().map(|(_, text)| text)),
-            ScalarValue::Utf8View(self.text.take()),
-            ScalarValue::Boolean(Some(self.only_numbers)),
-        ])
+        let number = self.number.take().map(|(_, text)| text);
+        Ok(vec![ScalarValue::Utf8View(number), ScalarValue::Utf8View(self.text.take())])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        // The best text is one of the values, so it also tells whether all are numbers; if it
-        // happens to be one while others are not, the flag says so.
-        if let Some(text) = state::text(&states[0], row) {
-            self.add_text(text);
-        }
-        if let Some(text) = state::text(&states[1], row) {
-            self.add_text(text);
-        }
-        let flags = arrow::array::AsArray::as_boolean(&states[2]);
-        if !flags.value(row) {
-            self.only_numbers = false;
-            self.number = None;
+        for state in states {
+            if let Some(text) = state::text(state, row) {
+                self.add_text(text);
+            }
         }
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let best = match (&self.number, self.only_numbers) {
-            (Some((_, text)), true) => Some(text.clone()),
-            _ => self.text.clone(),
+        let number = self.number.as_ref().map(|(_, text)| text);
+        let best = match self.greatest {
+            true => self.text.as_ref().or(number),
+            false => number.or(self.text.as_ref()),
         };
-        Ok(ScalarValue::Utf8View(best))
+        Ok(ScalarValue::Utf8View(best.cloned()))
     }
 
     fn heap_size(&self) -> usize {

@@ -9,8 +9,10 @@ mod distinct;
 mod extreme;
 mod mode;
 mod moments;
+mod over;
 mod percentile;
 mod pick;
+mod sparkline;
 mod state;
 mod summary;
 #[cfg(test)]
@@ -25,20 +27,24 @@ use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
-use datafusion::logical_expr::{AggregateUDF, Case, Expr, SortExpr};
+use datafusion::logical_expr::{AggregateUDF, Case, Expr, SortExpr, lit, when};
 use spl::ast::{StatsArgument, StatsCall, StatsKind};
 
 use crate::Error;
+use crate::expr::kernel::truth;
 use crate::expr::{Scope, Typed, compile};
 use crate::parts::FieldPart;
 use crate::types::ValueType;
+use crate::value::parse_number;
 
 use distinct::{Distinct, Estimate};
 use extreme::Extreme;
 use mode::Mode;
 use moments::{Moment, Moments};
-use percentile::Percentile;
+use percentile::{Percentile, Rank};
 use pick::{Pick, Rate};
+pub use sparkline::SparklineAxis;
+use sparkline::{Inner, Sparkline};
 use summary::SummaryFunction;
 use values::{Listing, Values};
 
@@ -72,13 +78,24 @@ pub struct AggregateOptions {
     pub values_limit: usize,
     /// The span of a group in seconds, which `per_second` and its relatives divide by.
     pub span_seconds: Option<f64>,
+    /// The times of sparklines; without them there can be none.
+    pub sparklines: Option<SparklineAxis>,
+    /// Whether a statistic of numbers is null if any value is none (`allnum`).
+    pub only_numbers: bool,
     /// Where limits are reported.
     pub report: Report,
 }
 
 impl Default for AggregateOptions {
     fn default() -> Self {
-        Self { list_limit: 100, values_limit: 0, span_seconds: None, report: Report::new(|_| {}) }
+        Self {
+            list_limit: 100,
+            values_limit: 0,
+            span_seconds: None,
+            sparklines: None,
+            only_numbers: false,
+            report: Report::new(|_| {}),
+        }
     }
 }
 
@@ -101,6 +118,12 @@ pub fn aggregate_with(
     order: &[SortExpr],
     options: &AggregateOptions,
 ) -> Result<Typed, Error> {
+    if let StatsArgument::Over { expr, calls } = &call.argument {
+        return over::aggregate(call, expr, calls, &Place { scope, order, options });
+    }
+    if call.function.kind == StatsKind::Sparkline {
+        return sparkline_of(call, scope, options);
+    }
     let Some(value) = argument(call, scope)? else {
         return match call.function.kind {
             StatsKind::Count => Ok(count_rows()),
@@ -108,7 +131,103 @@ pub fn aggregate_with(
         };
     };
     let place = Place { scope, order, options };
-    by_place(call, &value, &place).unwrap_or_else(|| by_value(call, value, options))
+    if !computes_with_numbers(call.function.kind) {
+        return by_place(call, &value, &place).unwrap_or_else(|| by_value(call, value, options));
+    }
+    let value = if value.kind == ValueType::Boolean { one_if(value) } else { value };
+    let result = by_place(call, &value, &place)
+        .unwrap_or_else(|| by_value(call, value.clone(), options))?;
+    if options.only_numbers { only_of_numbers(result, value) } else { Ok(result) }
+}
+
+/// Whether a function is about numbers, so that a truth counts as 1 or 0.
+fn computes_with_numbers(kind: StatsKind) -> bool {
+    matches!(
+        kind,
+        StatsKind::Sum
+            | StatsKind::SumOfSquares
+            | StatsKind::Average
+            | StatsKind::Min
+            | StatsKind::Max
+            | StatsKind::Range
+            | StatsKind::StandardDeviation
+            | StatsKind::StandardDeviationPopulation
+            | StatsKind::Variance
+            | StatsKind::VariancePopulation
+            | StatsKind::Median
+            | StatsKind::Percentile
+            | StatsKind::UpperPercentile
+            | StatsKind::ExactPercentile
+            | StatsKind::Rate
+            | StatsKind::PerSecond
+            | StatsKind::PerMinute
+            | StatsKind::PerHour
+            | StatsKind::PerDay
+    )
+}
+
+/// 1 where it is true, 0 where it is false.
+fn one_if(truth: Typed) -> Typed {
+    let number = |value| Box::new(Typed::number(value).expr);
+    let branches = vec![
+        (Box::new(truth.expr.clone()), number(1.0)),
+        (Box::new(Expr::Not(Box::new(truth.expr))), number(0.0)),
+    ];
+    Typed::new(Expr::Case(Case::new(None, branches, None)), ValueType::Float)
+}
+
+/// The result, if all values are numbers; null otherwise.
+fn only_of_numbers(result: Typed, value: Typed) -> Result<Typed, Error> {
+    if value.kind.is_number() {
+        return Ok(result);
+    }
+    let other = truth("is_no_number", |row| {
+        let mut other = false;
+        row.value(0).each_text(|text| other |= parse_number(text).is_none());
+        Some(other)
+    });
+    let others = count_values(other.call(vec![value])).expr.eq(lit(0_i64));
+    Ok(Typed::new(when(others, result.expr).end()?, result.kind))
+}
+
+/// A function per bin of time.
+fn sparkline_of(
+    call: &StatsCall,
+    scope: &dyn Scope,
+    options: &AggregateOptions,
+) -> Result<Typed, Error> {
+    let (inner, step) = match &call.argument {
+        StatsArgument::Sparkline { call, step } => (call.as_deref(), step.as_ref()),
+        _ => (None, None),
+    };
+    let Some(axis) = &options.sparklines else {
+        return Err(error(call, "sparkline() can be used with stats and chart only"));
+    };
+    let Some(kind) = Inner::of(inner) else {
+        let name = inner.map_or("", |inner| inner.function.name.node.as_str());
+        return Err(error(call, format!("{name}() cannot stand in a sparkline()")));
+    };
+    let time = event_time(scope).ok_or_else(|| no_time(call))?;
+    let value = match inner {
+        Some(inner) => argument(inner, scope)?,
+        None => None,
+    };
+    let value = match (value, kind) {
+        (None, Inner::Count) => Typed::number(1.0),
+        (None, _) => return Err(error(call, "sparkline() needs a field for all but count")),
+        (Some(value), _) if value.kind == ValueType::Boolean => one_if_true(value),
+        (Some(value), _) => value,
+    };
+    let empty = Sparkline::new(kind, step, axis, options.report.clone());
+    let parameters = empty.parameters();
+    let function = SummaryFunction::new("sparkline", parameters, ValueType::Multi, empty);
+    Ok(function.call(vec![value.expr, time.expr], &[]))
+}
+
+/// 1 where it is true, null elsewhere.
+fn one_if_true(truth: Typed) -> Typed {
+    let branch = vec![(Box::new(truth.expr), Box::new(Typed::number(1.0).expr))];
+    Typed::new(Expr::Case(Case::new(None, branch, None)), ValueType::Float)
 }
 
 /// What an aggregate that depends on the place of events needs.
@@ -124,16 +243,22 @@ fn error(call: &StatsCall, message: impl Into<String>) -> Error {
 
 fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error> {
     match &call.argument {
-        StatsArgument::None => Ok(None),
+        StatsArgument::None | StatsArgument::Over { .. } => Ok(None),
         StatsArgument::Field(pattern) => {
             let missing = || Typed::null(ValueType::Text);
             let kind = scope.field(&pattern.text);
             Ok(Some(kind.map_or_else(missing, |kind| Typed::column(&pattern.text, kind))))
         }
-        StatsArgument::Eval(expr) => compile(expr, scope).map(Some),
+        StatsArgument::Eval(expr) => {
+            let value = compile(expr, scope)?;
+            // What gives values back gives them as they are written.
+            let given_back = matches!(call.function.kind, StatsKind::Min | StatsKind::Max)
+                || !computes_with_numbers(call.function.kind);
+            Ok(Some(if given_back { value.shown() } else { value.plain() }))
+        }
         StatsArgument::Prefix(_) => Err(error(call, "PREFIX() can be used with tstats only")),
         StatsArgument::Sparkline { .. } => {
-            Err(error(call, "sparkline() is not supported yet; use timechart"))
+            Err(error(call, "a sparkline() cannot stand in another function"))
         }
     }
 }
@@ -223,7 +348,7 @@ fn time_of(
     let present = Expr::IsNotNull(Box::new(value.expr.clone()));
     let branch = vec![(Box::new(present), Box::new(time.expr))];
     let case = Expr::Case(Case::new(None, branch, None));
-    Ok(native(udaf, Typed::new(case, ValueType::Float)))
+    Ok(native(udaf, Typed::new(case, ValueType::Float)).with_decimals(6).shown())
 }
 
 /// Aggregates that look at values alone.
@@ -231,9 +356,9 @@ fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
     let summary =
         |name, returns, value: Typed, empty| Ok(moments_call(name, returns, value, empty));
     let percent = |exact| {
-        let percent = call.function.percent().unwrap_or(50.0);
-        let empty = Percentile::new(percent, exact);
-        let parameters = format!("{percent} {exact}");
+        let rank = call.function.percent().map_or(Rank::Middle, Rank::Percent);
+        let empty = Percentile::new(rank, exact);
+        let parameters = format!("{rank:?} {exact}");
         SummaryFunction::new("percentile", parameters, ValueType::Float, empty)
     };
     match call.function.kind {
@@ -330,11 +455,7 @@ fn sum(value: Typed) -> Typed {
 /// The number of values that are not null, of several all; of a condition, how often it is true.
 fn count_values(value: Typed) -> Typed {
     let counted = match value.kind {
-        ValueType::Boolean => {
-            let one = Typed::number(1.0);
-            let branch = vec![(Box::new(value.expr), Box::new(one.expr))];
-            Expr::Case(Case::new(None, branch, None))
-        }
+        ValueType::Boolean => one_if_true(value).expr,
         ValueType::Multi => {
             let function = SummaryFunction::new(
                 "count",

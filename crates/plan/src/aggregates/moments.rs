@@ -24,6 +24,8 @@ pub(crate) enum Moment {
     VarianceOfPopulation,
     DeviationOfSample,
     DeviationOfPopulation,
+    Least,
+    Most,
     /// The sum times a factor.
     Scaled(f64),
 }
@@ -56,7 +58,7 @@ impl Moments {
         }
     }
 
-    fn add_number(&mut self, number: f64) {
+    pub(crate) fn add_number(&mut self, number: f64) {
         self.count += 1.0;
         self.sum += number;
         let distance = number - self.mean;
@@ -71,7 +73,32 @@ impl Moments {
         (divisor > 0.0).then(|| (self.spread / divisor).max(0.0))
     }
 
-    fn value(&self) -> Option<f64> {
+    /// How many numbers [`Self::parts`] gives.
+    pub(crate) const PARTS: usize = 7;
+
+    /// All there is to know, in an order of its own.
+    pub(crate) fn parts(&self) -> [f64; Self::PARTS] {
+        [self.count, self.sum, self.mean, self.spread, self.squares, self.least, self.most]
+    }
+
+    /// Takes in the parts of others.
+    pub(crate) fn add_parts(&mut self, parts: [f64; Self::PARTS]) {
+        let [count, sum, mean, spread, squares, least, most] = parts;
+        if count == 0.0 {
+            return;
+        }
+        let total = self.count + count;
+        let distance = mean - self.mean;
+        self.spread += spread + distance * distance * self.count * count / total;
+        self.mean += distance * count / total;
+        self.count = total;
+        self.sum += sum;
+        self.squares += squares;
+        self.least = self.least.min(least);
+        self.most = self.most.max(most);
+    }
+
+    pub(crate) fn value(&self) -> Option<f64> {
         if self.count == 0.0 {
             return None;
         }
@@ -79,6 +106,8 @@ impl Moments {
             Moment::Sum => Some(self.sum),
             Moment::Average => Some(self.sum / self.count),
             Moment::Range => Some(self.most - self.least),
+            Moment::Least => Some(self.least),
+            Moment::Most => Some(self.most),
             Moment::SumOfSquares => Some(self.squares),
             // A sample of one has no spread: Splunk says 0.
             Moment::VarianceOfSample => Some(self.variance(self.count - 1.0).unwrap_or(0.0)),
@@ -107,30 +136,17 @@ impl Summary for Moments {
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![DataType::Float64; 7]
+        vec![DataType::Float64; Self::PARTS]
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let parts =
-            [self.count, self.sum, self.mean, self.spread, self.squares, self.least, self.most];
-        Ok(parts.map(|part| ScalarValue::Float64(Some(part))).to_vec())
+        Ok(self.parts().map(|part| ScalarValue::Float64(Some(part))).to_vec())
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        let part = |at: usize| state::number(&states[at], row).unwrap_or_default();
-        let count = part(0);
-        if count == 0.0 {
-            return Ok(());
-        }
-        let total = self.count + count;
-        let distance = part(2) - self.mean;
-        self.spread += part(3) + distance * distance * self.count * count / total;
-        self.mean += distance * count / total;
-        self.count = total;
-        self.sum += part(1);
-        self.squares += part(4);
-        self.least = self.least.min(part(5));
-        self.most = self.most.max(part(6));
+        let parts =
+            std::array::from_fn(|at| state::number(&states[at], row).unwrap_or_default());
+        self.add_parts(parts);
         Ok(())
     }
 

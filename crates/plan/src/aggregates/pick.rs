@@ -102,12 +102,14 @@ impl Summary for Pick {
     }
 }
 
-/// `rate`: how much a counter grew per second, from its earliest to its latest value.
+/// `rate`: how much a counter grew per second, from its earliest to its latest value. If it was greater
+/// than its latest value before, it was reset once, at its greatest value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
     /// Time and value.
     earliest: Option<(f64, f64)>,
     latest: Option<(f64, f64)>,
+    greatest: Option<f64>,
 }
 
 impl Rate {
@@ -118,6 +120,7 @@ impl Rate {
         if self.latest.is_none_or(|(held, _)| time > held) {
             self.latest = Some((time, value));
         }
+        self.greatest = Some(self.greatest.map_or(value, |held| held.max(value)));
     }
 }
 
@@ -131,14 +134,14 @@ impl Summary for Rate {
     }
 
     fn state_types(&self) -> Vec<DataType> {
-        vec![DataType::Float64; 4]
+        vec![DataType::Float64; 5]
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let parts = [self.earliest, self.latest].into_iter();
         let parts =
             parts.flat_map(|point| [point.map(|(time, _)| time), point.map(|(_, value)| value)]);
-        Ok(parts.map(ScalarValue::Float64).collect())
+        Ok(parts.chain([self.greatest]).map(ScalarValue::Float64).collect())
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
@@ -148,13 +151,17 @@ impl Summary for Rate {
                 self.add_point(time, value);
             }
         }
+        if let (Some(held), Some(greatest)) = (self.greatest, state::number(&states[4], row)) {
+            self.greatest = Some(held.max(greatest));
+        }
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let rate = match (self.earliest, self.latest) {
-            (Some((from, first)), Some((to, last))) if to > from => {
-                Some((last - first) / (to - from))
+        let rate = match (self.earliest, self.latest, self.greatest) {
+            (Some((from, first)), Some((to, last)), Some(greatest)) if to > from => {
+                let grown = if greatest > last { greatest - first + last } else { last - first };
+                Some(grown / (to - from))
             }
             _ => None,
         };

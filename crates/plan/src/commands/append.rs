@@ -2,17 +2,18 @@
 //!
 //! Split: the search head joins the results; the subsearch of `append` splits like any search.
 
-use spl::ast::{AppendCommand, AppendpipeCommand};
+use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
 use super::Step;
 use crate::frame::Frame;
 use crate::stage::Finish;
 use crate::stage::append::{Append, Appendpipe};
+use crate::stage::inner::Inner;
 
-pub(super) fn append(command: &AppendCommand, frame: Frame) -> Step {
-    let pipeline = command.subsearch.pipeline.clone();
-    let limit = command.maxout.filter(|maxout| *maxout > 0);
-    Step::Finish(frame, Finish::table(Append { pipeline, limit }))
+pub(super) fn append(command: &AppendCommand, frame: Frame, tail: Vec<Spanned<Command>>) -> Step {
+    let pipeline = (*command.subsearch.pipeline).clone();
+    let inner = Inner { pipeline, tail, limit: command.maxout, command: "append" };
+    Step::Finish(frame, Finish::table(Append(inner)))
 }
 
 pub(super) fn appendpipe(command: &AppendpipeCommand, frame: Frame) -> Step {

@@ -20,7 +20,7 @@ use crate::types::ValueType;
 use crate::value::NumberText;
 
 /// Bins at most where the command gives none.
-const DEFAULT_BINS: u64 = 100;
+pub(super) const DEFAULT_BINS: u64 = 100;
 
 pub(super) fn plan(command: &BinCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
     let name = &command.field.node;

@@ -2,10 +2,10 @@
 //!
 //! Split: as `stats` by both fields; the search head chooses the series and pivots.
 
-use spl::ast::{BinOptions, ChartCommand};
+use spl::ast::{BinOptions, ChartCommand, SplitBy};
 
 use super::split::{Series, pivot};
-use super::stats::split_values;
+use super::stats::{Rules, split_values};
 use super::{Step, bin, stats};
 use crate::Error;
 use crate::expr::Typed;
@@ -15,8 +15,21 @@ use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
 
 pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+    if let Some(step) = stats::times_needed(&command.calls, &frame, env)? {
+        let splits = [command.row.as_ref(), command.column.as_ref()];
+        let counted = |split: &&SplitBy| {
+            split.bins != BinOptions::default() && split.bins.span.is_none()
+        };
+        if let Some(split) = splits.into_iter().flatten().find(counted) {
+            let message = "beside a sparkline, bins need span= or the search a time range";
+            return Err(Error::at(message, split.field.span));
+        }
+        return Ok(step);
+    }
     let Some(row) = &command.row else {
-        let values = stats::aggregates(&command.calls, &[], &frame, env)?;
+        let rules =
+            Rules { sparklines: stats::sparkline_axis(&frame, env), ..Rules::default() };
+        let values = stats::aggregates_by(&command.calls, &[], &frame, env, rules)?;
         return Ok(Step::Next(stats::grouped(frame, Vec::new(), values)?));
     };
     let name = row.field.node.clone();

@@ -24,6 +24,7 @@ pub(super) fn plan(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Re
             return Err(Error::at(message, assignment.field.span));
         }
         let value = compile(&assignment.expr, &env.scope(&frame))?;
+        let value = if is_time(name) { value } else { value.shown() };
         let value = storable(value, assignment.expr.span)?;
         let value = if is_time(name) { convert(value, ValueType::Time) } else { value };
         frame = frame.with_columns(vec![(name.clone(), value)])?;
@@ -55,7 +56,7 @@ pub(super) fn is_time(name: &str) -> bool {
 }
 
 /// A value that a field can hold: truth cannot be stored, times are numbers under other names.
-fn storable(value: Typed, span: spl::ast::Span) -> Result<Typed, Error> {
+pub(super) fn storable(value: Typed, span: spl::ast::Span) -> Result<Typed, Error> {
     match value.kind {
         ValueType::Boolean => Err(Error::at(
             "a field cannot hold the result of a comparison; use if(..., \"true\", \"false\") \
@@ -72,7 +73,12 @@ pub(super) fn convert(value: Typed, kind: ValueType) -> Typed {
     if value.kind == kind {
         return value;
     }
+    let value = match kind {
+        ValueType::Text | ValueType::Multi => value.shown(),
+        _ => value.plain(),
+    };
     match (value.kind, kind) {
+        (same, wanted) if same == wanted => value,
         (ValueType::Null, _) => Typed::null(kind),
         (ValueType::Integer, ValueType::Float) => {
             Typed::new(cast(value.expr, kind.data_type()), kind)

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 use spl::ast::EventstatsCommand;
 
-use super::stats::{aggregates, by_fields};
+use super::stats::{Rules, aggregates_by, by_fields};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
@@ -23,7 +23,8 @@ pub(super) fn plan(
     env: &Env<'_>,
 ) -> Result<Frame, Error> {
     let keys = by_fields(&command.by, &frame);
-    let values = aggregates(&command.calls, &keys, &frame, env)?;
+    let rules = Rules { only_numbers: command.allnum, ..Rules::default() };
+    let values = aggregates_by(&command.calls, &keys, &frame, env, rules)?;
     if keys.iter().any(|name| frame.kind(name).is_none()) {
         let nulls = values.into_iter().map(|(name, value)| (name, Typed::null(value.kind)));
         return frame.with_columns(nulls.collect());

@@ -22,18 +22,21 @@ pub(super) fn plan(command: &RenameCommand, mut frame: Frame) -> Result<Frame, E
 fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame, Error> {
     let mut outputs: Vec<(String, Typed)> = Vec::new();
     let mut renamed = Vec::new();
+    let mut pairs = Vec::new();
     for name in frame.names() {
         let internal = name.starts_with('_') && from.has_wildcard() && !from.text.starts_with('_');
         match from.captures(&name).filter(|_| !internal) {
             Some(captures) => {
                 let new = fill(&to.text, &captures);
                 renamed.push(new.clone());
-                outputs.push((new, retyped(&frame, &name, &to.text)));
+                outputs.push((new.clone(), retyped(&frame, &name, &to.text)));
+                pairs.push((name.clone(), new));
                 frame.filter.drop.push(name);
             }
             None => outputs.push((name.clone(), frame.field(&name))),
         }
     }
+    frame.formats.rename(&pairs);
     // The new name replaces a column that had it; of several renamed ones the last counts.
     let mut seen: Vec<String> = Vec::new();
     let mut kept: Vec<(String, Typed)> = Vec::new();

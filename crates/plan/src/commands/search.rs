@@ -6,21 +6,18 @@
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, lit, when};
-use knowledge::CalculatedField;
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, lit};
 use model::{IndexName, TimeRange, columns};
-use spl::ast::{Command, SearchCommand, Spanned};
+use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 use std::sync::Arc;
 
-use super::eval::convert;
-use crate::expr::Typed;
-use crate::expr::kernel::truth;
+use super::enrich::Enrichment;
 use crate::frame::{Frame, FrameColumn, column};
 use crate::names::{Mentions, wildcard};
 use crate::pipeline::{Env, Start};
 use crate::range::{Bounds, bounds};
 use crate::types::ValueType;
-use crate::{Error, EventsRequest, FieldInfo, SourceField, indexes, predicate};
+use crate::{Error, EventsRequest, FieldInfo, SourceField, classify, indexes, predicate};
 
 /// The columns of every event, in the order users see them.
 const FIXED: [(&str, ValueType); 7] = [
@@ -42,14 +39,24 @@ pub(super) async fn start(
     pipeline: &[Spanned<Command>],
     env: &Env<'_>,
 ) -> Result<Start, Error> {
+    let search = expanded(search, env)?;
     let (indexes, messages) = indexes::select(search.expr.as_ref(), env.context);
-    let bounds = bounds(search, env.context)?;
-    let mentions = Mentions::of(pipeline);
-    let frame = events(search, &indexes, bounds, mentions, env).await?;
+    let bounds = bounds(&search, env.context)?;
+    let mut mentions = Mentions::of(pipeline.get(1..).unwrap_or_default());
+    search.expr.iter().for_each(|expr| mentions.search(expr));
+    let frame = events(&search, &indexes, bounds, mentions, env).await?;
     Ok(Start { frame, range: bounds.time, indexes, messages })
 }
 
-/// The events of indexes that satisfy a filter, with the fields mentioned.
+/// The filter with what event types and tags stand for in place of them.
+pub(super) fn expanded(search: &SearchCommand, env: &Env<'_>) -> Result<SearchCommand, Error> {
+    let expand = |expr| classify::expand(expr, &env.context.knowledge);
+    let expr = search.expr.as_ref().map(expand).transpose()?;
+    Ok(SearchCommand { expr, time: search.time.clone() })
+}
+
+/// The events of indexes that satisfy a filter, with the fields mentioned. Event types and tags of the
+/// filter are expanded.
 pub(super) async fn events(
     search: &SearchCommand,
     indexes: &[IndexName],
@@ -57,7 +64,7 @@ pub(super) async fn events(
     mut mentions: Mentions,
     env: &Env<'_>,
 ) -> Result<Frame, Error> {
-    let calculated = calculated_fields(&mut mentions, env)?;
+    let enrichment = Box::pin(Enrichment::of(&mut mentions, env)).await?;
     let fields = source_fields(&mentions, indexes, &bounds.time, env).await?;
     let request = EventsRequest { indexes: indexes.to_vec(), range: bounds.time, fields };
     let table = env.context.source.events(&request)?;
@@ -80,23 +87,30 @@ pub(super) async fn events(
     );
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
     // Conditions on stored fields stay next to the scan, which prunes by them.
-    if calculated.is_empty()
-        && let Some(expr) = &search.expr
-    {
+    let (late, early): (Vec<_>, Vec<_>) =
+        conjuncts(search.expr.as_ref()).into_iter().partition(|expr| enrichment.sets(expr));
+    for expr in early {
         let shape = Frame::new(plan.clone(), columns.clone());
         let condition = predicate::compile_search(expr, &env.scope(&shape))?;
         plan = filter_scan(plan, condition)?;
     }
     let mut frame = Frame::of_table(plan, TABLE, columns, order)?;
     frame.open = true;
-    if !calculated.is_empty() {
-        frame = calculate(frame, calculated, env)?;
-        if let Some(expr) = &search.expr {
-            let condition = predicate::compile_search(expr, &env.scope(&frame))?;
-            frame = frame.filter(condition)?;
-        }
+    frame = enrichment.apply(frame, env)?;
+    for expr in late {
+        let condition = predicate::compile_search(expr, &env.scope(&frame))?;
+        frame = frame.filter(condition)?;
     }
     Ok(frame)
+}
+
+/// What must all hold.
+fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
+    match expr {
+        None => Vec::new(),
+        Some(SearchExpr::And(members)) => members.iter().collect(),
+        Some(other) => vec![other],
+    }
 }
 
 /// Rows for which the terms hold.
@@ -179,74 +193,4 @@ async fn source_fields(
         }
     }
     Ok(fields)
-}
-
-/// A field that the configuration computes for some events.
-struct Calculated {
-    field: CalculatedField,
-    expr: spl::ast::Expr,
-}
-
-/// The calculated fields among those mentioned; what they read is mentioned too.
-fn calculated_fields(mentions: &mut Mentions, env: &Env<'_>) -> Result<Vec<Calculated>, Error> {
-    let mut found = Vec::new();
-    for field in env.context.knowledge.calculated_fields() {
-        let meant = mentions.names.contains(&field.field)
-            || mentions.patterns.iter().any(|pattern| wildcard(pattern, &field.field));
-        if !meant {
-            continue;
-        }
-        let expr = spl::parse_expression(&field.expression).map_err(|error| {
-            Error::invalid_anywhere(format!(
-                "the calculated field EVAL-{} ({}) is not an expression: {error}",
-                field.field, field.place
-            ))
-        })?;
-        found.push(Calculated { field, expr });
-    }
-    for Calculated { field, expr } in &found {
-        mentions.expr(expr);
-        if !mentions.names.contains(&field.field) {
-            mentions.names.push(field.field.clone());
-        }
-    }
-    Ok(found)
-}
-
-/// Sets calculated fields. All see the values before any of them, as documented; of several
-/// stanzas that apply to an event the first one counts.
-fn calculate(frame: Frame, fields: Vec<Calculated>, env: &Env<'_>) -> Result<Frame, Error> {
-    let mut values: Vec<(String, Typed)> = Vec::new();
-    for Calculated { field, expr } in fields.into_iter().rev() {
-        let value = crate::expr::compile(&expr, &env.scope(&frame))?;
-        let value = match value.kind {
-            ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
-            _ => value,
-        };
-        let before = values.iter().position(|(name, _)| *name == field.field);
-        let old = before.map_or_else(|| frame.field(&field.field), |at| values[at].1.clone());
-        let kind = value.kind.union(old.kind);
-        let applies = applies(&field, &frame);
-        let (value, old) = (convert(value, kind), convert(old, kind));
-        let expr = when(applies, value.expr).otherwise(old.expr)?;
-        let typed = Typed::new(expr, kind);
-        match before {
-            Some(at) => values[at].1 = typed,
-            None => values.push((field.field, typed)),
-        }
-    }
-    frame.with_columns(values)
-}
-
-/// Whether a calculated field is computed for an event.
-fn applies(field: &CalculatedField, frame: &Frame) -> Expr {
-    let matcher = field.matcher.clone();
-    let parameters = format!("{matcher:?}");
-    let function = truth("stanza_applies", move |row| {
-        let text = |at| row.text(at).map(|text| text.to_string()).unwrap_or_default();
-        Some(matcher.matches(&text(0), &text(1), &text(2)))
-    });
-    let arguments = [columns::SOURCETYPE, columns::SOURCE, columns::HOST];
-    let arguments = arguments.iter().map(|name| frame.field(name)).collect();
-    function.with(parameters).call(arguments).expr
 }

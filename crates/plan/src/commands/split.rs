@@ -7,7 +7,7 @@ use spl::ast::{
 };
 
 use super::eval::convert;
-use super::stats::{Valueless, aggregates, explode};
+use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
@@ -53,7 +53,9 @@ pub(super) fn pivot(
         }
     }
     let calls: Vec<StatsCall> = series.calls.iter().map(as_sum).collect();
-    let mut values = aggregates(&calls, &keys, &frame, env)?;
+    let sparklines = if series.span.is_none() { sparkline_axis(&frame, env) } else { None };
+    let rules = Rules { sparklines, ..Rules::default() };
+    let mut values = aggregates_by(&calls, &keys, &frame, env, rules)?;
     values.retain(|(name, _)| *name != row);
     let shape = shapes(&calls, &keys, &frame, &values)?;
     if let Some(span) = series.span {

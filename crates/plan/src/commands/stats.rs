@@ -7,7 +7,8 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
 use super::fields::expand;
-use crate::aggregates::{AggregateOptions, Report};
+use super::{Step, bin};
+use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::order::group_key;
@@ -15,17 +16,65 @@ use crate::pipeline::Env;
 use crate::types::ValueType;
 use crate::{Error, MessageKind};
 
-pub(super) fn plan(command: &StatsCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn plan(command: &StatsCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
     if command.by.span.is_some() {
         return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
     }
+    if let Some(step) = times_needed(&command.calls, &frame, env)? {
+        return Ok(step);
+    }
     let keys = by_fields(&command.by, &frame);
+    let sparklines = sparkline_axis(&frame, env);
     let (frame, keys) = split_values(frame, keys, command.dedup_splitvals)?;
-    let mut values = aggregates(&command.calls, &keys, &frame, env)?;
+    let rules = Rules { only_numbers: command.allnum, sparklines };
+    let mut values = aggregates_by(&command.calls, &keys, &frame, env, rules)?;
     if let Some(delimiter) = &command.delim {
         values = values.into_iter().map(|value| joined(value, delimiter)).collect();
     }
-    grouped(frame, keys, values)
+    grouped(frame, keys, values).map(Step::Next)
+}
+
+/// What a command wants of its aggregates.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// Statistics of numbers are null where a value is none (`allnum=`).
+    pub(super) only_numbers: bool,
+    /// The times of sparklines, where there may be some.
+    pub(super) sparklines: Option<SparklineAxis>,
+}
+
+/// The step that looks up the times of all rows, if a sparkline needs them and the search has none.
+pub(super) fn times_needed(
+    calls: &[StatsCall],
+    frame: &Frame,
+    env: &Env<'_>,
+) -> Result<Option<Step>, Error> {
+    let sparkline = calls.iter().any(|call| call.function.kind == StatsKind::Sparkline);
+    let has_time = frame.kind(model::columns::TIME) == Some(ValueType::Time);
+    if !sparkline || !has_time || sparkline_axis(frame, env).is_some() {
+        return Ok(None);
+    }
+    bin::extent(frame.clone(), model::columns::TIME).map(Some)
+}
+
+/// The time range of the search, as far as it is bounded, and of the rows beyond.
+#[allow(clippy::cast_possible_truncation)]
+pub(super) fn sparkline_axis(frame: &Frame, env: &Env<'_>) -> Option<SparklineAxis> {
+    let range = env.context.range;
+    let (all, now) = (model::TimeRange::ALL, env.context.now);
+    let from = (range.earliest != all.earliest).then_some(range.earliest.0);
+    let to = match range.latest {
+        latest if latest != all.latest => Some(latest.0.saturating_sub(1)),
+        _ => from.filter(|from| *from < now.0).map(|_| now.0),
+    };
+    let (low, high) = match (from, to, frame.extent) {
+        (Some(from), Some(to), _) => (from, to),
+        (_, _, Some(Some((low, high)))) => (from.unwrap_or(low as i64), to.unwrap_or(high as i64)),
+        // There are no rows, so there is nothing to draw.
+        (_, _, Some(None)) => (0, 0),
+        (_, _, None) => return None,
+    };
+    Some(SparklineAxis { zone: env.context.timezone.clone(), range: (low, high) })
 }
 
 /// Rows aggregated by keys, ordered by them.
@@ -109,10 +158,23 @@ pub(super) fn aggregates(
     frame: &Frame,
     env: &Env<'_>,
 ) -> Result<Vec<(String, Typed)>, Error> {
+    aggregates_by(calls, keys, frame, env, Rules::default())
+}
+
+/// The same by the rules of a command.
+pub(super) fn aggregates_by(
+    calls: &[StatsCall],
+    keys: &[String],
+    frame: &Frame,
+    env: &Env<'_>,
+    rules: Rules,
+) -> Result<Vec<(String, Typed)>, Error> {
     let order = frame.sort_exprs();
     let log = env.log.clone();
     let options = AggregateOptions {
         report: Report::new(move |text| log.add(MessageKind::Warning, text)),
+        only_numbers: rules.only_numbers,
+        sparklines: rules.sparklines,
         ..AggregateOptions::default()
     };
     let mut values: Vec<(String, Typed)> = Vec::new();
@@ -137,7 +199,7 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
     for call in calls {
         let pattern = match &call.argument {
             StatsArgument::Field(pattern) if pattern.has_wildcard() => pattern.clone(),
-            StatsArgument::None if call.function.kind != StatsKind::Count => {
+            StatsArgument::None if !counts_rows(call) => {
                 FieldPattern::new("*", call.span)
             }
             _ => {
@@ -153,6 +215,11 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
         }
     }
     expanded
+}
+
+/// Whether a call without an argument is about rows rather than about all fields.
+fn counts_rows(call: &StatsCall) -> bool {
+    matches!(call.function.kind, StatsKind::Count | StatsKind::Sparkline)
 }
 
 fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> StatsCall {

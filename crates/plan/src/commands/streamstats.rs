@@ -8,7 +8,7 @@ use arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
 use spl::ast::StreamstatsCommand;
 
-use super::stats::{aggregates, by_fields};
+use super::stats::{Rules, aggregates_by, by_fields};
 use crate::Error;
 use crate::bins::length_of;
 use crate::expr::Typed;
@@ -35,7 +35,8 @@ pub(super) fn plan(
     };
     let keys = by_fields(&command.by, &frame);
     let unknown = keys.iter().any(|name| frame.kind(name).is_none());
-    let values = aggregates(&command.calls, &keys, &frame, env)?;
+    let rules = Rules { only_numbers: command.allnum, ..Rules::default() };
+    let values = aggregates_by(&command.calls, &keys, &frame, env, rules)?;
     if unknown {
         let nulls = values.into_iter().map(|(name, value)| (name, Typed::null(value.kind)));
         return frame.with_columns(nulls.collect());

@@ -21,21 +21,18 @@ pub(super) async fn start(
     span: Span,
     env: &Env<'_>,
 ) -> Result<Start, Error> {
-    if let Some(model) = &command.datamodel {
-        let message = "data models are not supported yet; tstats reads indexed fields";
-        return Err(Error::at(message, model.span));
-    }
-    if command.prestats || command.append {
-        return Err(Error::at("tstats prestats= and append= are not supported yet", span));
+    if command.append {
+        return Err(Error::at("append=true comes behind other rows", span));
     }
     if !command.by.prefixes.is_empty() {
         return Err(Error::at("PREFIX() is not supported yet", span));
     }
-    let (indexes, messages) = indexes::select(command.filter.expr.as_ref(), env.context);
-    let bounds = bounds(&command.filter, env.context)?;
-    let node = spl::ast::Command::Tstats(command.clone());
+    let filter = search::expanded(&command.filter, env)?;
+    let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
+    let bounds = bounds(&filter, env.context)?;
+    let node = spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });
     let mentions = Mentions::of(&[spl::Spanned::new(node, span)]);
-    let mut frame = search::events(&command.filter, &indexes, bounds, mentions, env).await?;
+    let mut frame = search::events(&filter, &indexes, bounds, mentions, env).await?;
     frame.open = false;
     let mut context = env.context.clone();
     context.range = bounds.time;

@@ -127,9 +127,34 @@ pub(crate) fn compare_values(
                 .iter()
                 .any(|right| compare_values(operator, left, Value::Text(right)) == Some(true)),
         ),
-        (Value::Boolean(left), right) => Some(satisfies(operator, left.cmp(&right.truth()?))),
-        (left, Value::Boolean(right)) => Some(satisfies(operator, left.truth()?.cmp(&right))),
+        (Value::Boolean(left), right) => compare_truth(operator, Some(left), truth_of(right)),
+        (left, Value::Boolean(right)) => compare_truth(operator, truth_of(left), Some(right)),
         (left, right) => Some(satisfies(operator, order(left, right)?)),
+    }
+}
+
+/// The truth that a value is or names; none if it is another text.
+fn truth_of(value: Value<'_>) -> Option<bool> {
+    let is = |text: &str, words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    match value {
+        Value::Text(text) if is(text, ["true", "t"]) => Some(true),
+        Value::Text(text) if is(text, ["false", "f"]) => Some(false),
+        Value::Boolean(truth) => Some(truth),
+        other => other.number().map(|number| number != 0.0),
+    }
+}
+
+/// A text that names no truth equals neither.
+fn compare_truth(
+    operator: ComparisonOperator,
+    left: Option<bool>,
+    right: Option<bool>,
+) -> Option<bool> {
+    match (left, right, operator) {
+        (Some(left), Some(right), _) => Some(satisfies(operator, left.cmp(&right))),
+        (_, _, ComparisonOperator::Equal) => Some(false),
+        (_, _, ComparisonOperator::NotEqual) => Some(true),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use spl::ast::{Call, Expr, ExprKind, FieldRef, Span};
 
 use crate::Error;
 use crate::expr::operators::{binary, unary};
+use crate::expr::precision::decimals_in;
 use crate::expr::{Scope, Typed};
 use crate::functions;
 use crate::types::ValueType;
@@ -39,13 +40,29 @@ fn number(text: &str, span: Span) -> Result<Typed, Error> {
     let number = crate::value::parse_number(text);
     let number = number
         .ok_or_else(|| Error::invalid(format!("\"{text}\" is no number"), span.start..span.end))?;
-    Ok(Typed::number(number))
+    Ok(match decimals_in(text) {
+        Some(places) => Typed::number(number).with_decimals(places),
+        None => Typed::number(number),
+    })
 }
 
 fn field_value(field: &FieldRef, scope: &dyn Scope) -> Typed {
+    if let Some(truth) = truth_word(field) {
+        return Typed::truth(truth);
+    }
     match scope.field(&field.name) {
         Some(kind) => Typed::column(&field.name, kind),
         None => Typed::null(ValueType::Null),
+    }
+}
+
+/// `true` and `false` as words, which are no fields unless in single quotes.
+pub(crate) fn truth_word(field: &FieldRef) -> Option<bool> {
+    match field.name.as_str() {
+        _ if field.quoted => None,
+        word if word.eq_ignore_ascii_case("true") => Some(true),
+        word if word.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
     }
 }
 

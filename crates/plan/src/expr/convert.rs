@@ -23,6 +23,17 @@ impl Typed {
         if self.kind == ValueType::Null {
             return Self::null(kind);
         }
+        let value = match kind {
+            ValueType::Text | ValueType::Multi => self.shown(),
+            _ => self.plain(),
+        };
+        value.into_kind(kind)
+    }
+
+    fn into_kind(self, kind: ValueType) -> Self {
+        if self.kind == kind {
+            return self;
+        }
         match kind {
             ValueType::Text => to_text(self),
             ValueType::Multi => to_multi(self),

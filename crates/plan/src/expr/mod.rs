@@ -13,6 +13,7 @@ mod compile;
 pub(crate) mod convert;
 pub(crate) mod kernel;
 pub(crate) mod operators;
+pub(crate) mod precision;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -27,12 +28,17 @@ use crate::types::ValueType;
 
 pub(crate) use compare::compare;
 pub use compile::compile;
-pub(crate) use compile::one_of;
+pub(crate) use compile::{one_of, truth_word};
 
 /// What an expression can see.
 pub trait Scope {
     /// The type of a field; `None` if there is no such field, which makes it null.
     fn field(&self, name: &str) -> Option<ValueType>;
+
+    /// The names of all fields, where they are known.
+    fn fields(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// When the search started.
     fn now(&self) -> EventTime;

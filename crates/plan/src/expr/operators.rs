@@ -1,7 +1,7 @@
 //! Operators of `eval` other than comparison: arithmetic, concatenation, logic, `LIKE`.
 //!
 //! Guarantees: null operands give null (logic is three-valued); dividing by zero gives null;
-//! arithmetic is done in 64-bit floating point, as Splunk does.
+//! arithmetic is done in 64-bit floating point, as Splunk does, and its results carry their precision.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::expr::cached::Cached;
 use crate::expr::column::{Row, Value};
 use crate::expr::convert::numbers;
 use crate::expr::kernel::{columns, text, truth};
+use crate::expr::precision::{self, Operation, decimals_in, precise, sum_places};
 use crate::expr::{Typed, compare};
 use crate::types::ValueType;
 use crate::value::NumberText;
@@ -22,17 +23,27 @@ use crate::value::NumberText;
 pub(crate) fn unary(operator: UnaryOperator, operand: Typed) -> Typed {
     match operator {
         UnaryOperator::Plus => operand,
-        UnaryOperator::Negate => match operand.literal_number() {
-            Some(number) => Typed::number(-number),
-            None => {
-                let operand = operand.to(ValueType::Float);
-                Typed::new(Expr::Negative(Box::new(operand.expr)), ValueType::Float)
-            }
-        },
+        UnaryOperator::Negate => negated(operand),
         UnaryOperator::Not => {
             let operand = operand.to(ValueType::Boolean);
             Typed::new(Expr::Not(Box::new(operand.expr)), ValueType::Boolean)
         }
+    }
+}
+
+fn negated(operand: Typed) -> Typed {
+    let places = operand.carried().map(|(_, places)| places.clone());
+    let operand = operand.plain();
+    let value = match operand.literal_number() {
+        Some(number) => Typed::number(-number),
+        None => {
+            let operand = operand.to(ValueType::Float);
+            Typed::new(Expr::Negative(Box::new(operand.expr)), ValueType::Float)
+        }
+    };
+    match places {
+        Some(places) => value.with_places(places),
+        None => value,
     }
 }
 
@@ -42,14 +53,20 @@ pub(crate) fn binary(operator: BinaryOperator, left: Typed, right: Typed) -> Typ
         BinaryOperator::And => logic(Operator::And, left, right),
         BinaryOperator::Or => logic(Operator::Or, left, right),
         BinaryOperator::Xor => exclusive_or(left, right),
-        BinaryOperator::Compare(operator) => compare(operator, left, right),
-        BinaryOperator::Like => like(left, right),
+        BinaryOperator::Compare(operator) => compare(operator, left.plain(), right.plain()),
+        BinaryOperator::Like => like(left.shown(), right.shown()),
         BinaryOperator::Add => add(left, right),
         BinaryOperator::Subtract => arithmetic(Operator::Minus, left, right),
         BinaryOperator::Multiply => arithmetic(Operator::Multiply, left, right),
         BinaryOperator::Concat => concatenate(left, right),
-        BinaryOperator::Divide => guarded("divide", left, right, |left, right| left / right),
-        BinaryOperator::Remainder => guarded("remainder", left, right, |left, right| left % right),
+        BinaryOperator::Divide => {
+            let (one, two) = (left.clone().plain(), right.clone().plain());
+            let quotient = guarded("divide", one, two, |left, right| left / right);
+            precise(Operation::Product, quotient, &left, &right)
+        }
+        BinaryOperator::Remainder => {
+            guarded("remainder", left.plain(), right.plain(), |left, right| left % right)
+        }
     }
 }
 
@@ -69,8 +86,13 @@ fn exclusive_or(left: Typed, right: Typed) -> Typed {
 }
 
 fn arithmetic(operator: Operator, left: Typed, right: Typed) -> Typed {
-    let (left, right) = (left.to(ValueType::Float), right.to(ValueType::Float));
-    native(left.expr, operator, right.expr, ValueType::Float)
+    let operation = match operator {
+        Operator::Multiply => Operation::Product,
+        _ => Operation::Sum,
+    };
+    let number = |operand: &Typed| operand.clone().plain().to(ValueType::Float).expr;
+    let result = native(number(&left), operator, number(&right), ValueType::Float);
+    precise(operation, result, &left, &right)
 }
 
 /// Division and its remainder, null where the divisor is zero.
@@ -102,7 +124,13 @@ fn add(left: Typed, right: Typed) -> Typed {
     }
     let function = text("add", |row, out| {
         match (row.number(0), row.number(1)) {
-            (Some(left), Some(right)) => out.push_str(&NumberText::float(left + right)),
+            (Some(left), Some(right)) => {
+                let decimals = |at| row.text(at).and_then(|text| decimals_in(&text));
+                match sum_places(left + right, [decimals(0), decimals(1)]) {
+                    Some(places) => precision::write(left + right, places, out),
+                    None => out.push_str(&NumberText::float(left + right)),
+                }
+            }
             _ => join(row, out)?,
         }
         Some(())
@@ -111,7 +139,7 @@ fn add(left: Typed, right: Typed) -> Typed {
 }
 
 fn concatenate(left: Typed, right: Typed) -> Typed {
-    text("concat", join).call(vec![left, right])
+    text("concat", join).call(vec![left.shown(), right.shown()])
 }
 
 /// All arguments one behind the other, null if any is.

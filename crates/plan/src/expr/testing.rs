@@ -86,7 +86,7 @@ impl Table {
     /// The value of an SPL expression in each row.
     pub(crate) fn eval(&self, text: &str) -> Vec<Option<String>> {
         let expr = spl::parse_expression(text).unwrap();
-        let typed = crate::expr::compile(&expr, self).unwrap();
+        let typed = crate::expr::compile(&expr, self).unwrap().shown();
         let shown = self.evaluate(&typed.expr);
         let physical_kind = self.kind_of(&typed);
         assert_eq!(physical_kind, typed.kind, "{text} is of another type than planned");

@@ -51,6 +51,8 @@ fn comparison_is_numeric_where_both_are_numbers() {
     check("f >= 0", &["True", "False", "-", "True"]);
     check("mv = \"b\"", &["True", "False", "-", "False"]);
     check("nothing = 1", &["-", "-", "-", "-"]);
+    check("(n = 5) = true", &["True", "False", "False", "-"]);
+    check("\"TRUE\" = true AND \"x\" != false", &["True"; 4]);
 }
 
 #[test]
@@ -113,6 +115,12 @@ fn unknown_functions_and_wrong_arguments_point_at_their_place() {
         ("tostring(n, \"roman\")", "roman"),
         ("tonumber(n, 99)", "between 2 and 36"),
         ("cidrmatch(\"web\", n)", "no network"),
+        ("ipmask(\"web\", n)", "no mask"),
+        ("tonumber(\"seven\")", "cannot read"),
+        ("sum(1, \"3\")", "takes numbers"),
+        ("round(n, -1)", "less than 0 decimals"),
+        ("json_set(n, \"a\")", "arguments"),
+        ("json_set(n, \"a\", 1, \"b\")", "no value"),
         ("mvfilter(n > i)", "exactly one field"),
         ("searchmatch(n)", "double quotes"),
     ] {

@@ -5,15 +5,15 @@ use spl::ast::ComparisonOperator;
 
 use crate::Error;
 use crate::expr::{Typed, compare, one_of};
-use crate::functions::{ANY, Function, Invocation, values};
+use crate::functions::{ANY, Function, Invocation, shown_values, values};
 use crate::types::ValueType;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    values(&["if"], (3, 3), if_),
-    values(&["case"], (2, ANY), case),
-    values(&["coalesce"], (1, ANY), coalesce),
-    values(&["ifnull"], (2, 2), coalesce),
-    values(&["nullif"], (2, 2), nullif),
+    shown_values(&["if"], (3, 3), if_),
+    shown_values(&["case"], (2, ANY), case),
+    shown_values(&["coalesce"], (1, ANY), coalesce),
+    shown_values(&["ifnull"], (2, 2), coalesce),
+    shown_values(&["nullif"], (2, 2), nullif),
     values(&["isnull"], (1, 1), isnull),
     values(&["isnotnull"], (1, 1), isnotnull),
     values(&["null"], (0, 0), |_| Ok(Typed::null(ValueType::Null))),
@@ -53,6 +53,30 @@ pub(crate) fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) ->
     let kind = kinds
         .chain(otherwise.as_ref().map(|value| value.kind))
         .fold(ValueType::Null, ValueType::union);
+    let carries = |value: &Typed| value.carried().is_some();
+    let any_carries = branches.iter().any(|(_, value)| carries(value))
+        || otherwise.as_ref().is_some_and(carries);
+    if kind == ValueType::Float && any_carries {
+        // The decimals are those of the branch that is taken.
+        let places = |value: &Typed| match value.carried() {
+            Some((_, places)) => Typed::new(places.clone(), ValueType::Integer),
+            None => Typed::null(ValueType::Integer),
+        };
+        let of = |(condition, value): &(Typed, Typed)| (condition.clone(), places(value));
+        let places =
+            of_branches(branches.iter().map(of).collect(), otherwise.as_ref().map(places));
+        let plain = |(condition, value): (Typed, Typed)| (condition, value.plain());
+        let branches = branches.into_iter().map(plain).collect();
+        return of_branches(branches, otherwise.map(Typed::plain)).with_places(places.expr);
+    }
+    of_branches(branches, otherwise)
+}
+
+fn of_branches(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Typed {
+    let kinds = branches.iter().map(|(_, value)| value.kind);
+    let kind = kinds
+        .chain(otherwise.as_ref().map(|value| value.kind))
+        .fold(ValueType::Null, ValueType::union);
     let pair = |(condition, value): (Typed, Typed)| {
         let condition = condition.to(ValueType::Boolean);
         (Box::new(condition.expr), Box::new(value.to(kind).expr))
@@ -71,7 +95,7 @@ fn coalesce(call: Invocation<'_>) -> Result<Typed, Error> {
     if before.is_empty() {
         return Ok(last.clone());
     }
-    let branch = |value: &Typed| (is_not_null(value.clone()), value.clone());
+    let branch = |value: &Typed| (is_not_null(value.clone().plain()), value.clone());
     Ok(choose(before.iter().map(branch).collect(), Some(last.clone())))
 }
 
@@ -83,7 +107,8 @@ fn nullif(call: Invocation<'_>) -> Result<Typed, Error> {
     let [left, right] = &call.arguments[..] else {
         return Err(Error::internal("nullif has two arguments"));
     };
-    let equal = compare(ComparisonOperator::Equal, left.clone(), right.clone());
+    let equal =
+        compare(ComparisonOperator::Equal, left.clone().plain(), right.clone().plain());
     Ok(choose(vec![(equal, Typed::null(ValueType::Null))], Some(left.clone())))
 }
 

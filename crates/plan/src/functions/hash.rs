@@ -7,17 +7,17 @@ use md5::{Digest, Md5};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::text_of_each;
-use crate::functions::{Function, Invocation, values};
+use crate::functions::{Function, Invocation, shown_values};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    values(&["md5"], (1, 1), |call| digest("md5", call, |text, out| hex(&Md5::digest(text), out))),
-    values(&["sha1"], (1, 1), |call| {
+    shown_values(&["md5"], (1, 1), |call| digest("md5", call, |text, out| hex(&Md5::digest(text), out))),
+    shown_values(&["sha1"], (1, 1), |call| {
         digest("sha1", call, |text, out| sha(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text, out))
     }),
-    values(&["sha256"], (1, 1), |call| {
+    shown_values(&["sha256"], (1, 1), |call| {
         digest("sha256", call, |text, out| sha(&ring::digest::SHA256, text, out))
     }),
-    values(&["sha512"], (1, 1), |call| {
+    shown_values(&["sha512"], (1, 1), |call| {
         digest("sha512", call, |text, out| sha(&ring::digest::SHA512, text, out))
     }),
 ];
@@ -42,5 +42,5 @@ fn digest(
         compute(row.text(0)?.as_bytes(), out);
         Some(())
     });
-    Ok(function.call(call.arguments))
+    Ok(function.call(call.texts()))
 }

@@ -1,13 +1,11 @@
-//! `spath`, `json_extract`, `json_valid`, `json_object`, `json_array`, `json_keys`,
-//! `json_array_to_mv`, `mv_to_json_array`, and the paths into JSON that they and the `spath` command
-//! use.
+//! `spath`, `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`, `json_entries`,
+//! `json_has_key_exact`, and the paths into JSON that they and the `spath` command use.
 //!
 //! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
 //! null.
 
 use std::sync::Arc;
 
-use arrow::array::StringViewBuilder;
 use serde_json::{Map, Value as Json};
 
 use crate::Error;
@@ -16,26 +14,30 @@ use crate::expr::cached::Cached;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::{multi, text, truth};
 use crate::functions::{ANY, Function, Invocation, values};
-use crate::types::ValueType;
+use crate::value::NumberText;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    values(&["spath", "json_extract", "json_extract_exact"], (1, ANY), extract),
+    values(&["spath"], (2, 2), spath),
+    values(&["json_extract"], (1, ANY), extract),
+    values(&["json_extract_exact"], (1, ANY), extract_exact),
     values(&["json_valid"], (1, 1), valid),
-    values(&["json_object"], (0, ANY), object),
-    values(&["json_array"], (0, ANY), |call| Ok(text("json_array", array).call(call.arguments))),
+    values(&["json"], (1, 1), json),
     values(&["json_keys"], (1, 1), |call| Ok(text("json_keys", keys).call(call.arguments))),
-    values(&["json_array_to_mv"], (1, 2), array_to_mv),
-    values(&["mv_to_json_array"], (1, 2), mv_to_array),
+    values(&["json_entries"], (1, 1), |call| {
+        Ok(text("json_entries", entries).call(call.arguments))
+    }),
+    values(&["json_has_key_exact"], (2, 2), has_key),
 ];
 
 /// A place in a JSON document: `a.b{0}.c`, `items{}.id`, and keys in single quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonPath {
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
 }
 
+/// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Key(String),
     Item(usize),
     EveryItem,
@@ -60,6 +62,11 @@ impl JsonPath {
             }
         }
         Self { steps }
+    }
+
+    /// Whether it may lead to several places.
+    fn is_many(&self) -> bool {
+        self.steps.contains(&Step::EveryItem)
     }
 
     /// Calls `visit` with everything at the path.
@@ -117,42 +124,48 @@ pub(crate) fn json_text(json: &Json) -> Option<std::borrow::Cow<'_, str>> {
     match json {
         Json::Null => None,
         Json::String(text) => Some(text.into()),
+        Json::Number(number) if number.is_f64() => {
+            number.as_f64().map(|number| NumberText::float(number).to_string().into())
+        }
         other => Some(other.to_string().into()),
     }
 }
 
-fn parse(value: Value<'_>) -> Option<Json> {
+/// The JSON that a value is.
+pub(super) fn parse(value: Value<'_>) -> Option<Json> {
     serde_json::from_str(&value.text()?).ok()
 }
 
-/// `json_extract(json, path...)`: one path gives what is there, several give a JSON array.
-fn extract(call: Invocation<'_>) -> Result<Typed, Error> {
-    if call.arguments.len() == 1 {
-        return Ok(text("json_extract", |row, out| {
-            out.push_str(&parse(row.value(0))?.to_string());
-            Some(())
-        })
-        .call(call.arguments));
-    }
-    if call.arguments.len() > 2 {
-        return Ok(text("json_extract", extract_several).call(call.arguments));
-    }
-    let literal = call.literal(1).map(|path| Arc::new(JsonPath::new(path)));
+/// The path in an argument: a literal one is parsed once.
+pub(super) fn paths(
+    call: &Invocation<'_>,
+    argument: usize,
+) -> impl Fn(Row<'_>) -> Option<Arc<JsonPath>> + Send + Sync + 'static {
+    let literal = call.literal(argument).map(|path| Arc::new(JsonPath::new(path)));
     let cache = Cached::new(|path| Some(JsonPath::new(path)));
-    let several = call.literal(1).is_none_or(|path| path.contains("{}"));
-    let path = move |row: Row<'_>| match &literal {
+    move |row: Row<'_>| match &literal {
         Some(path) => Some(Arc::clone(path)),
-        None => cache.get(&row.text(1)?),
-    };
+        None => cache.get(&row.text(argument)?),
+    }
+}
+
+/// `spath(json, path)`: everything at the path, one value each.
+fn spath(call: Invocation<'_>) -> Result<Typed, Error> {
+    let several = call.literal(1).is_none_or(|path| path.contains("{}"));
+    let path = paths(&call, 1);
     if several {
-        let function = multi("json_extract", move |row, out| {
+        let function = multi("spath", move |row, out| {
             let json = parse(row.value(0))?;
-            path(row)?.visit(&json, &mut |found| append(found, out));
+            path(row)?.visit(&json, &mut |found| {
+                if let Some(text) = json_text(found) {
+                    out.append_value(text);
+                }
+            });
             Some(())
         });
         return Ok(function.call(call.arguments));
     }
-    let function = text("json_extract", move |row, out| {
+    let function = text("spath", move |row, out| {
         let json = parse(row.value(0))?;
         let mut found = None;
         path(row)?.visit(&json, &mut |value| found = Some(value));
@@ -162,20 +175,57 @@ fn extract(call: Invocation<'_>) -> Result<Typed, Error> {
     Ok(function.call(call.arguments))
 }
 
-fn append(json: &Json, out: &mut StringViewBuilder) {
-    if let Some(text) = json_text(json) {
-        out.append_value(text);
-    }
+/// `json_extract(json, path...)`: one path gives what is there, as an array if the path leads to
+/// several places; several paths give an array of what is at each.
+fn extract(call: Invocation<'_>) -> Result<Typed, Error> {
+    let paths: Vec<_> = (1..call.arguments.len()).map(|at| paths(&call, at)).collect();
+    let function = text("json_extract", move |row, out| {
+        let json = parse(row.value(0))?;
+        let found = match paths.as_slice() {
+            [] => json,
+            [path] => {
+                let path = path(row)?;
+                at_path(&json, &path)?
+            }
+            several => {
+                let at_each = several.iter().map(|path| {
+                    path(row).and_then(|path| at_path(&json, &path)).unwrap_or(Json::Null)
+                });
+                Json::Array(at_each.collect())
+            }
+        };
+        out.push_str(&json_text(&found)?);
+        Some(())
+    });
+    Ok(function.call(call.arguments))
 }
 
-fn extract_several(row: Row<'_>, out: &mut String) -> Option<()> {
-    let json = parse(row.value(0))?;
-    let mut all = Vec::new();
-    for path in row.values().skip(1) {
-        JsonPath::new(&path.text()?).visit(&json, &mut |found| all.push(found.clone()));
+fn at_path(json: &Json, path: &JsonPath) -> Option<Json> {
+    if path.steps == [Step::EveryItem] && json.is_object() {
+        return Some(json.clone());
     }
-    out.push_str(&Json::Array(all).to_string());
-    Some(())
+    let mut found = Vec::new();
+    path.visit(json, &mut |value| found.push(value.clone()));
+    if path.is_many() {
+        return (!found.is_empty()).then_some(Json::Array(found));
+    }
+    found.pop()
+}
+
+/// The same with names of keys, which may hold dots and braces, instead of paths.
+fn extract_exact(call: Invocation<'_>) -> Result<Typed, Error> {
+    let function = text("json_extract_exact", |row, out| {
+        let json = parse(row.value(0))?;
+        let at = |key: Value<'_>| json.get(&*key.text()?).cloned();
+        let found = match row.arguments.len() {
+            1 => json,
+            2 => at(row.value(1))?,
+            _ => Json::Array(row.values().skip(1).map(|key| at(key).unwrap_or(Json::Null)).collect()),
+        };
+        out.push_str(&json_text(&found)?);
+        Some(())
+    });
+    Ok(function.call(call.arguments))
 }
 
 fn valid(call: Invocation<'_>) -> Result<Typed, Error> {
@@ -186,46 +236,15 @@ fn valid(call: Invocation<'_>) -> Result<Typed, Error> {
     Ok(function.call(call.arguments))
 }
 
-/// A value as JSON: numbers and JSON texts as they are, other texts quoted.
-fn to_json(value: Value<'_>) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Boolean(truth) => Json::Bool(truth),
-        Value::Multi(values) => {
-            Json::Array(values.iter().map(|text| to_json(Value::Text(text))).collect())
-        }
-        Value::Text(text) => match serde_json::from_str(text) {
-            Ok(parsed @ (Json::Number(_) | Json::Object(_) | Json::Array(_))) => parsed,
-            _ => Json::String(text.to_owned()),
-        },
-        number => {
-            let text = number.text().map(|text| text.to_string()).unwrap_or_default();
-            serde_json::from_str(&text).unwrap_or(Json::String(text))
-        }
-    }
-}
-
-fn object(call: Invocation<'_>) -> Result<Typed, Error> {
-    if call.arguments.len() % 2 == 1 {
-        let last = call.arguments.len() - 1;
-        return Err(call
-            .error(last, "json_object() takes pairs of a key and a value; this key has no value"));
-    }
-    let function = text("json_object", |row, out| {
-        let all: Vec<_> = row.values().collect();
-        let mut object = Map::new();
-        for pair in all.chunks_exact(2) {
-            object.insert(pair[0].text()?.to_string(), to_json(pair[1]));
-        }
-        out.push_str(&Json::Object(object).to_string());
+/// The value, if it is JSON.
+fn json(call: Invocation<'_>) -> Result<Typed, Error> {
+    let function = text("json", |row, out| {
+        let text = row.text(0)?;
+        serde_json::from_str::<&serde_json::value::RawValue>(&text).ok()?;
+        out.push_str(&text);
         Some(())
     });
     Ok(function.call(call.arguments))
-}
-
-fn array(row: Row<'_>, out: &mut String) -> Option<()> {
-    out.push_str(&Json::Array(row.values().map(to_json).collect()).to_string());
-    Some(())
 }
 
 fn keys(row: Row<'_>, out: &mut String) -> Option<()> {
@@ -235,35 +254,27 @@ fn keys(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-fn array_to_mv(call: Invocation<'_>) -> Result<Typed, Error> {
-    let function = multi("json_array_to_mv", |row, out| {
-        let Json::Array(items) = parse(row.value(0))? else { return None };
-        let quoted = row.value(1).truth() == Some(true);
-        for item in &items {
-            match (quoted, item) {
-                (true, item) => out.append_value(item.to_string()),
-                (false, item) => append(item, out),
-            }
-        }
-        Some(())
-    });
-    Ok(function.call(call.arguments))
+fn entries(row: Row<'_>, out: &mut String) -> Option<()> {
+    let Json::Object(object) = parse(row.value(0))? else { return None };
+    out.push_str(&entries_of(object, "key", "value").to_string());
+    Some(())
 }
 
-/// With a true second argument, values that are JSON are taken as such; otherwise all are texts.
-fn mv_to_array(call: Invocation<'_>) -> Result<Typed, Error> {
-    if call.arguments[0].kind == ValueType::Null {
-        return Ok(Typed::null(ValueType::Text));
-    }
-    let function = text("mv_to_json_array", |row, out| {
-        let infer = row.value(1).truth() == Some(true);
-        let mut items = Vec::new();
-        row.value(0).each_text(|text| {
-            let inferred = if infer { serde_json::from_str(text).ok() } else { None };
-            items.push(inferred.unwrap_or_else(|| Json::String(text.to_owned())));
-        });
-        out.push_str(&Json::Array(items).to_string());
-        Some(())
+/// The keys and values of an object, as objects that hold them under two names.
+pub(super) fn entries_of(object: Map<String, Json>, key: &str, value: &str) -> Json {
+    let entry = |(name, content): (String, Json)| {
+        let mut entry = Map::new();
+        entry.insert(key.to_owned(), Json::String(name));
+        entry.insert(value.to_owned(), content);
+        Json::Object(entry)
+    };
+    Json::Array(object.into_iter().map(entry).collect())
+}
+
+fn has_key(call: Invocation<'_>) -> Result<Typed, Error> {
+    let function = truth("json_has_key_exact", |row| {
+        let Json::Object(object) = parse(row.value(0))? else { return None };
+        Some(object.contains_key(&*row.text(1)?))
     });
     Ok(function.call(call.arguments))
 }

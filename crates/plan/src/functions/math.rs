@@ -1,7 +1,8 @@
-//! Numbers to numbers: `abs`, `floor`, `ceiling`, `sqrt`, `exp`, `ln`, `log`, `pow`, `pi`, `exact`,
-//! `sigfig`, trigonometry, and `min`, `max`, `sum`, `avg` of several arguments.
+//! Numbers to numbers: `abs`, `floor`, `ceiling`, `sqrt`, `exp`, `ln`, `log`, `pow`, `pi`,
+//! trigonometry, and `min`, `max`, `sum`, `avg` of several arguments.
 //!
-//! Guarantees: what is no number gives null, and so does a result that is none (`sqrt(-1)`).
+//! Guarantees: what is no number gives null; a result that is none (`sqrt(-1)`) is `nan`, and one
+//! that is too large `inf`. Of a field with several values each counts.
 
 use crate::Error;
 use crate::expr::Typed;
@@ -18,7 +19,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     values(&["sqrt"], (1, 1), |call| one("sqrt", call, f64::sqrt)),
     values(&["exp"], (1, 1), |call| one("exp", call, f64::exp)),
     values(&["ln"], (1, 1), |call| one("ln", call, f64::ln)),
-    values(&["exact"], (1, 1), |call| one("exact", call, |number| number)),
     values(&["sin"], (1, 1), |call| one("sin", call, f64::sin)),
     values(&["cos"], (1, 1), |call| one("cos", call, f64::cos)),
     values(&["tan"], (1, 1), |call| one("tan", call, f64::tan)),
@@ -38,16 +38,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     values(&["pi"], (0, 0), |_| Ok(Typed::number(std::f64::consts::PI))),
     values(&["min"], (1, ANY), |call| extreme("min", call, false)),
     values(&["max"], (1, ANY), |call| extreme("max", call, true)),
-    values(&["sum"], (1, ANY), |call| Ok(number("sum", sum).call(call.arguments))),
-    values(&["avg"], (1, ANY), |call| Ok(number("avg", average).call(call.arguments))),
+    values(&["sum"], (1, ANY), |call| total("sum", call, sum)),
+    values(&["avg"], (1, ANY), |call| total("avg", call, average)),
 ];
 
-fn defined(number: f64) -> Option<f64> {
-    (!number.is_nan()).then_some(number)
-}
-
 fn one(name: &'static str, call: Invocation<'_>, compute: fn(f64) -> f64) -> Result<Typed, Error> {
-    Ok(number(name, move |row| defined(compute(row.number(0)?))).call(call.arguments))
+    Ok(number(name, move |row| Some(compute(row.number(0)?))).call(call.arguments))
 }
 
 fn two(
@@ -55,16 +51,16 @@ fn two(
     call: Invocation<'_>,
     compute: fn(f64, f64) -> f64,
 ) -> Result<Typed, Error> {
-    let function = number(name, move |row| defined(compute(row.number(0)?, row.number(1)?)));
+    let function = number(name, move |row| Some(compute(row.number(0)?, row.number(1)?)));
     Ok(function.call(call.arguments))
 }
 
-/// `log(x)` to base 10, `log(x, base)`; null where it is not defined.
+/// `log(x)` to base 10, `log(x, base)`; null where there is no such base.
 fn log(call: Invocation<'_>) -> Result<Typed, Error> {
     let function = number("log", |row| {
         let number = row.number(0)?;
         let base = if row.arguments.len() > 1 { row.number(1)? } else { 10.0 };
-        if number <= 0.0 || base <= 0.0 || base == 1.0 {
+        if base <= 0.0 || base == 1.0 {
             return None;
         }
         // log10 is exact for powers of ten.
@@ -73,7 +69,7 @@ fn log(call: Invocation<'_>) -> Result<Typed, Error> {
     Ok(function.call(call.arguments))
 }
 
-/// The smallest or largest argument: numbers are smaller than texts. Nulls do not count.
+/// The smallest or largest value: numbers are smaller than texts. Nulls do not count.
 fn extreme(name: &'static str, call: Invocation<'_>, largest: bool) -> Result<Typed, Error> {
     let arguments = call.arguments;
     if arguments.iter().all(|value| value.kind.is_number()) {
@@ -91,7 +87,7 @@ fn extreme(name: &'static str, call: Invocation<'_>, largest: bool) -> Result<Ty
 }
 
 fn extreme_value(row: Row<'_>, largest: bool) -> Option<Value<'_>> {
-    let present = row.values().filter(|value| !value.is_null());
+    let present = each_value(row).filter(|value| !value.is_null());
     present.reduce(|best, next| {
         let ranked = next.number().is_none().cmp(&best.number().is_none());
         let ordering = ranked.then_with(|| order(next, best).unwrap_or(ranked));
@@ -99,8 +95,34 @@ fn extreme_value(row: Row<'_>, largest: bool) -> Option<Value<'_>> {
     })
 }
 
+/// All values of all arguments.
+fn each_value(row: Row<'_>) -> impl Iterator<Item = Value<'_>> {
+    row.values().flat_map(|value| {
+        let (single, several) = match value {
+            Value::Multi(several) => (None, Some(several)),
+            single => (Some(single), None),
+        };
+        single.into_iter().chain(several.into_iter().flat_map(|s| s.iter().map(Value::Text)))
+    })
+}
+
 fn numbers(row: Row<'_>) -> impl Iterator<Item = f64> {
-    row.values().filter_map(Value::number)
+    each_value(row).filter_map(Value::number)
+}
+
+/// `sum` and `avg`: fields may hold anything, but a text in quotes cannot be meant.
+fn total(
+    name: &'static str,
+    call: Invocation<'_>,
+    compute: fn(Row<'_>) -> Option<f64>,
+) -> Result<Typed, Error> {
+    for at in 0..call.arguments.len() {
+        if let Some(text) = call.literal(at) {
+            let message = format!("{name}() takes numbers; use tonumber(\"{text}\") for a text");
+            return Err(call.error(at, message));
+        }
+    }
+    Ok(number(name, compute).call(call.arguments))
 }
 
 fn sum(row: Row<'_>) -> Option<f64> {

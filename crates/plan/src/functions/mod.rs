@@ -5,14 +5,19 @@
 //! literals are compiled when planning.
 //! It leaves operators and typing to `expr`.
 
+mod bits;
+mod commands;
 mod conditional;
 mod hash;
 pub(crate) mod json;
+mod json_build;
+mod json_edit;
 mod math;
 mod mv;
 mod mv_each;
-mod network;
+pub(crate) mod network;
 pub(crate) use network::Network;
+mod number_format;
 pub(crate) mod pattern;
 mod printf;
 mod random;
@@ -26,6 +31,8 @@ mod tonumber;
 mod tostring;
 mod type_checks;
 mod validate;
+
+pub(crate) use round::rounded;
 
 use spl::ast::{Call, Span};
 
@@ -41,6 +48,8 @@ pub(crate) struct Function {
     pub(crate) arity: (usize, usize),
     /// What a call becomes.
     pub(crate) build: Build,
+    /// Whether it takes numbers as they are written, decimals included, rather than as numbers.
+    shows: bool,
 }
 
 /// Two ways to build a call: from the values of the arguments, or from their syntax.
@@ -78,6 +87,11 @@ impl Invocation<'_> {
         Error::invalid(message, span.start..span.end)
     }
 
+    /// Arguments whose numbers are texts as they are written.
+    pub(crate) fn texts(self) -> Vec<Typed> {
+        self.arguments.into_iter().map(Typed::shown).collect()
+    }
+
     /// The constant text of an argument.
     pub(crate) fn literal(&self, argument: usize) -> Option<&str> {
         self.arguments.get(argument)?.literal_text()
@@ -86,9 +100,13 @@ impl Invocation<'_> {
 
 /// Every function.
 pub(crate) const FUNCTIONS: &[&[Function]] = &[
+    bits::FUNCTIONS,
+    commands::FUNCTIONS,
     conditional::FUNCTIONS,
     hash::FUNCTIONS,
     json::FUNCTIONS,
+    json_build::FUNCTIONS,
+    json_edit::FUNCTIONS,
     math::FUNCTIONS,
     mv::FUNCTIONS,
     mv_each::FUNCTIONS,
@@ -146,7 +164,11 @@ impl Function {
         match self.build {
             Build::Syntax(build) => build(call, span, scope),
             Build::Values(build) => {
-                let arguments = call.arguments.iter().map(|expr| compile(expr, scope));
+                let argument = |expr| {
+                    let value = compile(expr, scope)?;
+                    Ok::<_, Error>(if self.shows { value } else { value.plain() })
+                };
+                let arguments = call.arguments.iter().map(argument);
                 let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
                 build(Invocation { arguments, call, span, scope })
             }
@@ -154,13 +176,22 @@ impl Function {
     }
 }
 
-/// A function of values.
+/// A function of values, given as numbers where they are numbers.
 pub(crate) const fn values(
     names: &'static [&'static str],
     arity: (usize, usize),
     build: fn(Invocation<'_>) -> Result<Typed, Error>,
 ) -> Function {
-    Function { names, arity, build: Build::Values(build) }
+    Function { names, arity, build: Build::Values(build), shows: false }
+}
+
+/// A function of values whose numbers keep their decimals.
+pub(crate) const fn shown_values(
+    names: &'static [&'static str],
+    arity: (usize, usize),
+    build: fn(Invocation<'_>) -> Result<Typed, Error>,
+) -> Function {
+    Function { names, arity, build: Build::Values(build), shows: true }
 }
 
 /// A function of syntax.
@@ -169,5 +200,5 @@ pub(crate) const fn syntax(
     arity: (usize, usize),
     build: fn(&Call, Span, &dyn Scope) -> Result<Typed, Error>,
 ) -> Function {
-    Function { names, arity, build: Build::Syntax(build) }
+    Function { names, arity, build: Build::Syntax(build), shows: false }
 }

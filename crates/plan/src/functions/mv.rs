@@ -11,21 +11,21 @@ use crate::expr::Typed;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::{integer, multi, number, text};
 use crate::functions::pattern::patterns;
-use crate::functions::{ANY, Function, Invocation, values};
+use crate::functions::{ANY, Function, Invocation, shown_values, values};
 use crate::types::ValueType;
 use crate::value::NumberText;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    values(&["split"], (2, 2), |call| Ok(multi("split", split).call(call.arguments))),
-    values(&["mvcount"], (1, 1), mvcount),
+    shown_values(&["split"], (2, 2), |call| Ok(multi("split", split).call(call.texts()))),
+    shown_values(&["mvcount"], (1, 1), mvcount),
     values(&["mvindex"], (2, 3), mvindex),
-    values(&["mvjoin"], (2, 2), |call| Ok(text("mvjoin", mvjoin).call(call.arguments))),
-    values(&["mvappend"], (1, ANY), mvappend),
-    values(&["mvdedup"], (1, 1), |call| Ok(multi("mvdedup", mvdedup).call(call.arguments))),
-    values(&["mvsort"], (1, 1), |call| Ok(multi("mvsort", mvsort).call(call.arguments))),
-    values(&["mvreverse"], (1, 1), |call| Ok(multi("mvreverse", mvreverse).call(call.arguments))),
-    values(&["mvzip"], (2, 3), |call| Ok(multi("mvzip", mvzip).call(call.arguments))),
-    values(&["mvfind"], (2, 2), mvfind),
+    shown_values(&["mvjoin"], (2, 2), |call| Ok(text("mvjoin", mvjoin).call(call.texts()))),
+    shown_values(&["mvappend"], (1, ANY), mvappend),
+    shown_values(&["mvdedup"], (1, 1), |call| Ok(multi("mvdedup", mvdedup).call(call.texts()))),
+    shown_values(&["mvsort"], (1, 1), |call| Ok(multi("mvsort", mvsort).call(call.texts()))),
+    shown_values(&["mvreverse"], (1, 1), |call| Ok(multi("mvreverse", mvreverse).call(call.texts()))),
+    shown_values(&["mvzip"], (2, 3), |call| Ok(multi("mvzip", mvzip).call(call.texts()))),
+    shown_values(&["mvfind"], (2, 2), mvfind),
     values(&["mvrange"], (2, 3), mvrange),
 ];
 
@@ -52,7 +52,7 @@ fn mvcount(call: Invocation<'_>) -> Result<Typed, Error> {
         0 => None,
         count => i64::try_from(count).ok(),
     });
-    Ok(function.call(call.arguments))
+    Ok(function.call(call.texts()))
 }
 
 /// `mvindex(list, at)` is one value, `mvindex(list, from, to)` several; negatives count from the
@@ -106,7 +106,7 @@ fn mvjoin(row: Row<'_>, out: &mut String) -> Option<()> {
 }
 
 fn mvappend(call: Invocation<'_>) -> Result<Typed, Error> {
-    let present = call.arguments.into_iter().filter(|value| value.kind != ValueType::Null);
+    let present = call.texts().into_iter().filter(|value| value.kind != ValueType::Null);
     let function = multi("mvappend", |row, out| {
         row.values().for_each(|value| value.each_text(|text| out.append_value(text)));
         Some(())
@@ -169,7 +169,7 @@ fn mvfind(call: Invocation<'_>) -> Result<Typed, Error> {
         });
         found
     });
-    Ok(function.call(call.arguments))
+    Ok(function.call(call.texts()))
 }
 
 /// `mvrange(start, end, step)`: numbers from `start`, `end` excluded. A step may be a time span.

@@ -38,6 +38,10 @@ impl Scope for Inner<'_> {
         if name == self.field { Some(ValueType::Text) } else { self.outer.field(name) }
     }
 
+    fn fields(&self) -> Vec<String> {
+        self.outer.fields()
+    }
+
     fn now(&self) -> EventTime {
         self.outer.now()
     }
@@ -79,14 +83,28 @@ fn mvfilter(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> 
     let [name] = names.as_slice() else {
         return Err(at(span, "the condition of mvfilter() reads exactly one field"));
     };
-    build("mvfilter", &call.arguments[0], name, scope, true)
+    let Some(kind) = scope.field(name) else { return Ok(Typed::null(ValueType::Multi)) };
+    let values = Typed::column(name, kind);
+    build("mvfilter", &call.arguments[0], (name, values), scope, true)
 }
 
+/// The values are those of a field, or of an expression over one field; in both cases the name of the
+/// field means one of them.
 fn mvmap(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
-    let ExprKind::Field(field) = &call.arguments[0].kind else {
-        return Err(at(span, "the first argument of mvmap() is the name of a field"));
+    let mut names = Vec::new();
+    fields(&call.arguments[0], &mut names);
+    let named = call.arguments.get(2).map(|third| &third.kind);
+    let name = match (named, names.as_slice()) {
+        (Some(ExprKind::Field(field)), _) => &field.name,
+        (Some(ExprKind::String(name)), _) => name,
+        (None, [name]) => name,
+        _ => return Err(at(span, "the first argument of mvmap() reads exactly one field")),
     };
-    build("mvmap", &call.arguments[1], &field.name, scope, false)
+    let values = compile(&call.arguments[0], scope)?;
+    if values.kind == ValueType::Null {
+        return Ok(Typed::null(ValueType::Multi));
+    }
+    build("mvmap", &call.arguments[1], (name, values.shown()), scope, false)
 }
 
 /// The inner expression and the columns it reads: the field's value first, others after it.
@@ -107,20 +125,17 @@ impl fmt::Debug for Each {
 fn build(
     name: &'static str,
     inner: &Expr,
-    field: &str,
+    (field, values): (&str, Typed),
     scope: &dyn Scope,
     filters: bool,
 ) -> Result<Typed, Error> {
-    let Some(kind) = scope.field(field) else {
-        return Ok(Typed::null(ValueType::Multi));
-    };
     let mut names = Vec::new();
     fields(inner, &mut names);
     names.retain(|other| other != field);
     let others = names.into_iter().filter_map(|other| Some((scope.field(&other)?, other)));
     let others: Vec<_> = others.collect();
     let value = compile(inner, &Inner { outer: scope, field })?;
-    let value = value.to(if filters { ValueType::Boolean } else { ValueType::Text });
+    let value = value.shown().to(if filters { ValueType::Boolean } else { ValueType::Text });
     let own = Field::new(field, DataType::Utf8View, true);
     let read = others.iter().map(|(kind, other)| Field::new(other, kind.data_type(), true));
     let schema = Arc::new(Schema::new(std::iter::once(own).chain(read).collect::<Vec<_>>()));
@@ -129,7 +144,7 @@ fn build(
     each.physical()?;
     let function =
         columns(name, ValueType::Multi, move |arguments, rows| each.run(arguments, rows));
-    let mut arguments = vec![Typed::column(field, kind)];
+    let mut arguments = vec![values];
     arguments.extend(others.iter().map(|(kind, other)| Typed::column(other, *kind)));
     Ok(function.with(parameters).call(arguments))
 }

@@ -1,14 +1,17 @@
-//! `cidrmatch("10.0.0.0/8", ip)`: whether an address lies in a network.
+//! `cidrmatch("10.0.0.0/8", ip)`: whether an address lies in a network; `ipmask(mask, ip)`: the bits
+//! of an address that a mask has.
 
-use std::net::IpAddr;
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::cached::Cached;
-use crate::expr::kernel::truth;
+use crate::expr::kernel::{text, truth};
 use crate::functions::{Function, Invocation, values};
 
-pub(crate) const FUNCTIONS: &[Function] = &[values(&["cidrmatch"], (2, 2), cidrmatch)];
+pub(crate) const FUNCTIONS: &[Function] =
+    &[values(&["cidrmatch"], (2, 2), cidrmatch), values(&["ipmask"], (2, 2), ipmask)];
 
 /// A network: an address and how many of its bits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +64,21 @@ fn cidrmatch(call: Invocation<'_>) -> Result<Typed, Error> {
             any = Some(any == Some(true) || network.contains(text) == Some(true))
         });
         any
+    });
+    Ok(function.call(call.arguments))
+}
+
+/// Both are IPv4; what is no address gives null.
+fn ipmask(call: Invocation<'_>) -> Result<Typed, Error> {
+    if let Some(mask) = call.literal(0)
+        && mask.parse::<Ipv4Addr>().is_err()
+    {
+        return Err(call.error(0, format!("\"{mask}\" is no mask such as 255.255.255.0")));
+    }
+    let function = text("ipmask", |row, out| {
+        let address = |at| row.text(at)?.trim().parse::<Ipv4Addr>().ok();
+        let masked = u32::from(address(0)?) & u32::from(address(1)?);
+        write!(out, "{}", Ipv4Addr::from(masked)).ok()
     });
     Ok(function.call(call.arguments))
 }

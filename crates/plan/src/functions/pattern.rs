@@ -13,11 +13,11 @@ use crate::expr::Typed;
 use crate::expr::cached::Cached;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::{text_of_each, truth};
-use crate::functions::{Function, Invocation, values};
+use crate::functions::{Function, Invocation, shown_values};
 use crate::predicate::literal::LiteralSearch;
 
 pub(crate) const FUNCTIONS: &[Function] =
-    &[values(&["match"], (2, 2), match_), values(&["replace"], (3, 3), replace)];
+    &[shown_values(&["match"], (2, 2), match_), shown_values(&["replace"], (3, 3), replace)];
 
 /// A compiled regular expression.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ fn match_(call: Invocation<'_>) -> Result<Typed, Error> {
             other => Some(pattern.is_match(&other.text()?)),
         }
     });
-    Ok(function.call(call.arguments))
+    Ok(function.call(call.texts()))
 }
 
 /// The pattern for a row: the literal one, or one compiled from the argument's value.
@@ -199,7 +199,7 @@ fn replace(call: Invocation<'_>) -> Result<Typed, Error> {
         pattern.replace_into(&row.text(0)?, &replacement, out);
         Some(())
     });
-    Ok(function.call(call.arguments))
+    Ok(function.call(call.texts()))
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! `printf(format, values...)`: C-style formatting.
 //!
 //! Guarantees: flags `- + space # 0 '`, width and precision (also `*`), conversions
-//! `d i u c s x X o f F e E g G %`; a missing value prints as nothing or 0. Widths are bounded.
-
-use std::fmt::Write;
+//! `a c d e f g i o p s u x z %` and the upper-case forms of those that have one; a missing value
+//! prints as nothing or 0. A format that C does not know gives null. Widths are bounded.
 
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::text;
-use crate::functions::{ANY, Function, Invocation, values};
-use crate::value::NumberText;
+use crate::functions::{ANY, Function, Invocation, number_format, values};
 
 pub(crate) const FUNCTIONS: &[Function] =
     &[values(&["printf"], (1, ANY), |call: Invocation<'_>| -> Result<Typed, Error> {
@@ -98,79 +96,118 @@ fn size<'f, 'v>(rest: &'f str, argument: &mut dyn FnMut() -> Value<'v>) -> (Opti
 
 impl Conversion {
     fn write(&self, kind: char, value: Value<'_>, out: &mut String) -> Option<()> {
-        let number = value.number().unwrap_or(0.0);
-        let digits = self.precision.unwrap_or(6);
-        let body = match kind {
-            's' | 'c' => return self.write_text(kind, value, out),
-            'd' | 'i' | 'u' => {
-                grouped(&value.whole().unwrap_or(0).unsigned_abs().to_string(), self.group)
+        match kind {
+            's' | 'z' => {
+                let text = value.text();
+                let most = self.precision.unwrap_or(usize::MAX);
+                let text = text.as_deref().unwrap_or_default();
+                self.pad(&text.chars().take(most).collect::<String>(), out);
             }
-            'x' => format!("{}{:x}", self.prefix("0x"), value.whole().unwrap_or(0)),
-            'X' => format!("{}{:X}", self.prefix("0X"), value.whole().unwrap_or(0)),
-            'o' => format!("{}{:o}", self.prefix("0"), value.whole().unwrap_or(0)),
-            'f' | 'F' => grouped(&format!("{:.digits$}", number.abs()), self.group),
-            'e' | 'E' => exponent(&format!("{:.digits$e}", number.abs()), kind),
-            'g' | 'G' => NumberText::float(number.abs()).to_string(),
+            'c' => self.pad(&character(value).map(String::from).unwrap_or_default(), out),
+            'd' | 'i' => {
+                let whole = value.whole().unwrap_or(0);
+                self.write_whole(whole < 0, true, whole.unsigned_abs().to_string(), "", out);
+            }
+            'u' => self.write_whole(false, false, bits(value).to_string(), "", out),
+            'o' => {
+                let prefix = if self.alternate && bits(value) != 0 { "0" } else { "" };
+                self.write_whole(false, false, format!("{:o}", bits(value)), prefix, out);
+            }
+            'x' => {
+                let prefix = if self.alternate && bits(value) != 0 { "0x" } else { "" };
+                self.write_whole(false, false, format!("{:x}", bits(value)), prefix, out);
+            }
+            'X' | 'p' => {
+                let prefix = if self.alternate && bits(value) != 0 { "0X" } else { "" };
+                self.write_whole(false, false, format!("{:X}", bits(value)), prefix, out);
+            }
+            'f' | 'F' | 'e' | 'E' | 'g' | 'G' | 'a' | 'A' => self.write_decimal(kind, value, out),
             _ => return None,
-        };
-        let signed = !matches!(kind, 'x' | 'X' | 'o' | 'u');
-        let sign = match () {
-            () if signed && number < 0.0 => "-",
-            () if signed && self.plus => "+",
-            () if signed && self.space => " ",
-            () => "",
-        };
-        let missing = self.width.saturating_sub(sign.len() + body.len());
-        if self.zero && !self.left {
-            let _ = write!(out, "{sign}{}{body}", "0".repeat(missing));
-        } else {
-            self.pad(&format!("{sign}{body}"), out);
         }
         Some(())
     }
 
-    fn prefix(&self, prefix: &'static str) -> &'static str {
-        if self.alternate { prefix } else { "" }
+    fn sign(&self, negative: bool, signed: bool) -> &'static str {
+        match () {
+            () if negative => "-",
+            () if signed && self.plus => "+",
+            () if signed && self.space => " ",
+            () => "",
+        }
     }
 
-    fn write_text(&self, kind: char, value: Value<'_>, out: &mut String) -> Option<()> {
-        let text = value.text();
-        let text: &str = text.as_deref().unwrap_or_default();
-        let most = if kind == 'c' { 1 } else { self.precision.unwrap_or(usize::MAX) };
-        self.pad(&text.chars().take(most).collect::<String>(), out);
-        Some(())
+    /// Of whole numbers the precision is the fewest digits; zeros fill a width only without one.
+    fn write_whole(
+        &self,
+        negative: bool,
+        signed: bool,
+        mut digits: String,
+        prefix: &str,
+        out: &mut String,
+    ) {
+        if self.precision == Some(0) && digits == "0" {
+            digits.clear();
+        }
+        let least = self.precision.unwrap_or(0);
+        let digits = format!("{}{digits}", "0".repeat(least.saturating_sub(digits.len())));
+        let body = number_format::grouped(&digits, self.group);
+        let sign = format!("{}{prefix}", self.sign(negative, signed));
+        self.fill(&sign, &body, self.zero && self.precision.is_none(), out);
+    }
+
+    fn write_decimal(&self, kind: char, value: Value<'_>, out: &mut String) {
+        let number = value.number().unwrap_or(0.0);
+        let size = number.abs();
+        let digits = self.precision.unwrap_or(6);
+        let body = match kind {
+            _ if !size.is_finite() => if size.is_nan() { "nan" } else { "inf" }.to_owned(),
+            'f' | 'F' => {
+                let text = number_format::fixed(size, digits, self.alternate);
+                number_format::grouped(&text, self.group)
+            }
+            'e' | 'E' => number_format::exponent(size, digits, self.alternate),
+            'g' | 'G' => number_format::shortest(size, digits, self.alternate),
+            _ => number_format::hexadecimal(size, self.precision),
+        };
+        let body = if kind.is_ascii_uppercase() { body.to_ascii_uppercase() } else { body };
+        let sign = self.sign(number < 0.0, true);
+        self.fill(sign, &body, self.zero && size.is_finite(), out);
+    }
+
+    /// Writes a number to the width; zeros stand behind the sign.
+    fn fill(&self, sign: &str, body: &str, zeros: bool, out: &mut String) {
+        let missing = self.width.saturating_sub(sign.len() + body.len());
+        if zeros && !self.left {
+            out.push_str(sign);
+            out.extend(std::iter::repeat_n('0', missing));
+            out.push_str(body);
+        } else {
+            self.pad(&format!("{sign}{body}"), out);
+        }
     }
 
     fn pad(&self, text: &str, out: &mut String) {
         let missing = self.width.saturating_sub(text.chars().count());
-        let spaces = " ".repeat(missing);
-        // Writing to a String cannot fail.
-        let _ =
-            if self.left { write!(out, "{text}{spaces}") } else { write!(out, "{spaces}{text}") };
-    }
-}
-
-/// `e+02` as C writes it, where Rust writes `e2`.
-fn exponent(text: &str, kind: char) -> String {
-    let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
-    let (sign, digits) = match power.strip_prefix('-') {
-        Some(digits) => ('-', digits),
-        None => ('+', power),
-    };
-    format!("{mantissa}{kind}{sign}{digits:0>2}")
-}
-
-fn grouped(text: &str, group: bool) -> String {
-    if !group {
-        return text.to_owned();
-    }
-    let (digits, decimals) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            out.push(',');
+        let spaces = std::iter::repeat_n(' ', missing);
+        if self.left {
+            out.push_str(text);
+            out.extend(spaces);
+        } else {
+            out.extend(spaces);
+            out.push_str(text);
         }
-        out.push(digit);
     }
-    out + decimals
+}
+
+/// The character of a code point, or the first one of a text.
+fn character(value: Value<'_>) -> Option<char> {
+    match value.whole().and_then(|whole| u32::try_from(whole).ok()) {
+        Some(code) => char::from_u32(code),
+        None => value.text()?.chars().next(),
+    }
+}
+
+/// A number without a sign, as C takes the bits of a negative one.
+fn bits(value: Value<'_>) -> u64 {
+    value.whole().unwrap_or(0).cast_unsigned()
 }

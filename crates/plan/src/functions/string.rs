@@ -7,24 +7,24 @@ use crate::expr::Typed;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::{number, text_of_each};
 use crate::expr::operators;
-use crate::functions::{Function, Invocation, values};
+use crate::functions::{Function, Invocation, shown_values};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    values(&["len", "length"], (1, 1), len),
-    values(&["lower"], (1, 1), |call| map("lower", call, |row, out| lower(&row.text(0)?, out))),
-    values(&["upper"], (1, 1), |call| map("upper", call, |row, out| upper(&row.text(0)?, out))),
-    values(&["trim"], (1, 2), |call| map("trim", call, |row, out| trim(row, out, true, true))),
-    values(&["ltrim"], (1, 2), |call| map("ltrim", call, |row, out| trim(row, out, true, false))),
-    values(&["rtrim"], (1, 2), |call| map("rtrim", call, |row, out| trim(row, out, false, true))),
-    values(&["substr"], (2, 3), |call| map("substr", call, substr)),
-    values(&["urldecode"], (1, 1), |call| map("urldecode", call, urldecode)),
-    values(&["like"], (2, 2), like),
+    shown_values(&["len", "length"], (1, 1), len),
+    shown_values(&["lower"], (1, 1), |call| map("lower", call, |row, out| lower(&row.text(0)?, out))),
+    shown_values(&["upper"], (1, 1), |call| map("upper", call, |row, out| upper(&row.text(0)?, out))),
+    shown_values(&["trim"], (1, 2), |call| map("trim", call, |row, out| trim(row, out, true, true))),
+    shown_values(&["ltrim"], (1, 2), |call| map("ltrim", call, |row, out| trim(row, out, true, false))),
+    shown_values(&["rtrim"], (1, 2), |call| map("rtrim", call, |row, out| trim(row, out, false, true))),
+    shown_values(&["substr"], (2, 3), |call| map("substr", call, substr)),
+    shown_values(&["urldecode"], (1, 1), |call| map("urldecode", call, urldecode)),
+    shown_values(&["like"], (2, 2), like),
 ];
 
 type RowText = for<'a> fn(Row<'a>, &mut String) -> Option<()>;
 
 fn map(name: &'static str, call: Invocation<'_>, kernel: RowText) -> Result<Typed, Error> {
-    Ok(text_of_each(name, kernel).call(call.arguments))
+    Ok(text_of_each(name, kernel).call(call.texts()))
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -36,7 +36,7 @@ fn len(call: Invocation<'_>) -> Result<Typed, Error> {
         Value::Text(text) => Some(characters(text) as f64),
         other => Some(characters(&other.text()?) as f64),
     });
-    Ok(function.call(call.arguments))
+    Ok(function.call(call.texts()))
 }
 
 fn lower(text: &str, out: &mut String) -> Option<()> {
@@ -73,20 +73,33 @@ fn trim(row: Row<'_>, out: &mut String, left: bool, right: bool) -> Option<()> {
     Some(())
 }
 
-/// `substr(text, start, length)`: the first character is 1, negative starts count from the end.
+/// `substr(text, start, length)` as SQLite has it: the first character is 1, a negative start counts
+/// from the end, a negative length takes what stands before the start.
 fn substr(row: Row<'_>, out: &mut String) -> Option<()> {
     let text = row.text(0)?;
-    let start = row.value(1).whole()?;
-    let length = if row.arguments.len() > 2 { Some(row.value(2).whole()?) } else { None };
     let total = i64::try_from(text.chars().count()).ok()?;
-    let first = match start {
-        1.. => start - 1,
-        0 => 0,
-        _ => (total + start).max(0),
-    };
-    let end = length.map_or(total, |length| first.saturating_add(length.max(0)).min(total));
-    let taken = usize::try_from(end - first).unwrap_or(0);
-    out.extend(text.chars().skip(usize::try_from(first).ok()?).take(taken));
+    let length = if row.arguments.len() > 2 { row.value(2).whole()? } else { i64::MAX };
+    let (mut first, mut taken) = (row.value(1).whole()?, length.saturating_abs());
+    if first < 0 {
+        first = first.saturating_add(total);
+        if first < 0 {
+            taken = taken.saturating_add(first).max(0);
+            first = 0;
+        }
+    } else if first > 0 {
+        first -= 1;
+    } else if taken > 0 && length != i64::MAX {
+        taken -= 1;
+    }
+    if length < 0 {
+        first = first.saturating_sub(taken);
+        if first < 0 {
+            taken = taken.saturating_add(first).max(0);
+            first = 0;
+        }
+    }
+    let (first, taken) = (usize::try_from(first).ok()?, usize::try_from(taken).ok()?);
+    out.extend(text.chars().skip(first).take(taken));
     Some(())
 }
 
@@ -114,7 +127,7 @@ fn urldecode(row: Row<'_>, out: &mut String) -> Option<()> {
 }
 
 fn like(call: Invocation<'_>) -> Result<Typed, Error> {
-    let mut arguments = call.arguments.into_iter();
+    let mut arguments = call.texts().into_iter();
     match (arguments.next(), arguments.next()) {
         (Some(value), Some(pattern)) => Ok(operators::like(value, pattern)),
         _ => Err(Error::internal("like has two arguments")),

@@ -42,7 +42,9 @@ fn texts_are_cut_and_changed() {
     check("substr(s, 1, 5)", "Hello");
     check("substr(s, 7)", "World");
     check("substr(s, -5, 3)", "Wor");
-    check("substr(s, 0, 2)", "He");
+    check("substr(s, 0, 2)", "H");
+    check("substr(s, -13, 4)", "He");
+    check("substr(s, 6, -3)", "llo");
     check("substr(s, 20)", "");
     check("substr(\"äöü\", 2, 1)", "ö");
     check("trim(\"  x \")", "x");
@@ -100,13 +102,31 @@ fn several_values_are_handled() {
 fn numbers_are_computed() {
     check("round(n)", "3");
     check("round(n, 2)", "3.14");
+    check("round(5, 2)", "5.00");
+    check("round(5, 2) + 1", "6.00");
+    check("round(n, 2) . \"%\"", "3.14%");
+    check("if(n > 3, round(5, 2), 0)", "5.00");
+    check("if(n < 3, round(5, 2), 0)", "0");
     check("round(2.5)", "3");
+    check("8.250 * 0.2", "2");
+    check("8.250 * 0.20", "1.7");
+    check("8.250 * 0.200", "1.65");
+    check("8.250 * exact(0.2)", "1.650");
+    check("0.1 + 0.2", "0.3");
+    check("exact(0.1 + 0.2)", "0.30000000000000004");
+    check("n * 2", "6.28318");
+    check("n * 2.0", "6.3");
+    check("sigfig(1.00 * 1111)", "1110");
+    check("1.00 * 1111", "1111");
+    check("sigfig(123.0 + 4.567)", "127.6");
     check("floor(-1.5)", "-2");
     check("ceiling(n)", "4");
     check("ceil(n)", "4");
     check("abs(-3)", "3");
     check("sqrt(16)", "4");
-    check("sqrt(-1)", "-");
+    check("sqrt(-1)", "nan");
+    check("sqrt(s)", "-");
+    check("ln(0)", "-inf");
     check("pow(2, 10)", "1024");
     check("log(1000)", "3");
     check("log(8, 2)", "3");
@@ -117,17 +137,28 @@ fn numbers_are_computed() {
     check("min(3, \"b\", none)", "3");
     check("max(s, n)", "Hello World");
     check("sum(1, n, s)", "4.14159");
+    check("sum(mv)", "19");
+    check("max(mv)", "b");
+    check("min(mv)", "9");
     check("avg(1, 2, none)", "1.5");
     check("pi() > 3.14", "True");
     check("random() >= 0", "True");
     check("tonumber(\"ff\", 16)", "255");
-    check("tonumber(\" 12 \")", "12");
+    check("tonumber(\"-12.5\")", "-12.5");
+    check("toint(n)", "3");
+    check("todouble(s)", "-");
+    check("tobool(n)", "True");
+    check("bit_and(12, 9)", "8");
+    check("bit_not(9, 15)", "6");
+    check("bit_shift_left(3, 52)", "4503599627370496");
     check("tonumber(s)", "-");
     check("tostring(1234567.891, \"commas\")", "1,234,567.89");
     check("tostring(615, \"duration\")", "00:10:15");
     check("tostring(true())", "True");
     check("tostring(15, \"hex\")", "0xF");
     check("printf(\"%05.1f|%-4s|%x\", 3.14159, \"ab\", 255)", "003.1|ab  |ff");
+    check("printf(\"%c,%c|%#o|%.3d|% d\", 65, \"Foo\", 8, 5, 5)", "A,F|010|005| 5");
+    check("printf(\"%.2g|%G|%a\", 123, 0.00001, 1)", "1.2e+02|1E-05|0x1p+0");
     check("printf(\"%d%% of %'d\", 50, 1234567)", "50% of 1,234,567");
 }
 
@@ -137,17 +168,25 @@ fn times_are_written_and_read() {
     check("strftime(_time, \"%Y-%m-%d %H:%M:%S.%3N\")", "2023-11-14 22:13:20.250");
     check("strftime(0, \"%F %T\")", "1970-01-01 00:00:00");
     check("strftime(s, \"%F\")", "-");
-    check("strptime(\"2023-11-14 22:13:20\", \"%Y-%m-%d %H:%M:%S\")", "1700000000");
+    check("strptime(\"2023-11-14 22:13:20\", \"%Y-%m-%d %H:%M:%S\")", "1700000000.000000");
     check("strptime(s, \"%Y\")", "-");
-    check("relative_time(1700000000, \"@d\")", "1699920000");
-    check("relative_time(_time, \"-1h@h\")", "1699995600");
+    check("relative_time(1700000000, \"@d\")", "1699920000.000000");
+    check("relative_time(_time, \"-1h@h\")", "1699995600.000000");
+    check("strftime(relative_time(_time, \"-1h@h\"), \"%H:%M\")", "21:00");
     check("time() > now()", "True");
 }
 
 #[test]
 fn json_is_read_and_written() {
     check("json_extract(json, \"a.b{2}.c\")", "x");
-    check("json_extract(json, \"a.b{}\")", "1|2|{\"c\":\"x\"}");
+    check("json_extract(json, \"a.b{}\")", "[1,2,{\"c\":\"x\"}]");
+    check("spath(json, \"a.b{}\")", "1|2|{\"c\":\"x\"}");
+    check("json_extract(json, \"{}\")", "{\"a\":{\"b\":[1,2,{\"c\":\"x\"}]},\"t\":\"text\",\"n\":null}");
+    check("json_extract_exact(\"{\\\"a.b\\\":1}\", \"a.b\")", "1");
+    check("json_entries(\"{\\\"a\\\":1}\")", "[{\"key\":\"a\",\"value\":1}]");
+    check("json_set(\"{}\", \"a.b\", 1, \"a.c\", \"x\")", "{\"a\":{\"b\":1,\"c\":\"x\"}}");
+    check("json_append(\"{\\\"a\\\":1}\", \"a\", 2)", "{\"a\":[1,2]}");
+    check("json_delete(json, \"a\", \"n\")", "{\"t\":\"text\"}");
     check("spath(json, \"t\")", "text");
     check("json_extract(json, \"n\")", "-");
     check("json_extract(json, \"t\", \"a.b{0}\")", "[\"text\",1]");
@@ -155,6 +194,7 @@ fn json_is_read_and_written() {
     check("json_valid(json)", "True");
     check("json_valid(s)", "False");
     check("json_object(\"a\", 1, \"b\", \"x\")", "{\"a\":1,\"b\":\"x\"}");
+    check("json_object(\"a\", \"1\", \"b\", n)", "{\"a\":\"1\",\"b\":3.14159}");
     check("json_array(1, \"x\", none)", "[1,\"x\",null]");
     check("json_keys(json)", "[\"a\",\"t\",\"n\"]");
     check("json_array_to_mv(\"[1,\\\"x\\\"]\")", "1|x");

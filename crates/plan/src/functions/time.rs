@@ -1,7 +1,7 @@
 //! `now`, `time`, `strftime`, `strptime`, `relative_time`.
 //!
 //! Guarantees: literal formats and time modifiers are compiled once, when planning; times are epoch
-//! seconds in the time zone of the user.
+//! seconds in the time zone of the user, and what is computed here is written with microseconds.
 
 use std::sync::Arc;
 
@@ -27,6 +27,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     values(&["relative_time"], (2, 2), relative_time),
 ];
 
+/// The decimals of a computed time: microseconds.
+const DECIMALS: i64 = 6;
+
 /// The wall clock when an event is processed, unlike `now`.
 fn time(_: Invocation<'_>) -> Result<Typed, Error> {
     let function = columns("time", ValueType::Float, |_, rows| {
@@ -34,7 +37,7 @@ fn time(_: Invocation<'_>) -> Result<Typed, Error> {
         let seconds = EventTime(seconds).seconds();
         Ok(Arc::new(Float64Array::from(vec![seconds; rows])) as ArrayRef)
     });
-    Ok(function.volatile().call(Vec::new()))
+    Ok(function.volatile().call(Vec::new()).with_decimals(DECIMALS))
 }
 
 /// A value as a time, without the rounding of floating point where it is one already.
@@ -98,7 +101,7 @@ fn strptime(call: Invocation<'_>) -> Result<Typed, Error> {
         });
         Ok(Arc::new(times.collect::<Float64Array>()) as ArrayRef)
     });
-    Ok(function.with(parameters).call(call.arguments))
+    Ok(function.with(parameters).call(call.arguments).with_decimals(DECIMALS))
 }
 
 fn relative_time(call: Invocation<'_>) -> Result<Typed, Error> {
@@ -116,5 +119,5 @@ fn relative_time(call: Invocation<'_>) -> Result<Typed, Error> {
         };
         modifier.resolve(event_time(row.value(0))?, &zone).ok().map(EventTime::seconds)
     });
-    Ok(function.with(parameters).call(call.arguments))
+    Ok(function.with(parameters).call(call.arguments).with_decimals(DECIMALS))
 }

@@ -6,10 +6,10 @@ use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::text_of_each;
 use crate::functions::round::rounded;
-use crate::functions::{Function, Invocation, values};
+use crate::functions::{Function, Invocation, shown_values};
 use crate::value::NumberText;
 
-pub(crate) const FUNCTIONS: &[Function] = &[values(&["tostring"], (1, 2), tostring)];
+pub(crate) const FUNCTIONS: &[Function] = &[shown_values(&["tostring"], (1, 2), tostring)];
 
 #[derive(Debug, Clone, Copy)]
 enum Format {
@@ -62,7 +62,7 @@ fn tostring(call: Invocation<'_>) -> Result<Typed, Error> {
             out.push_str(&row.text(0)?);
             Some(())
         });
-        return Ok(function.call(call.arguments));
+        return Ok(function.call(call.texts()));
     }
     if let Some(name) = call.literal(1)
         && Format::find(name).is_none()
@@ -80,7 +80,8 @@ fn tostring(call: Invocation<'_>) -> Result<Typed, Error> {
         }
         Some(())
     });
-    Ok(function.call(call.arguments))
+    let arguments = call.arguments.into_iter().map(Typed::plain);
+    Ok(function.call(arguments.collect()))
 }
 
 /// `1,234,567.89`: thousands separated, two decimals unless whole.

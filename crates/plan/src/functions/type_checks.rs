@@ -1,16 +1,29 @@
-//! `isnum`, `isint`, `isstr`, `isbool`, `ismv`, `typeof`.
+//! `isnum`, `isint`, `isdouble`, `isstr`, `isbool`, `ismv`, `isarray`, `isobject`, `typeof`.
+
+use serde_json::Value as Json;
 
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::column::Value;
 use crate::expr::kernel::{text, truth};
-use crate::functions::{Function, Invocation, values};
+use crate::expr::precision::decimals_in;
+use crate::functions::{Function, Invocation, shown_values, values};
 use crate::types::ValueType;
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     values(&["isnum"], (1, 1), |call| check("isnum", call, |value| value.number().is_some())),
     values(&["isint"], (1, 1), |call| {
         check("isint", call, |value| value.number().is_some_and(|number| number.fract() == 0.0))
+    }),
+    shown_values(&["isdouble"], (1, 1), |call| {
+        let call = Invocation { arguments: vec![call.arguments[0].clone().shown()], ..call };
+        check("isdouble", call, is_double)
+    }),
+    values(&["isarray"], (1, 1), |call| {
+        check("isarray", call, |value| matches!(json(value), Some(Json::Array(_))))
+    }),
+    values(&["isobject"], (1, 1), |call| {
+        check("isobject", call, |value| matches!(json(value), Some(Json::Object(_))))
     }),
     values(&["isstr"], (1, 1), |call| {
         check("isstr", call, |value| match value {
@@ -25,6 +38,20 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     values(&["ismv"], (1, 1), |call| check("ismv", call, |value| value.count() > 1)),
     values(&["typeof"], (1, 1), type_of),
 ];
+
+/// A number that has decimals, or is written with a point.
+fn is_double(value: Value<'_>) -> bool {
+    let has_point = value.text().is_some_and(|text| decimals_in(&text).is_some());
+    value.number().is_some_and(|number| has_point || number.fract() != 0.0)
+}
+
+/// A single text as JSON; numbers and the like are none that would matter here.
+fn json(value: Value<'_>) -> Option<Json> {
+    match value {
+        Value::Text(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    }
+}
 
 /// Null is of no type, so a check of it is false.
 fn check(

@@ -5,10 +5,10 @@ use datafusion::logical_expr::Expr;
 use crate::Error;
 use crate::expr::Typed;
 use crate::functions::conditional::choose;
-use crate::functions::{ANY, Function, Invocation, values};
+use crate::functions::{ANY, Function, Invocation, shown_values};
 use crate::types::ValueType;
 
-pub(crate) const FUNCTIONS: &[Function] = &[values(&["validate"], (2, ANY), validate)];
+pub(crate) const FUNCTIONS: &[Function] = &[shown_values(&["validate"], (2, ANY), validate)];
 
 fn validate(call: Invocation<'_>) -> Result<Typed, Error> {
     if call.arguments.len() % 2 == 1 {

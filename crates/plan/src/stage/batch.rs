@@ -37,7 +37,10 @@ pub struct Rows {
 
 impl Rows {
     /// Rows of batches that all have these columns.
-    pub(crate) fn of_batches(
+    ///
+    /// # Errors
+    /// If a column is of another type than its kind has.
+    pub fn of_batches(
         columns: &[OutputColumn],
         batches: &[RecordBatch],
     ) -> Result<Self, Error> {
@@ -104,7 +107,10 @@ impl Rows {
     }
 
     /// Puts the rows of another below, matching columns by name.
-    pub(crate) fn append(self, other: Self) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// None in practice: columns of the same name become columns of a kind that holds both.
+    pub fn append(self, other: Self) -> Result<Self, Error> {
         let mut names: Vec<(String, ValueType)> =
             self.columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
         for column in &other.columns {

@@ -186,7 +186,11 @@ struct Drive {
 impl Drive {
     async fn next(mut self) -> Option<(Result<RecordBatch>, Self)> {
         while !self.done {
-            let result = match self.input.next().await? {
+            let Some(next) = self.input.next().await else {
+                self.done = true;
+                return self.run.end().err().map(|error| (Err(error), self));
+            };
+            let result = match next {
                 Ok(batch) if batch.num_rows() == 0 => continue,
                 Ok(batch) => self.push(&batch),
                 Err(error) => Err(error),

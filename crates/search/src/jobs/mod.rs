@@ -6,7 +6,7 @@ mod results;
 mod state;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
-use plan::{Message, MessageKind, PlannedSearch, ResultKind};
+use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows};
 use runtime::Clock;
 use tokio::sync::watch;
 
@@ -33,6 +33,9 @@ pub use results::Page;
 pub(crate) use results::Results;
 pub use state::{DispatchState, JobStatus};
 
+/// `priority` of a job that asked for none.
+const DEFAULT_PRIORITY: u8 = 5;
+
 /// A search somebody asked for.
 #[derive(Debug)]
 pub struct Job {
@@ -46,7 +49,9 @@ pub struct Job {
     control: Arc<ScanControl>,
     report: Arc<ScanReport>,
     state: watch::Sender<DispatchState>,
-    finalized: std::sync::atomic::AtomicBool,
+    finalized: AtomicBool,
+    saved: AtomicBool,
+    priority: AtomicU8,
     progress: Mutex<Progress>,
     results: OnceLock<Results>,
     /// The result as it was a moment ago.
@@ -107,6 +112,8 @@ impl Job {
             report: new.report,
             state: watch::Sender::new(DispatchState::Queued),
             finalized: false.into(),
+            saved: false.into(),
+            priority: DEFAULT_PRIORITY.into(),
             progress: Mutex::new(Progress { messages, ..Progress::default() }),
             results: OnceLock::new(),
             preview: Noted::default(),
@@ -330,10 +337,18 @@ impl Job {
         self.control.resume();
     }
 
-    /// Ends the search with what it has found so far.
+    /// Whether it was told to hold still.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.control.is_paused()
+    }
+
+    /// Ends the search with what it has found so far. A search that has ended stays as it is, and is
+    /// marked all the same.
     pub fn finalize(&self) {
-        if !self.state.borrow().is_final() {
-            self.finalized.store(true, Relaxed);
+        let ended = self.state.borrow().is_final();
+        self.finalized.store(true, Relaxed);
+        if !ended {
             self.control.close();
             let running = |state: &mut DispatchState| {
                 let change = *state == DispatchState::Running;
@@ -349,6 +364,35 @@ impl Job {
     /// Puts off the day of its removal.
     pub fn touch(&self) {
         self.touched.store(self.clock.now().0, Relaxed);
+    }
+
+    /// When it was last used.
+    #[must_use]
+    pub fn touched(&self) -> EventTime {
+        EventTime(self.touched.load(Relaxed))
+    }
+
+    /// Whether somebody wants it kept, and how long; the time counts from its last use.
+    pub fn keep(&self, saved: bool, ttl: Duration) {
+        self.saved.store(saved, Relaxed);
+        self.set_ttl(ttl);
+    }
+
+    /// Whether somebody wants it kept.
+    #[must_use]
+    pub fn is_saved(&self) -> bool {
+        self.saved.load(Relaxed)
+    }
+
+    /// What its owner said of its importance, 0 to 10; all searches get the same share of the machine.
+    #[must_use]
+    pub fn priority(&self) -> u8 {
+        self.priority.load(Relaxed)
+    }
+
+    /// Notes its importance.
+    pub fn set_priority(&self, priority: u8) {
+        self.priority.store(priority, Relaxed);
     }
 
     /// How long it is kept after its last use.
@@ -390,6 +434,12 @@ impl Job {
     /// Notes where its memory is counted.
     pub(crate) fn holds(&self, memory: &Arc<dyn MemoryPool>) {
         self.memory.change(|known| *known = Some(Arc::clone(memory)));
+    }
+
+    /// The rows of the result as commands read them; none before the end.
+    pub(crate) fn result_rows(&self) -> Result<Rows, plan::Error> {
+        let Some(results) = self.results.get() else { return Ok(Rows::blank(0)) };
+        Rows::of_batches(&results.columns, &results.batches)
     }
 
     /// Notes a plan that is about to run.

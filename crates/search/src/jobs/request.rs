@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use model::EventTime;
+use model::{EventTime, IndexName};
 
 /// A search to run.
 #[derive(Debug, Clone)]
@@ -35,6 +35,10 @@ pub struct JobRequest {
     pub ttl: Option<Duration>,
     /// A name for people.
     pub label: Option<String>,
+    /// The only indexes there are for this search; all if none.
+    pub indexes: Option<Vec<IndexName>>,
+    /// What it reads if it names no index; the default of the service if none.
+    pub default_indexes: Option<Vec<IndexName>>,
 }
 
 impl JobRequest {
@@ -55,6 +59,8 @@ impl JobRequest {
             sid: None,
             ttl: None,
             label: None,
+            indexes: None,
+            default_indexes: None,
         }
     }
 }

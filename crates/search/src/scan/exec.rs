@@ -116,7 +116,7 @@ impl Scan {
             return Ok(parts);
         }
         let mut granules = reader.granules_in(&self.range);
-        let rules_hold = self.readers.rules_hold(&entry.summary);
+        let rules_hold = self.work.rules_hold(&entry.summary);
         let place = |name: &str| FieldPlace::of(name, &entry.summary, rules_hold);
         let before = granules.len();
         self.work.prune_by_bounds(&reader, &place, &mut granules);
@@ -219,7 +219,7 @@ impl Scan {
         mut undecided: Undecided,
     ) -> Result<Rows> {
         let StoredPart { entry, reader, granules, sparse } = part;
-        let rules_hold = self.readers.rules_hold(&entry.summary);
+        let rules_hold = self.work.rules_hold(&entry.summary);
         let summary = Arc::clone(&entry);
         let place = move |name: &str| FieldPlace::of(name, &summary.summary, rules_hold);
         let mut test = None;

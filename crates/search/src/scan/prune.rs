@@ -96,6 +96,11 @@ impl fmt::Display for Pruning {
     }
 }
 
+/// What the term index is asked because of filters.
+pub(crate) fn index_expression(filters: &[Expr]) -> String {
+    Pruning::of(filters).to_string()
+}
+
 /// The form in which Splunk's inspector shows it: `[ AND error [ OR 10 20 ] ]`.
 fn write_query(query: &TermQuery, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let list = |name: &str, parts: &[TermQuery], f: &mut fmt::Formatter<'_>| {

@@ -25,7 +25,7 @@ use super::unit::Unit;
 use super::wanted::Wanted;
 use super::work::{Output, View, Work};
 use crate::control::ScanControl;
-use crate::readers::Readers;
+use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
 use crate::times::Phase;
 
@@ -115,7 +115,7 @@ impl EventsTable {
     }
 
     fn excluded(&self, pruning: &Pruning, entry: &BucketEntry) -> bool {
-        let rules_hold = self.context.readers.rules_hold(&entry.summary);
+        let rules_hold = rules_hold(&self.context.knowledge, &entry.summary);
         pruning.excludes(entry, rules_hold)
     }
 }

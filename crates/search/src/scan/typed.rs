@@ -212,7 +212,7 @@ fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<A
     let few = |unit: &Unit| match unit {
         Unit::Hot(_) => true,
         Unit::Stored(entry) => {
-            let rules_hold = scan.readers.rules_hold(&entry.summary);
+            let rules_hold = scan.work.rules_hold(&entry.summary);
             match FieldPlace::of(field.name(), &entry.summary, rules_hold) {
                 FieldPlace::Absent | FieldPlace::Column(ColumnKind::Integer) => true,
                 FieldPlace::Column(ColumnKind::Text) => {

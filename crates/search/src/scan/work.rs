@@ -18,7 +18,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use knowledge::Knowledge;
-use model::{BucketEntry, ColumnKind, IndexName, columns};
+use model::{BucketEntry, BucketSummary, ColumnKind, IndexName, columns};
 use plan::FieldPart;
 use plan::value::NumberText;
 
@@ -28,6 +28,7 @@ use super::keys::Keys;
 use super::prune::{NameTest, is_bound};
 use super::shortcut::Shortcut;
 use super::unit::FieldPlace;
+use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
 
@@ -150,6 +151,11 @@ impl Work {
             report,
         };
         Ok(work.with_outputs(outputs))
+    }
+
+    /// Whether today's extraction rules are those that made a bucket's field columns.
+    pub(super) fn rules_hold(&self, summary: &BucketSummary) -> bool {
+        rules_hold(&self.knowledge, summary)
     }
 
     /// The same rows with other columns.

@@ -7,6 +7,7 @@ use arrow::array::{
     RecordBatch, StringArray, StringDictionaryBuilder, StringViewArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::Int32Type;
+use apps::{Apps, Parts};
 use bucket::{
     FieldExtractor, FieldSource, HotBucket, HotBuckets, WriteOptions, hot_schema, write_bucket,
 };
@@ -130,11 +131,19 @@ pub(crate) fn service_with(
     names: Vec<IndexName>,
     settings: Settings,
 ) -> SearchService {
+    let apps = Apps::open(Parts {
+        catalog: catalog.clone(),
+        store: Arc::new(object_store::memory::InMemory::new()),
+        files: knowledge.layers().clone(),
+        directory: None,
+    })
+    .unwrap();
     let dependencies = Dependencies {
         catalog,
+        apps,
+        surroundings: Arc::new(plan::EventsOnly),
         hot: Arc::new(HotRows(hot)),
         objects,
-        knowledge: Arc::clone(knowledge),
         indexes: Arc::new(FixedNames(names)),
         clock: Arc::new(runtime::SystemClock),
         runtime: tokio::runtime::Handle::current(),

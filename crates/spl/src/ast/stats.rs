@@ -32,6 +32,11 @@ impl StatsCall {
     }
 }
 
+/// The field that stands for an aggregation inside an expression over aggregations.
+pub fn aggregation_name(place: usize) -> String {
+    format!("__aggregation{place}")
+}
+
 /// What an aggregation works on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatsArgument {
@@ -41,6 +46,13 @@ pub enum StatsArgument {
     Field(FieldPattern),
     /// `eval(...)`.
     Eval(Expr),
+    /// What stands in `eval(sum(a) / count)`: an expression over aggregations.
+    Over {
+        /// The expression; the aggregation at place `n` is the field [`aggregation_name`] of `n`.
+        expr: Expr,
+        /// The aggregations in it, at least one, none of them with an alias.
+        calls: Vec<StatsCall>,
+    },
     /// `PREFIX(x=)`, of `tstats` only.
     Prefix(Spanned<String>),
     /// The inside of `sparkline(avg(x), 1h)`.
@@ -74,6 +86,8 @@ impl StatsFunction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "named after the functions; `STATS_FUNCTIONS` describes them")]
 pub enum StatsKind {
+    /// `eval(...)`: an expression over aggregations.
+    Eval,
     /// `count`, `c`.
     Count,
     /// `dc`, `distinct_count`.
@@ -115,6 +129,10 @@ pub enum StatsKind {
     EarliestTime,
     LatestTime,
     Rate,
+    /// `rate_avg`, of `mstats` only.
+    RateAverage,
+    /// `rate_sum`, of `mstats` only.
+    RateSum,
     Sparkline,
     /// `per_second`, of `timechart` only.
     PerSecond,

@@ -71,12 +71,14 @@ mod tests {
             r#"* | chart agg=max(x) sep=":" format="$VAL$:$AGG$" sum(x) sum(y) by a b"#,
             "* | chart count by _time span=1h host",
             "* | chart count over a where count > 5",
+            "* | chart eval(avg(size)/max(delay)) AS ratio BY host user",
         ]);
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | chart by host", "expected an aggregation", "");
+        refuses("* | chart sum by host", "needs a field", "sum");
         refuses("* | chart count over", "a field name after OVER", "");
         refuses("* | chart count by a b c", "found 'c'", "c");
         refuses("* | chart span=5m count", "belongs behind its field", "5m");

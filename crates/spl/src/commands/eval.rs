@@ -21,6 +21,12 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] = &[];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let assignments = assignments(p)?;
+    Ok(Command::Eval(EvalCommand { assignments }))
+}
+
+/// `field=expression, ...` up to the end of the command.
+pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
     let mut assignments = Vec::new();
     loop {
         let field = target(p)?;
@@ -32,7 +38,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         }
     }
     p.expect_end("an operator, ',' or the end of the command")?;
-    Ok(Command::Eval(EvalCommand { assignments }))
+    Ok(assignments)
 }
 
 /// The field on the left of `=`.
@@ -82,6 +88,8 @@ mod tests {
             "* | eval a=--1, b=not_a_keyword, c=android",
             r#"* | eval a="\d+\"x\\""#,
             "* | eval 5xx=4xx+1e3+.5",
+            "* | eval a=if(!isnull(b) AND !(c=1), -!d, b!=2)",
+            "* | eval a=\"tab\\tline\\n\\d\\\\t\"",
         ]);
     }
 
@@ -104,6 +112,8 @@ mod tests {
 
     #[test]
     fn has_other_ways_to_say_the_same() {
+        crate::testing::same("* | eval a=if(!isnull(b), 1, 0)", "* | eval a=if(NOT isnull(b),1,0)");
+        crate::testing::same("* | eval a=\"x\\ty\"", "* | eval a=\"x\ty\"");
         crate::testing::same("* | eval a=1+2*3", "* | eval a=1+(2*3)");
         crate::testing::same(
             "* | eval a=x OR y AND NOT z=1",

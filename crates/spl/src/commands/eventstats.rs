@@ -54,6 +54,6 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | eventstats by host", "expected an aggregation", "");
-        refuses("* | eventstats avg x", "needs a field", "avg");
+        refuses("* | eventstats avg x", "unknown function 'x'", "x");
     }
 }

@@ -71,6 +71,10 @@ mod tests {
             r#"* | STATS Count AS n BY "a b", c:d, e-f"#,
             r#"* | stats count(a.b{}.c) max("a b")"#,
             "* | stats count by index, host | where count > 5",
+            "* | stats avg sum() by host",
+            "* | stats avg(x) BY tags dedup_splitvals=true",
+            "* | stats eval(sum(a)/count) AS r, eval(round(avg(x), 2)) by b",
+            "* | stats eval(perc99.9(x) - min(x)) eval(max(avg(x), 5) + count(eval(y=1)))",
         ]);
     }
 
@@ -80,7 +84,12 @@ mod tests {
         refuses("* | stats by host", "expected an aggregation", "");
         refuses("* | stats cuont", "unknown function 'cuont'", "cuont");
         refuses("* | stats sum(x", "')' after the argument of sum", "");
-        refuses("* | stats sum", "needs a field", "sum");
+        refuses("* | stats eval(a*2)", "computes with aggregations", "eval(a*2)");
+        refuses("* | stats eval(avg(x) as y)", "AS cannot stand inside", "avg(x) as y");
+        refuses("* | stats eval(sum(a)/)", "expected an expression", ")");
+        refuses("* | stats sparkline(eval(sum(a)*2))", "sparkline takes", "eval(sum(a)*2)");
+        refuses("* | stats rate_avg(x)", "in mstats only", "rate_avg");
+        refuses("* | stats count by a max(b)", "found '('", "(");
         refuses("* | stats sum(a b)", "found 'b'", "b");
         refuses("* | stats count by", "a field name after BY", "");
         refuses("* | stats perc101(x)", "between 0 and 100", "perc101");

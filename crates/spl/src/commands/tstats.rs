@@ -62,7 +62,8 @@ fn from(p: &mut Parser<'_>, command: &mut TstatsCommand) -> Parsed<()> {
         return Err(p.unexpected("datamodel=<name> after FROM"));
     }
     p.eat(":");
-    command.datamodel = Some(p.field("the name of a data model")?);
+    p.skip_space();
+    command.datamodel = Some(p.dataset_name("the name of a data model")?);
     Ok(())
 }
 
@@ -117,6 +118,7 @@ mod tests {
             "| tstats count max(PREFIX(took=)) where index=* by PREFIX(level=) host",
             "| tstats values(host) where index=* groupby index",
             "| tstats count from datamodel Web",
+            "| tstats count FROM datamodel=\"Network_Traffic\".\"All_Traffic\" by host",
         ]);
     }
 

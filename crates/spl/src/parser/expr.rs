@@ -1,7 +1,7 @@
 //! The grammar of eval expressions, by precedence: XOR, OR, AND, NOT, comparisons,
 //! `+ - .`, `* / %`, signs.
 //!
-//! Guarantees: trees are at most [`MAX_CHAIN`] deep along one operator chain; AND and OR are
+//! Guarantees: backslashes in texts are resolved; trees are at most [`MAX_CHAIN`] deep along one operator chain; AND and OR are
 //! balanced, as their order does not matter.
 
 use super::{Parsed, Parser};
@@ -130,6 +130,7 @@ impl Parser<'_> {
         let operator = match self.peek() {
             Some('-') => UnaryOperator::Negate,
             Some('+') => UnaryOperator::Plus,
+            Some('!') if !self.rest().starts_with("!=") => UnaryOperator::Not,
             _ => return self.expr_primary(),
         };
         self.bump();
@@ -154,7 +155,7 @@ impl Parser<'_> {
                 Ok(inner)
             }
             Some('"') => {
-                let text = self.quoted('"')?;
+                let text = self.expr_text()?;
                 Ok(Expr { kind: ExprKind::String(text.node), span: text.span })
             }
             Some('\'') => {
@@ -213,7 +214,35 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Number(text), span: self.span_from(start) })
     }
 
+    /// A text in double quotes. Besides `\"` and `\\` it may hold `\n`, `\r` and `\t`; other
+    /// backslashes stay, as regular expressions have many.
+    fn expr_text(&mut self) -> Parsed<Spanned<String>> {
+        let start = self.pos();
+        self.bump();
+        let mut value = String::new();
+        while let Some(c) = self.bump() {
+            match (c, self.peek()) {
+                ('"', _) => return Ok(Spanned::new(value, self.span_from(start))),
+                ('\\', Some(next @ ('"' | '\\' | 'n' | 'r' | 't'))) => {
+                    self.bump();
+                    value.push(match next {
+                        'n' => '\n',
+                        'r' => '\r',
+                        't' => '\t',
+                        other => other,
+                    });
+                }
+                _ => value.push(c),
+            }
+        }
+        let span = self.span_to(start, start + 1);
+        Err(self.error("unbalanced quotes: \" is not closed", span))
+    }
+
     fn expr_name(&mut self) -> Parsed<Expr> {
+        if let Some(aggregation) = self.aggregation()? {
+            return Ok(aggregation);
+        }
         let start = self.pos();
         let name = self.take_while(|c| is_identifier(c) || ":{}@#$".contains(c));
         let keyword = ["and", "or", "xor", "not", "like", "in"];

@@ -40,6 +40,19 @@ impl Parser<'_> {
         }
     }
 
+    /// The whole text as what stands between brackets: any command may be first.
+    pub(crate) fn inside(&mut self) -> Parsed<Pipeline> {
+        let mut first = !self.eat("|");
+        let mut commands = Vec::new();
+        loop {
+            commands.push(self.command(first, false)?);
+            first = false;
+            if !self.eat("|") {
+                return Ok(Pipeline { commands });
+            }
+        }
+    }
+
     /// `[search ...]`; a first word that is no command begins an implied search.
     pub(crate) fn subsearch(&mut self) -> Parsed<Subsearch> {
         self.enter(|p| {

@@ -1,6 +1,7 @@
 //! The grammar of the stats family: aggregation calls, `AS` and `BY`.
 //!
 //! Guarantees: functions are looked up in the registry, which also says which commands have them.
+//! Expressions over aggregations are read in `parser/over.rs`.
 
 use super::bins::time_span;
 use super::{OptionValue, Parsed, Parser};
@@ -27,6 +28,13 @@ pub(crate) enum StatsDialect {
     Tstats,
 }
 
+/// The aggregations of an expression over aggregations, while it is read.
+#[derive(Debug)]
+pub(crate) struct Over {
+    pub(super) dialect: StatsDialect,
+    pub(super) calls: Vec<StatsCall>,
+}
+
 /// Calls and group keys.
 #[derive(Debug, Default)]
 pub(crate) struct StatsArguments {
@@ -47,13 +55,16 @@ impl Parser<'_> {
             if self.at_end() {
                 break;
             }
-            if self.eat_keyword("by") {
-                self.stats_by(&mut found.by, StatsDialect::Stats)?;
-                break;
+            if found.by.is_empty() && self.eat_keyword("by") {
+                self.stats_by_until(&mut found.by, StatsDialect::Stats, options)?;
+                continue;
             }
             if let Some(option) = self.option(options)? {
                 accept(self, &option)?;
                 continue;
+            }
+            if !found.by.is_empty() {
+                return Err(self.unexpected("an option or the end of the command"));
             }
             found.calls.push(self.stats_call(StatsDialect::Stats)?);
         }
@@ -65,10 +76,20 @@ impl Parser<'_> {
 
     /// The fields after `BY` up to the end or to `WHERE` and the like (`tstats`).
     pub(crate) fn stats_by(&mut self, by: &mut StatsBy, dialect: StatsDialect) -> Parsed<()> {
+        self.stats_by_until(by, dialect, &[])
+    }
+
+    /// The same, up to one of the options of the command, which may stand behind the fields.
+    fn stats_by_until(
+        &mut self,
+        by: &mut StatsBy,
+        dialect: StatsDialect,
+        options: &'static [&'static str],
+    ) -> Parsed<()> {
         loop {
             self.skip_separators();
             let tstats_clause = dialect == StatsDialect::Tstats && self.at_keyword("where");
-            if self.at_end() || tstats_clause {
+            if self.at_end() || tstats_clause || self.at_option(options) {
                 break;
             }
             if let Some(option) = self.option(&["span"])? {
@@ -88,6 +109,17 @@ impl Parser<'_> {
             return Err(self.unexpected("a field name after BY"));
         }
         Ok(())
+    }
+
+    /// Whether one of these options is next.
+    fn at_option(&mut self, options: &[&str]) -> bool {
+        let mut is_next = false;
+        self.attempt(|p| -> Option<()> {
+            let name = p.option_name()?.node.to_ascii_lowercase();
+            is_next = options.contains(&name.as_str());
+            None
+        });
+        is_next
     }
 
     /// `PREFIX(x=)`.
@@ -116,6 +148,9 @@ impl Parser<'_> {
     pub(crate) fn stats_call(&mut self, dialect: StatsDialect) -> Parsed<StatsCall> {
         self.skip_space();
         let start = self.pos();
+        if let Some(call) = self.over_aggregations(dialect)? {
+            return Ok(call);
+        }
         let (function, definition) = self.stats_function(dialect)?;
         let mut argument = StatsArgument::None;
         let mut end = self.pos();
@@ -124,7 +159,10 @@ impl Parser<'_> {
             end = self.pos();
         }
         let text = self.slice(start, end).to_owned();
-        if matches!(argument, StatsArgument::None) && !definition.argument_optional {
+        // Of `stats` a function without an argument is that of all fields.
+        let all_fields = dialect == StatsDialect::Stats;
+        let bare = matches!(argument, StatsArgument::None);
+        if bare && !definition.argument_optional && !all_fields {
             let message = format!("function {} needs a field: {0}(field)", function.name.node);
             return Err(self.error(message, self.span_to(start, end)));
         }
@@ -133,7 +171,7 @@ impl Parser<'_> {
         Ok(StatsCall { function, argument, alias, text, span })
     }
 
-    fn span_to(&self, start: usize, end: usize) -> crate::ast::Span {
+    pub(super) fn span_to(&self, start: usize, end: usize) -> crate::ast::Span {
         self.map.original(crate::ast::Span::new(start, end))
     }
 
@@ -167,6 +205,10 @@ impl Parser<'_> {
             let message = format!("function {name} exists in chart and timechart only");
             return Err(self.error(message, span));
         }
+        if definition.metrics_only {
+            let message = format!("function {name} exists in mstats only");
+            return Err(self.error(message, span));
+        }
         let function = StatsFunction {
             kind: definition.kind,
             parameter: parameter.map(str::to_owned),
@@ -196,7 +238,11 @@ impl Parser<'_> {
         }
         let is_eval = self.attempt(|p| (p.eat_keyword("eval") && p.eat("(")).then_some(()));
         let argument = if is_eval.is_some() {
-            let expr = self.expr()?;
+            // What it computes with are fields, even inside of an expression over aggregations.
+            let over = self.over.take();
+            let expr = self.expr();
+            self.over = over;
+            let expr = expr?;
             self.expect(")", "after the expression of eval(")?;
             StatsArgument::Eval(expr)
         } else {
@@ -229,7 +275,8 @@ impl Parser<'_> {
         if !self.eat(")") {
             self.skip_space();
             let call = self.stats_call(dialect)?;
-            if call.function.kind == StatsKind::Sparkline || call.alias.is_some() {
+            let nested = matches!(call.function.kind, StatsKind::Sparkline | StatsKind::Eval);
+            if nested || call.alias.is_some() {
                 let message = "sparkline takes an aggregation such as count or avg(field)";
                 return Err(self.error(message, call.span));
             }

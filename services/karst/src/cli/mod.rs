@@ -12,6 +12,7 @@ mod inspection;
 pub(crate) mod list;
 pub(crate) mod roll;
 pub(crate) mod search;
+pub(crate) mod spl;
 mod table;
 pub(crate) mod thaw;
 

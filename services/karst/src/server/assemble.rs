@@ -4,7 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use api::{Accounts, ApiState, HecTokens, IndexCatalog, ServerInfo};
+use api::{
+    Accounts, ApiState, Control, HecTokens, IndexCatalog, Permissions, Roles, ServerInfo,
+    ServerSettings, Suppressions,
+};
+use apps::Apps;
 use cache::CachedStore;
 use catalog::Catalog;
 use futures::TryStreamExt;
@@ -16,6 +20,7 @@ use runtime::{Clock, Shutdown, SystemClock};
 use search::{Dependencies, SearchService};
 
 use super::console::EmbeddedConsole;
+use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
 use super::{credentials, identity, ingest_conf, logs, store_conf};
 use crate::config::ServerOptions;
@@ -40,7 +45,7 @@ pub(crate) async fn assemble(
     let data = &options.data.data_dir;
     std::fs::create_dir_all(data)
         .with_context(|| format!("cannot create the data directory {}", data.display()))?;
-    logs::install(options)?;
+    let loggers = logs::install(options)?;
     let metrics = MetricsText::install()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let layers = layers(options)?;
@@ -48,7 +53,7 @@ pub(crate) async fn assemble(
     reach(store.as_ref()).await?;
     let ingest_settings = ingest_conf::settings(&layers, options)?;
     let cache_settings = store_conf::cache(&layers, options)?;
-    let knowledge = Arc::new(knowledge(layers)?);
+    let knowledge = Arc::new(knowledge(layers.clone())?);
     let catalog = Catalog::open(
         Arc::clone(&store),
         "catalog",
@@ -74,40 +79,62 @@ pub(crate) async fn assemble(
         .context("cannot start ingest")?,
     );
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
+    let apps = Apps::open(apps::Parts {
+        catalog: catalog.clone(),
+        store: Arc::clone(&store),
+        files: layers,
+        directory: options.conf_dir.clone(),
+    })
+    .context("cannot read what is kept beside the files of apps")?;
     let search_settings = search::Settings::read(&knowledge.conf("limits"))?;
+    let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
         Dependencies {
             catalog: catalog.clone(),
             hot: ingest.hot(),
             objects: Arc::new(Objects { ingest: Arc::clone(&ingest), cache: Arc::clone(&cache) }),
-            knowledge: Arc::clone(&knowledge),
+            apps: apps.clone(),
+            surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Surroundings>,
             indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
             clock: Arc::clone(&clock),
             runtime: searches,
         },
         search_settings,
     )?;
+    indexes.resume(&ingest).await.context("cannot end the removal of an index")?;
     let settings = Arc::new(api::Settings::default());
-    let accounts = Accounts::load(catalog.clone(), settings.session_timeout).await?;
+    let server_settings = ServerSettings::load(catalog.clone(), &settings)?;
+    let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
+    let accounts = Accounts::load(catalog.clone(), timeout).await?;
+    let roles = Arc::new(Roles::load(catalog.clone())?);
     let tokens = HecTokens::load(catalog.clone()).await?;
     credentials::first_start(options, &accounts, &tokens).await?;
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
         accounts: Arc::new(accounts),
+        roles,
+        messages: Arc::default(),
+        server_settings: Arc::new(server_settings),
+        loggers: Arc::new(loggers),
+        control: Control::default(),
         tokens: Arc::new(tokens),
         indexes,
         catalog: catalog.clone(),
         knowledge,
+        apps,
+        permissions: Arc::new(Permissions::load(catalog.clone())?),
+        suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics),
         files: inputs::monitor::MonitorStatus::default(),
-        info: Arc::new(server_info(indexer, clock.as_ref())),
+        info: Arc::new(server_info(options, indexer, clock.as_ref())),
         clock,
         shutdown: shutdown.clone(),
         settings,
         console: Arc::new(EmbeddedConsole),
     };
+    surroundings.answer_rest(&state);
     Ok(Karst { state, ingest, catalog, cache })
 }
 
@@ -167,8 +194,17 @@ fn knowledge(layers: Layers) -> Result<Knowledge> {
     Ok(knowledge)
 }
 
-fn server_info(indexer: model::IndexerId, clock: &dyn Clock) -> ServerInfo {
+fn server_info(
+    options: &ServerOptions,
+    indexer: model::IndexerId,
+    clock: &dyn Clock,
+) -> ServerInfo {
+    let data = &options.data.data_dir;
     ServerInfo {
+        home: std::path::absolute(data).unwrap_or_else(|_| data.clone()),
+        management_port: options.management_address.port(),
+        web_port: options.web_address.port(),
+        web_tls: options.web_tls,
         server_name: host_name(),
         guid: indexer.to_string(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),

@@ -14,11 +14,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use runtime::Shutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
 use super::assemble::Karst;
+use super::streaming::Streaming;
 use super::tls;
 use crate::config::ServerOptions;
 
@@ -66,11 +68,11 @@ pub(crate) async fn start(
     for (name, address, service) in event_ports {
         let tls = acceptor(options.hec_tls);
         let listener = bind(name, address, tls.is_some(), &mut listening).await?;
-        shutdown.spawn(accept(listener, tls, service, shutdown.clone()));
+        shutdown.spawn(accept(listener, tls, service, false, shutdown.clone()));
     }
     for (name, address, tls) in rest_ports {
         let listener = bind(name, address, tls.is_some(), &mut listening).await?;
-        shutdown.spawn(accept(listener, tls, rest.clone(), shutdown.clone()));
+        shutdown.spawn(accept(listener, tls, rest.clone(), true, shutdown.clone()));
     }
     Ok(Listeners(listening))
 }
@@ -89,8 +91,14 @@ async fn bind(
     Ok(listener)
 }
 
-async fn accept<S>(listener: TcpListener, tls: Option<TlsAcceptor>, service: S, shutdown: Shutdown)
-where
+/// Serves a listener. `streams`: clients may send bodies that end with the connection.
+async fn accept<S>(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    service: S,
+    streams: bool,
+    shutdown: Shutdown,
+) where
     S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
@@ -104,7 +112,7 @@ where
                 // Acknowledgements are small and waited for.
                 let _ = socket.set_nodelay(true);
                 let connection =
-                    serve(socket, peer, tls.clone(), service.clone(), shutdown.clone());
+                    serve(socket, peer, tls.clone(), service.clone(), streams, shutdown.clone());
                 shutdown.spawn(connection);
             }
             Err(error) => {
@@ -121,18 +129,32 @@ async fn serve<S>(
     peer: SocketAddr,
     tls: Option<TlsAcceptor>,
     service: S,
+    streams: bool,
     shutdown: Shutdown,
 ) where
     S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
     match tls {
-        None => converse(TokioIo::new(socket), peer, service, shutdown).await,
+        None => begin(socket, peer, service, streams, shutdown).await,
         Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
-            Ok(Ok(stream)) => converse(TokioIo::new(stream), peer, service, shutdown).await,
+            Ok(Ok(stream)) => begin(stream, peer, service, streams, shutdown).await,
             Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
             Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
         },
+    }
+}
+
+async fn begin<I, S>(io: I, peer: SocketAddr, service: S, streams: bool, shutdown: Shutdown)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    if streams {
+        converse(TokioIo::new(Streaming::new(io)), peer, service, shutdown).await;
+    } else {
+        converse(TokioIo::new(io), peer, service, shutdown).await;
     }
 }
 

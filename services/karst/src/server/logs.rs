@@ -1,6 +1,7 @@
 //! Karst's own log: to standard error, and to `<data>/log/karst.log`, which the server itself reads
 //! into the index `_internal`.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,14 +24,63 @@ pub(crate) fn directory(options: &ServerOptions) -> PathBuf {
     options.data.data_dir.join("log")
 }
 
-pub(crate) fn install(options: &ServerOptions) -> Result<()> {
+pub(crate) fn install(options: &ServerOptions) -> Result<Loggers> {
     let folder = directory(options);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let path = folder.join("karst.log");
     let log = LogFile::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
     let settings = telemetry::Settings { level: options.log.clone(), format: Format::Auto };
-    telemetry::install(&settings, Some(BoxMakeWriter::new(log)))?;
-    Ok(())
+    let levels = telemetry::install(&settings, Some(BoxMakeWriter::new(log)))?;
+    Ok(Loggers { levels, shown: Mutex::new(BTreeMap::new()) })
+}
+
+/// The parts of the server that write a log, and the targets of their lines.
+const PARTS: [(&str, &str); 14] = [
+    ("AuditLogger", "audit"),
+    ("Api", "karst_api"),
+    ("Apps", "karst_apps"),
+    ("Bucket", "karst_bucket"),
+    ("Cache", "karst_cache"),
+    ("Catalog", "karst_catalog"),
+    ("Ingest", "karst_ingest"),
+    ("Inputs", "karst_inputs"),
+    ("Knowledge", "karst_knowledge"),
+    ("Metrics", "metrics"),
+    ("Plan", "karst_plan"),
+    ("Runtime", "karst_runtime"),
+    ("Search", "karst_search"),
+    ("Server", "karst"),
+];
+
+/// Levels of the parts of the server, as REST shows and changes them.
+#[derive(Debug)]
+pub(crate) struct Loggers {
+    levels: telemetry::Levels,
+    /// Splunk's names of what was changed.
+    shown: Mutex<BTreeMap<&'static str, String>>,
+}
+
+impl api::LogLevels for Loggers {
+    fn all(&self) -> Vec<(String, String)> {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let level = |name: &str| shown.get(name).cloned().unwrap_or_else(|| "INFO".to_owned());
+        PARTS.iter().map(|(name, _)| ((*name).to_owned(), level(name))).collect()
+    }
+
+    fn set(&self, name: &str, level: &str) -> bool {
+        let Some((name, target)) = PARTS.iter().find(|(known, _)| *known == name) else {
+            return false;
+        };
+        // There is nothing above an error.
+        let least = if matches!(level, "CRIT" | "FATAL") { "ERROR" } else { level };
+        if let Err(error) = self.levels.set(target, least) {
+            tracing::warn!(%error, name, "the level of a log stays as it is");
+            return false;
+        }
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.insert(name, level.to_owned());
+        true
+    }
 }
 
 /// A file that is renamed when it is full.

@@ -11,6 +11,8 @@ mod inputs;
 mod listen;
 mod logs;
 mod store_conf;
+mod streaming;
+mod surroundings;
 mod tls;
 mod views;
 
@@ -60,10 +62,23 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     let result = runtime.block_on(serve(&options, searches.handle().clone()));
     searches.shutdown_background();
     runtime.shutdown_background();
-    result.map(|()| ExitCode::SUCCESS)
+    if matches!(result, Ok(Ended::ToBeginAgain)) {
+        // Returns only where it cannot.
+        return Err(::runtime::process::begin_again()).context("cannot start again");
+    }
+    result.map(|_| ExitCode::SUCCESS)
 }
 
-async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<()> {
+/// Why the server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// Somebody asked for a restart.
+    ToBeginAgain,
+}
+
+async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<Ended> {
     let shutdown = Shutdown::new();
     let karst = assemble::assemble(options, searches, &shutdown).await?;
     let listeners = listen::start(options, &karst, &shutdown).await?;
@@ -71,14 +86,18 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
     forwarding::start(options, &karst, &shutdown).await?;
     credentials::leave_local_session(options, &karst)?;
     listeners.announce();
-    stop_signal().await?;
+    let ended = tokio::select! {
+        stopped = stop_signal() => stopped.map(|()| Ended::Stopped)?,
+        () = karst.state.control.restart_wanted() => Ended::ToBeginAgain,
+    };
     tracing::info!("stopping: no new requests, hot buckets go to object storage");
     shutdown.stop();
     if let Err(error) = shutdown.finish(DRAIN).await {
         tracing::warn!(%error, "some requests did not end in time");
     }
     credentials::remove_local_session(options);
-    karst.close(DRAIN).await
+    karst.close(DRAIN).await?;
+    Ok(ended)
 }
 
 async fn stop_signal() -> Result<()> {

@@ -1,0 +1,49 @@
+//! Notices for administrators: those that clients leave, and what the server has to say of itself.
+//! They live in memory and end with the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Notices kept at most; a new one beyond that is refused.
+pub(crate) const MAX_MESSAGES: usize = 1_000;
+/// Bytes of a notice.
+pub(crate) const MAX_BYTES: usize = 64 << 10;
+
+/// A notice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) text: String,
+    /// `info`, `warn` or `error`.
+    pub(crate) severity: String,
+    /// Epoch seconds.
+    pub(crate) created: i64,
+}
+
+/// All notices, by name.
+#[derive(Debug, Default)]
+pub struct Messages(Mutex<BTreeMap<String, Notice>>);
+
+impl Messages {
+    /// Leaves a notice, or replaces the one of that name; false if there are too many.
+    pub(crate) fn put(&self, name: &str, notice: Notice) -> bool {
+        let mut known = self.lock();
+        if known.len() >= MAX_MESSAGES && !known.contains_key(name) {
+            return false;
+        }
+        known.insert(name.to_owned(), notice);
+        true
+    }
+
+    /// Takes a notice away; false if there is none of that name.
+    pub(crate) fn remove(&self, name: &str) -> bool {
+        self.lock().remove(name).is_some()
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<String, Notice> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Notice>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,124 @@
+//! Who may read and change an object, and how that is changed (`acl`).
+//!
+//! An object that is not shared is its owner's. One that is shared is read and changed by the roles that
+//! its permissions name; whoever may `admin_all_objects` reads and changes all.
+
+use apps::{ConfObject, NOBODY, Sharing};
+use axum::response::Response;
+
+use super::{Asked, home};
+use crate::ApiState;
+use crate::error::RestError;
+use crate::permissions::Perms;
+
+/// Files that only say something to searches: users may have stanzas of their own there.
+const SEARCH_TIME: [&str; 17] = [
+    "collections",
+    "datamodels",
+    "eventtypes",
+    "fields",
+    "macros",
+    "nav",
+    "props",
+    "savedsearches",
+    "tags",
+    "times",
+    "transactiontypes",
+    "transforms",
+    "ui-prefs",
+    "user-prefs",
+    "views",
+    "viewstates",
+    "workflow_actions",
+];
+
+/// Names an object among all.
+pub(super) fn place(object: &ConfObject) -> String {
+    let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
+    format!("{owner}/{}/{}/{}", object.app, object.conf, object.name)
+}
+
+/// Who reads and changes an object; none for one that is its owner's alone.
+pub(super) fn perms_of(state: &ApiState, object: &ConfObject) -> Option<Perms> {
+    let shared = object.sharing != Sharing::User;
+    shared.then(|| state.permissions.get(&place(object)).unwrap_or_default())
+}
+
+fn roles(asked: &Asked<'_>) -> Vec<String> {
+    asked.state.accounts.user(&asked.caller.user).map(|user| user.roles).unwrap_or_default()
+}
+
+pub(super) fn may_read(asked: &Asked<'_>, object: &ConfObject) -> bool {
+    if object.owner == asked.caller.user || asked.caller.may(asked.state, "admin_all_objects") {
+        return true;
+    }
+    perms_of(asked.state, object).is_some_and(|perms| perms.may_read(&roles(asked)))
+}
+
+pub(crate) fn check_writable(asked: &Asked<'_>, object: &ConfObject) -> Result<(), RestError> {
+    check_conf(asked)?;
+    if object.owner == asked.caller.user || asked.caller.may(asked.state, "admin_all_objects") {
+        return Ok(());
+    }
+    let writable = perms_of(asked.state, object).is_some_and(|p| p.may_write(&roles(asked)));
+    if writable { Ok(()) } else { Err(refused(asked, &object.name)) }
+}
+
+/// Whether the caller may make objects that everybody sees.
+pub(super) fn check_shared_writable(asked: &Asked<'_>) -> Result<(), RestError> {
+    let writable = Perms::default().may_write(&roles(asked))
+        || asked.caller.may(asked.state, "admin_all_objects");
+    if writable { Ok(()) } else { Err(refused(asked, "an object of everybody")) }
+}
+
+/// Whether the caller may change stanzas of the file at all.
+pub(crate) fn check_conf(asked: &Asked<'_>) -> Result<(), RestError> {
+    if SEARCH_TIME.contains(&asked.conf) {
+        return Ok(());
+    }
+    asked.caller.require(asked.state, "admin_all_objects")
+}
+
+fn refused(asked: &Asked<'_>, what: &str) -> RestError {
+    RestError::forbidden(format!("the user \"{}\" may not change {what}", asked.caller.user))
+}
+
+/// Changes who owns, reads and changes an object.
+pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Response, RestError> {
+    let params = asked.params;
+    let sharing = params.required("sharing")?;
+    let sharing = Sharing::from_name(sharing).ok_or_else(|| {
+        RestError::invalid(format!("unknown sharing \"{sharing}\"; use user, app, global"))
+    })?;
+    let owner = params.required("owner")?;
+    if owner != NOBODY && asked.state.accounts.user(owner).is_none() {
+        return Err(RestError::invalid(format!("there is no user \"{owner}\"")));
+    }
+    let foreign = owner != asked.caller.user && owner != object.owner;
+    if foreign || (sharing != Sharing::User && object.sharing == Sharing::User) {
+        let admin = asked.caller.may(asked.state, "admin_all_objects");
+        if foreign && !admin {
+            return Err(refused(asked, "who owns an object"));
+        }
+        check_shared_writable(asked)?;
+    }
+    let before = place(object);
+    let known = perms_of(asked.state, object).unwrap_or_default();
+    let (conf, name, there) = (asked.conf, object.name.as_str(), home(object));
+    asked.state.apps.share(conf, name, &there, owner, sharing).await?;
+    let moved = ConfObject { owner: owner.to_owned(), sharing, ..object.clone() };
+    let list = |key: &str, kept: Vec<String>| match params.get(key) {
+        Some(_) => params.list(key),
+        None => kept,
+    };
+    let perms =
+        Perms { read: list("perms.read", known.read), write: list("perms.write", known.write) };
+    let after = place(&moved);
+    if after != before {
+        asked.state.permissions.remove(&before).await?;
+    }
+    if sharing != Sharing::User {
+        asked.state.permissions.put(&after, perms).await?;
+    }
+    asked.respond(&asked.state.apps.get(conf, name, &home(&moved))?)
+}

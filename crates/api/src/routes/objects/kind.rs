@@ -1,0 +1,371 @@
+//! The kinds of objects, and what is particular to each.
+
+use apps::{ConfObject, NOBODY, Namespace, Settings};
+use futures::future::BoxFuture;
+use inputs::exec::Schedule;
+use serde_json::{Map, Value, json};
+
+use crate::ApiState;
+use crate::atom::Attributes;
+use crate::error::RestError;
+use crate::params::is_true;
+
+/// What a kind adds to what is shown of an object.
+type Add = fn(&ApiState, &ConfObject, &mut Map<String, Value>);
+/// What goes with an object that is removed.
+type Removed = fn(ApiState, ConfObject) -> BoxFuture<'static, Result<(), RestError>>;
+
+/// A kind of objects.
+pub(crate) struct Kind {
+    /// Of its feeds.
+    pub(crate) title: &'static str,
+    /// Below `/services`.
+    pub(crate) path: &'static str,
+    /// The file its objects are stanzas of.
+    pub(crate) conf: &'static str,
+    /// What a new object needs besides its name.
+    pub(crate) required: &'static [&'static str],
+    /// Settings it takes; those that end in `*` begin so.
+    pub(crate) settings: &'static [&'static str],
+    /// Settings that are true or false.
+    pub(crate) flags: &'static [&'static str],
+    /// What is shown where nothing is set.
+    pub(crate) defaults: &'static [(&'static str, &'static str)],
+    /// What lies below an object.
+    pub(crate) links: &'static [&'static str],
+    /// Stanzas as they are: any setting, no defaults.
+    pub(crate) is_raw: bool,
+    /// Refuses settings that do not fit.
+    pub(crate) check: fn(&Settings) -> Result<(), RestError>,
+    /// Refuses namespaces that the kind does not have.
+    pub(crate) check_namespace: fn(&Namespace) -> Result<(), RestError>,
+    pub(crate) add: Add,
+    pub(crate) removed: Removed,
+}
+
+impl Kind {
+    const fn new(title: &'static str, path: &'static str, conf: &'static str) -> Self {
+        Self {
+            title,
+            path,
+            conf,
+            required: &[],
+            settings: &[],
+            flags: &["disabled"],
+            defaults: &[],
+            links: &["enable", "disable", "acl", "move"],
+            is_raw: false,
+            check: |_| Ok(()),
+            check_namespace: |_| Ok(()),
+            add: |_, _, _| {},
+            removed: |_, _| Box::pin(async { Ok(()) }),
+        }
+    }
+
+    pub(crate) fn takes(&self, key: &str) -> bool {
+        let fits = |known: &&str| match known.strip_suffix('*') {
+            Some(prefix) => key.starts_with(prefix),
+            None => key == *known,
+        };
+        self.is_raw
+            || key == "disabled"
+            || self.required.contains(&key)
+            || self.settings.iter().any(fits)
+    }
+
+    pub(crate) fn is_flag(&self, key: &str) -> bool {
+        self.flags.contains(&key)
+    }
+
+    /// What objects of the kind take: a new one, or one that is there.
+    pub(crate) fn attributes(&self, new: bool) -> Attributes {
+        let (wildcard, optional): (Vec<&str>, Vec<&str>) =
+            self.settings.iter().partition(|name| name.ends_with('*'));
+        let wildcard: Vec<String> =
+            wildcard.iter().map(|name| name.replace('.', "\\.").replace('*', ".*")).collect();
+        let mut required = self.required.to_vec();
+        if new {
+            required.insert(0, "name");
+        }
+        let mut attributes = Attributes::new(&required, &optional, &[]);
+        attributes.wildcard = if self.is_raw { vec![".*".to_owned()] } else { wildcard };
+        attributes
+    }
+}
+
+/// Stanzas of any file, `configs/conf-*`.
+pub(crate) static CONFS: Kind =
+    Kind { is_raw: true, flags: &["disabled", "iseval"], ..Kind::new("conf", "configs", "") };
+
+pub(crate) static MACROS: Kind = Kind {
+    required: &["definition"],
+    settings: &["args", "definition", "description", "errormsg", "iseval", "validation"],
+    flags: &["disabled", "iseval"],
+    defaults: &[
+        ("args", ""),
+        ("definition", ""),
+        ("errormsg", ""),
+        ("iseval", "0"),
+        ("validation", ""),
+    ],
+    ..Kind::new("macros", "data/macros", "macros")
+};
+
+pub(crate) static EVENT_TYPES: Kind = Kind {
+    required: &["search"],
+    settings: &["color", "description", "priority", "search", "tags"],
+    defaults: &[
+        ("color", ""),
+        ("description", ""),
+        ("priority", "1"),
+        ("search", ""),
+        ("tags", ""),
+    ],
+    ..Kind::new("eventtypes", "saved/eventtypes", "eventtypes")
+};
+
+pub(crate) static DATAMODELS: Kind = Kind {
+    settings: &["acceleration", "acceleration.*", "dataset.*", "description", "eai:data"],
+    defaults: &[("acceleration", "0")],
+    ..Kind::new("datamodel", "datamodel/model", "datamodels")
+};
+
+pub(crate) static VIEWS: Kind = Kind {
+    required: &["eai:data"],
+    settings: &["eai:data"],
+    defaults: &[("eai:type", "views"), ("isDashboard", "1"), ("isVisible", "1")],
+    flags: &["disabled", "isDashboard", "isVisible"],
+    ..Kind::new("views", "data/ui/views", "views")
+};
+
+/// `transforms.conf` with a file, a collection or a program behind it.
+pub(crate) static LOOKUPS: Kind = Kind {
+    settings: LOOKUP_SETTINGS,
+    flags: &["case_sensitive_match", "disabled", "reverse_lookup_honor_case_sensitive_match"],
+    add: |_, object, content| {
+        let kind = object.get("external_type").unwrap_or(match object.get("filename") {
+            Some(_) => "file",
+            None => "external",
+        });
+        content.insert("type".to_owned(), json!(kind));
+    },
+    ..Kind::new("transforms-lookup", "data/transforms/lookups", "transforms")
+};
+
+const LOOKUP_SETTINGS: &[&str] = &[
+    "allow_caching",
+    "batch_index_query",
+    "case_sensitive_match",
+    "collection",
+    "default_match",
+    "external_cmd",
+    "external_type",
+    "fields_list",
+    "filename",
+    "filter",
+    "match_type",
+    "max_matches",
+    "max_offset_secs",
+    "min_matches",
+    "min_offset_secs",
+    "time_field",
+    "time_format",
+];
+
+/// `transforms.conf` with a regular expression or delimiters.
+pub(crate) static EXTRACTIONS: Kind = Kind {
+    settings: &[
+        "CAN_OPTIMIZE",
+        "CLEAN_KEYS",
+        "DEFAULT_VALUE",
+        "DELIMS",
+        "DEST_KEY",
+        "FIELDS",
+        "FORMAT",
+        "KEEP_EMPTY_VALS",
+        "LOOKAHEAD",
+        "MV_ADD",
+        "REGEX",
+        "REPEAT_MATCH",
+        "SOURCE_KEY",
+        "WRITE_META",
+    ],
+    flags: &["CAN_OPTIMIZE", "CLEAN_KEYS", "KEEP_EMPTY_VALS", "MV_ADD", "disabled"],
+    ..Kind::new("transforms-extract", "data/transforms/extractions", "transforms")
+};
+
+/// Collections of documents. They belong to apps, not to users.
+pub(crate) static COLLECTIONS: Kind = Kind {
+    settings: &[
+        "accelerated_fields.*",
+        "enforceTypes",
+        "field.*",
+        "profilingEnabled",
+        "replicate*",
+        "type",
+    ],
+    flags: &["disabled", "enforceTypes", "profilingEnabled", "replicate"],
+    defaults: &[("profilingEnabled", "0"), ("replicate", "0"), ("type", "undefined")],
+    check: |settings| {
+        for (key, value) in settings {
+            let wrong = || RestError::invalid(format!("{key} = {value}: expected a JSON object"));
+            if key.starts_with("accelerated_fields.")
+                && !serde_json::from_str::<Value>(value).is_ok_and(|value| value.is_object())
+            {
+                return Err(wrong());
+            }
+        }
+        Ok(())
+    },
+    check_namespace: |namespace| match namespace.owner.as_str() {
+        NOBODY | "-" => Ok(()),
+        owner => Err(RestError::invalid(format!(
+            "Must use user context of 'nobody' when interacting with collection configurations \
+             (used user='{owner}')"
+        ))),
+    },
+    removed: |state, object| {
+        Box::pin(async move {
+            let place = Namespace::new(NOBODY, &object.app);
+            Ok(state.apps.replace_documents(&place, &object.name, Vec::new()).await?)
+        })
+    },
+    ..Kind::new("collections-conf", "storage/collections/config", "collections")
+};
+
+pub(crate) static SAVED_SEARCHES: Kind = Kind {
+    required: &["search"],
+    settings: &[
+        "action.*",
+        "actions",
+        "alert.*",
+        "alert_comparator",
+        "alert_condition",
+        "alert_threshold",
+        "alert_type",
+        "allow_skew",
+        "auto_summarize",
+        "auto_summarize.*",
+        "counttype",
+        "cron_schedule",
+        "defer_scheduled_searchable_idxc",
+        "description",
+        "dispatch.*",
+        "dispatchAs",
+        "display.*",
+        "durable.*",
+        "enableSched",
+        "embed.*",
+        "federated.*",
+        "is_scheduled",
+        "is_visible",
+        "max_concurrent",
+        "next_scheduled_time",
+        "precalculate_required_fields_for_alerts",
+        "qualifiedSearch",
+        "quantity",
+        "realtime_schedule",
+        "relation",
+        "request.*",
+        "restart_on_searchpeer_add",
+        "run_n_times",
+        "run_on_startup",
+        "schedule",
+        "schedule_as",
+        "schedule_priority",
+        "schedule_window",
+        "search",
+        "sendresults",
+        "userid",
+        "vsid",
+        "workload_pool",
+    ],
+    flags: &[
+        "action.email",
+        "action.populate_lookup",
+        "action.rss",
+        "action.script",
+        "action.summary_index",
+        "alert.digest_mode",
+        "alert.track",
+        "auto_summarize",
+        "disabled",
+        "dispatch.lookups",
+        "dispatch.spawn_process",
+        "is_scheduled",
+        "is_visible",
+        "realtime_schedule",
+        "restart_on_searchpeer_add",
+        "run_on_startup",
+    ],
+    defaults: SAVED_SEARCH_DEFAULTS,
+    links: &["enable", "disable", "acl", "move", "dispatch", "history", "scheduled_times"],
+    check: |settings| {
+        let get = |name: &str| settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        match get("cron_schedule") {
+            Some(cron) if !cron.is_empty() => match Schedule::parse(cron) {
+                Some(Schedule::Cron(_)) => Ok(()),
+                _ => Err(RestError::invalid(format!(
+                    "cron_schedule = {cron}: expected five fields, such as */5 * * * *"
+                ))),
+            },
+            _ => Ok(()),
+        }
+    },
+    add: |_, object, content| {
+        // The file calls it enableSched.
+        let scheduled = object.get("is_scheduled").or_else(|| object.get("enableSched"));
+        content.insert("is_scheduled".to_owned(), json!(scheduled.is_some_and(is_true)));
+        content.insert("triggered_alert_count".to_owned(), json!(0));
+    },
+    removed: |state, object| {
+        Box::pin(async move {
+            let suppression = super::super::saved_searches::suppression_place(&object);
+            Ok(state.suppressions.remove(&suppression).await?)
+        })
+    },
+    ..Kind::new("savedsearch", "saved/searches", "savedsearches")
+};
+
+/// What `savedsearches.conf` says of every search.
+const SAVED_SEARCH_DEFAULTS: &[(&str, &str)] = &[
+    ("action.email", "0"),
+    ("action.populate_lookup", "0"),
+    ("action.rss", "0"),
+    ("action.script", "0"),
+    ("action.summary_index", "0"),
+    ("actions", ""),
+    ("alert.digest_mode", "1"),
+    ("alert.expires", "24h"),
+    ("alert.severity", "3"),
+    ("alert.suppress", ""),
+    ("alert.suppress.period", ""),
+    ("alert.track", "0"),
+    ("alert_comparator", ""),
+    ("alert_condition", ""),
+    ("alert_threshold", ""),
+    ("alert_type", "always"),
+    ("allow_skew", "0"),
+    ("auto_summarize", "0"),
+    ("cron_schedule", ""),
+    ("description", ""),
+    ("dispatch.buckets", "0"),
+    ("dispatch.earliest_time", ""),
+    ("dispatch.latest_time", ""),
+    ("dispatch.lookups", "1"),
+    ("dispatch.max_count", "500000"),
+    ("dispatch.max_time", "0"),
+    ("dispatch.reduce_freq", "10"),
+    ("dispatch.spawn_process", "1"),
+    ("dispatch.time_format", "%FT%T.%Q%:z"),
+    ("dispatch.ttl", "2p"),
+    ("is_visible", "1"),
+    ("max_concurrent", "1"),
+    ("qualifiedSearch", ""),
+    ("realtime_schedule", "1"),
+    ("restart_on_searchpeer_add", "1"),
+    ("run_on_startup", "0"),
+    ("schedule_priority", "default"),
+    ("schedule_window", "0"),
+    ("search", ""),
+];

@@ -1,0 +1,63 @@
+//! An object as clients see it.
+
+use apps::{ConfObject, SYSTEM, Sharing};
+use serde_json::{Map, Value, json};
+
+use super::access::perms_of;
+use super::{Asked, Kind, home};
+use crate::ApiState;
+use crate::atom::{Acl, Entry, segment};
+use crate::params::is_true;
+
+/// The entry of an object: the defaults of its kind, those of its file, its own settings.
+pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
+    let Asked { kind, state, .. } = *asked;
+    let mut content = Map::new();
+    for (key, value) in kind.defaults {
+        content.insert((*key).to_owned(), shown(kind, key, value));
+    }
+    let there = home(object);
+    if let Ok(defaults) = state.apps.get(asked.conf, "default", &there)
+        && !kind.is_raw
+    {
+        for (key, value) in &defaults.settings {
+            content.insert(key.clone(), shown(kind, key, value));
+        }
+    }
+    for (key, value) in &object.settings {
+        content.insert(key.clone(), shown(kind, key, value));
+    }
+    let disabled = object.get("disabled").is_some_and(is_true);
+    content.insert("disabled".to_owned(), json!(disabled));
+    content.insert("eai:appName".to_owned(), json!(object.app));
+    content.insert("eai:userName".to_owned(), json!(object.owner));
+    (kind.add)(state, object, &mut content);
+    let path = format!("/servicesNS/{}/{}/{}", segment(&there.owner), object.app, asked.below());
+    Entry::new(&path, &object.name, content)
+        .with_acl(acl(state, object))
+        .with_attributes(kind.attributes(false))
+        .editable()
+        .linking(kind.links)
+}
+
+fn shown(kind: &Kind, key: &str, value: &str) -> Value {
+    if kind.is_flag(key) { json!(is_true(value)) } else { json!(value) }
+}
+
+fn acl(state: &ApiState, object: &ConfObject) -> Acl {
+    let sharing = match object.sharing {
+        _ if object.app == SYSTEM => "system",
+        Sharing::User => "user",
+        Sharing::App => "app",
+        Sharing::Global => "global",
+    };
+    let perms = perms_of(state, object).map(|perms| (perms.read, perms.write));
+    Acl {
+        owner: object.owner.clone(),
+        app: object.app.clone(),
+        sharing: sharing.to_owned(),
+        perms,
+        removable: object.removable,
+        writable: true,
+    }
+}

@@ -1,0 +1,131 @@
+//! Who asks: session keys, cookies and passwords of a request, and what the asker may do.
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::ApiState;
+use crate::error::RestError;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) user: String,
+    pub(crate) session: Option<String>,
+}
+
+impl Caller {
+    /// Whether one of the caller's roles has the capability.
+    pub(crate) fn may(&self, state: &ApiState, capability: &str) -> bool {
+        let roles = state.accounts.user(&self.user).map(|user| user.roles).unwrap_or_default();
+        state.roles.allow(&roles, capability)
+    }
+
+    /// Refuses a caller without the capability.
+    pub(crate) fn require(&self, state: &ApiState, capability: &str) -> Result<(), RestError> {
+        if self.may(state, capability) {
+            return Ok(());
+        }
+        Err(RestError::forbidden(format!(
+            "the user \"{}\" lacks the capability {capability}",
+            self.user
+        )))
+    }
+
+    /// The app that the caller's requests are about if they name none.
+    pub(crate) fn default_app(&self, state: &ApiState) -> String {
+        let user = state.accounts.user(&self.user);
+        let own = user.map(|user| user.default_app).filter(|app| !app.is_empty());
+        own.unwrap_or_else(|| "search".to_owned())
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = RestError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RestError> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(unauthorized)
+    }
+}
+
+fn unauthorized() -> RestError {
+    let mut error = RestError::new(StatusCode::UNAUTHORIZED, "ERROR", "Unauthorized");
+    error.challenge = true;
+    error
+}
+
+/// Lets through who has a session or a password. Who came with the session's cookie gets it again.
+pub(crate) async fn authenticate(
+    State(state): State<ApiState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (caller, cookie) = match caller(&state, request.headers()).await {
+        Ok(found) => found,
+        Err(error) => return error.into_response(),
+    };
+    request.extensions_mut().insert(caller);
+    let mut response = next.run(request).await;
+    if let Some(value) = cookie.and_then(|(name, key)| cookie_header(&name, &key)) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+    response
+}
+
+/// The header that gives a browser its session.
+pub(crate) fn cookie_header(name: &str, key: &str) -> Option<HeaderValue> {
+    let cookie = format!("{name}={key}; Path=/; HttpOnly; Secure; SameSite=Strict");
+    HeaderValue::from_str(&cookie).ok()
+}
+
+type Cookie = (String, String);
+
+async fn caller(
+    state: &ApiState,
+    headers: &HeaderMap,
+) -> Result<(Caller, Option<Cookie>), RestError> {
+    if let Some(value) = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()) {
+        let (scheme, credentials) = value.split_once(' ').unwrap_or((value, ""));
+        let credentials = credentials.trim();
+        let caller = match scheme.to_ascii_lowercase().as_str() {
+            "splunk" | "bearer" => session_caller(state, credentials),
+            "basic" => basic_caller(state, credentials).await,
+            _ => Err(unauthorized()),
+        };
+        return caller.map(|caller| (caller, None));
+    }
+    let Some((name, key)) = cookie_session(headers) else { return Err(unauthorized()) };
+    let caller = session_caller(state, &key)?;
+    Ok((caller, Some((name, key))))
+}
+
+fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
+    let user = state.accounts.session_user(key).ok_or_else(|| {
+        RestError::new(StatusCode::UNAUTHORIZED, "WARN", "call not properly authenticated")
+    })?;
+    Ok(Caller { user, session: Some(key.to_owned()) })
+}
+
+async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, RestError> {
+    let decoded = BASE64_STANDARD.decode(credentials).ok();
+    let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
+    let (user, password) = text.split_once(':').ok_or_else(unauthorized)?;
+    if state.accounts.verify(user, password).await {
+        Ok(Caller { user: user.to_owned(), session: None })
+    } else {
+        Err(unauthorized())
+    }
+}
+
+/// The cookie that login sets, `splunkd_<port>`, by its name and value.
+fn cookie_session(headers: &HeaderMap) -> Option<Cookie> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        let value = value.trim_matches('"').to_owned();
+        name.starts_with("splunkd_").then(|| (name.to_owned(), value))
+    })
+}

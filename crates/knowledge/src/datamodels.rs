@@ -1,0 +1,331 @@
+//! Data models: datasets that inherit from each other, as the JSON files of apps describe them.
+//!
+//! Guarantees: a dataset names its constraints and fields with everything it inherits; a field's full name is
+//! that of the dataset that declares it and its own, as `Web.status`. Leaves to others: running them.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::knowledge::Knowledge;
+
+/// A data model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataModel {
+    /// Its name.
+    pub name: String,
+    /// Its app.
+    pub app: String,
+    /// For people.
+    pub description: String,
+    /// Its datasets, parents before children.
+    pub datasets: Vec<Dataset>,
+    /// The JSON it was read from.
+    pub json: String,
+}
+
+/// A dataset of a model with what it inherits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dataset {
+    /// Its name.
+    pub name: String,
+    /// The names from the root down to it.
+    pub lineage: Vec<String>,
+    /// Searches that must all hold, those of parents first.
+    pub constraints: Vec<String>,
+    /// A whole search instead of constraints.
+    pub base_search: Option<String>,
+    /// Its fields, inherited ones first.
+    pub fields: Vec<ModelField>,
+    /// What computes fields, in order.
+    pub calculations: Vec<Calculation>,
+}
+
+/// A field of a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelField {
+    /// Its name in events.
+    pub name: String,
+    /// The dataset that declares it.
+    pub owner: String,
+    /// Whether something computes it.
+    pub calculated: bool,
+}
+
+impl ModelField {
+    /// `Web.status`; fields that every event has are called what they are.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match is_inherent(&self.name) {
+            true => self.name.clone(),
+            false => format!("{}.{}", self.owner, self.name),
+        }
+    }
+}
+
+/// Fields that every event has, which keep their names.
+fn is_inherent(name: &str) -> bool {
+    matches!(name, "_time" | "_raw" | "host" | "source" | "sourcetype" | "index" | "_indextime")
+}
+
+/// What computes fields of a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Calculation {
+    /// A field by an expression.
+    Eval {
+        /// The field.
+        field: String,
+        /// The expression.
+        expression: String,
+    },
+    /// Fields by the groups of a regular expression.
+    Rex {
+        /// The field it is applied to.
+        input: String,
+        /// The expression.
+        expression: String,
+    },
+    /// Fields by a lookup: what follows the word `lookup`.
+    Lookup(String),
+}
+
+impl Dataset {
+    /// The field that a name means: in full, or alone where datasets are not named.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&ModelField> {
+        let full = self.fields.iter().find(|field| field.full_name() == name);
+        full.or_else(|| self.fields.iter().find(|field| field.name == name))
+    }
+}
+
+impl DataModel {
+    /// A dataset by its name; the root if none is given.
+    #[must_use]
+    pub fn dataset(&self, name: Option<&str>) -> Option<&Dataset> {
+        match name {
+            None => self.datasets.first(),
+            Some(name) => {
+                let last = name.rsplit('.').next().unwrap_or(name);
+                self.datasets.iter().find(|dataset| dataset.name == last)
+            }
+        }
+    }
+
+    /// Reads a model.
+    ///
+    /// # Errors
+    /// A message if the text is no data model.
+    pub fn parse(app: &str, name: &str, json: &str) -> Result<Self, String> {
+        let raw: RawModel = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let by_name: HashMap<&str, &RawObject> =
+            raw.objects.iter().map(|object| (object.name.as_str(), object)).collect();
+        let datasets = raw.objects.iter().map(|object| dataset(object, &by_name)).collect();
+        Ok(Self {
+            name: name.to_owned(),
+            app: app.to_owned(),
+            description: raw.description,
+            datasets,
+            json: json.to_owned(),
+        })
+    }
+}
+
+fn dataset(object: &RawObject, by_name: &HashMap<&str, &RawObject>) -> Dataset {
+    let mut chain = vec![object];
+    while let Some(parent) = by_name.get(chain[chain.len() - 1].parent.as_str()) {
+        if chain.len() > 64 || chain.iter().any(|known| known.name == parent.name) {
+            break;
+        }
+        chain.push(parent);
+    }
+    chain.reverse();
+    let mut found = Dataset {
+        name: object.name.clone(),
+        lineage: chain.iter().map(|object| object.name.clone()).collect(),
+        constraints: Vec::new(),
+        base_search: None,
+        fields: Vec::new(),
+        calculations: Vec::new(),
+    };
+    for part in chain {
+        let constraints = part.constraints.iter().map(|constraint| constraint.search.trim());
+        found.constraints.extend(constraints.filter(|s| !s.is_empty()).map(str::to_owned));
+        if let Some(search) = &part.base_search {
+            found.base_search = Some(search.clone());
+        }
+        for field in &part.fields {
+            add_field(&mut found, &field.name, &field.owner, &part.name, false);
+        }
+        for calculation in &part.calculations {
+            for field in &calculation.outputs {
+                add_field(&mut found, &field.name, &field.owner, &part.name, true);
+            }
+            found.calculations.extend(calculation.read());
+        }
+    }
+    found
+}
+
+fn add_field(dataset: &mut Dataset, name: &str, owner: &str, part: &str, calculated: bool) {
+    let owner = owner.rsplit('.').next().filter(|owner| !owner.is_empty()).unwrap_or(part);
+    let owner = if owner == "BaseEvent" { part } else { owner };
+    if let Some(known) = dataset.fields.iter_mut().find(|field| field.name == name) {
+        known.calculated |= calculated;
+        return;
+    }
+    dataset.fields.push(ModelField { name: name.to_owned(), owner: owner.to_owned(), calculated });
+}
+
+#[derive(Debug, Deserialize)]
+struct RawModel {
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    objects: Vec<RawObject>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawObject {
+    #[serde(rename = "objectName")]
+    name: String,
+    #[serde(rename = "parentName", default)]
+    parent: String,
+    #[serde(default)]
+    fields: Vec<RawField>,
+    #[serde(default)]
+    calculations: Vec<RawCalculation>,
+    #[serde(default)]
+    constraints: Vec<RawConstraint>,
+    #[serde(rename = "baseSearch", default)]
+    base_search: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawField {
+    #[serde(rename = "fieldName")]
+    name: String,
+    #[serde(default)]
+    owner: String,
+    #[serde(rename = "lookupOutputFieldName", default)]
+    lookup_name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawConstraint {
+    #[serde(default)]
+    search: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawInput {
+    #[serde(rename = "inputField", default)]
+    event: String,
+    #[serde(rename = "lookupField", default)]
+    lookup: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawCalculation {
+    #[serde(rename = "calculationType", default)]
+    kind: String,
+    #[serde(default)]
+    expression: String,
+    #[serde(rename = "outputFields", default)]
+    outputs: Vec<RawField>,
+    #[serde(rename = "lookupName", default)]
+    lookup: String,
+    #[serde(rename = "lookupInputs", default)]
+    inputs: Vec<RawInput>,
+    #[serde(rename = "inputField", default)]
+    input: Option<String>,
+}
+
+impl RawCalculation {
+    fn read(&self) -> Option<Calculation> {
+        match self.kind.to_ascii_lowercase().as_str() {
+            "eval" => Some(Calculation::Eval {
+                field: self.outputs.first()?.name.clone(),
+                expression: self.expression.clone(),
+            }),
+            "rex" => Some(Calculation::Rex {
+                input: self.input.clone().unwrap_or_else(|| "_raw".to_owned()),
+                expression: self.expression.clone(),
+            }),
+            "lookup" => {
+                let quoted = |name: &str| format!("\"{name}\"");
+                let mut text = quoted(&self.lookup);
+                for input in &self.inputs {
+                    text += &format!(" {} AS {}", quoted(&input.lookup), quoted(&input.event));
+                }
+                text += " OUTPUT";
+                for output in &self.outputs {
+                    let from = output.lookup_name.as_ref().unwrap_or(&output.name);
+                    text += &format!(" {} AS {}", quoted(from), quoted(&output.name));
+                }
+                Some(Calculation::Lookup(text))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Knowledge {
+    /// The names of all data models.
+    #[must_use]
+    pub fn data_model_names(&self) -> Vec<String> {
+        self.layers().models().map(|(_, name, _)| name.to_owned()).collect()
+    }
+
+    /// A data model by its name.
+    ///
+    /// # Errors
+    /// A message if there is none, or its file is no data model.
+    pub fn data_model(&self, name: &str) -> Result<DataModel, String> {
+        let mut models = self.layers().models();
+        let found = models.find(|(_, known, _)| *known == name);
+        let Some((app, name, json)) = found else {
+            return Err(format!("there is no data model \"{name}\""));
+        };
+        DataModel::parse(app, name, json)
+            .map_err(|error| format!("the data model \"{name}\" of app {app} is none: {error}"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const WEB: &str = r#"{"modelName":"Web","objects":[
+        {"objectName":"Web","parentName":"BaseEvent","constraints":[{"search":"tag=web"}],
+         "fields":[{"fieldName":"status","owner":"Web"},{"fieldName":"_time","owner":"BaseEvent"}],
+         "calculations":[{"calculationType":"Eval","expression":"if(status>399,1,0)",
+           "outputFields":[{"fieldName":"bad","owner":"Web"}]},
+          {"calculationType":"Lookup","lookupName":"hosts","lookupInputs":[{"inputField":"src","lookupField":"ip"}],
+           "outputFields":[{"fieldName":"owner","lookupOutputFieldName":"person"}]}]},
+        {"objectName":"Proxy","parentName":"Web","constraints":[{"search":"tag=proxy"}],
+         "fields":[{"fieldName":"cache","owner":"Web.Proxy"}],"calculations":[]}]}"#;
+
+    #[test]
+    fn a_dataset_inherits_constraints_fields_and_calculations() {
+        let model = DataModel::parse("app", "Web", WEB).unwrap();
+        let proxy = model.dataset(Some("Web.Proxy")).unwrap();
+        assert_eq!(proxy.lineage, ["Web", "Proxy"]);
+        assert_eq!(proxy.constraints, ["tag=web", "tag=proxy"]);
+        let names: Vec<String> = proxy.fields.iter().map(ModelField::full_name).collect();
+        assert_eq!(names, ["Web.status", "_time", "Web.bad", "Web.owner", "Proxy.cache"]);
+        assert!(proxy.field("Web.bad").unwrap().calculated);
+        assert_eq!(proxy.field("status").unwrap().owner, "Web");
+        assert_eq!(proxy.calculations.len(), 2);
+        let lookup = "\"hosts\" \"ip\" AS \"src\" OUTPUT \"person\" AS \"owner\"";
+        assert_eq!(proxy.calculations[1], Calculation::Lookup(lookup.to_owned()));
+        assert_eq!(model.dataset(None).unwrap().name, "Web");
+    }
+
+    #[test]
+    fn parents_in_a_circle_end() {
+        let json = r#"{"objects":[{"objectName":"a","parentName":"b"},{"objectName":"b","parentName":"a"}]}"#;
+        assert_eq!(DataModel::parse("x", "m", json).unwrap().datasets.len(), 2);
+        assert!(DataModel::parse("x", "m", "[]").is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! Event types and tags: names for searches, and names for values of fields.
+
+use crate::knowledge::Knowledge;
+use crate::props::boolean;
+
+/// A name for the events that a search finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventType {
+    /// The name.
+    pub name: String,
+    /// The search, without pipes.
+    pub search: String,
+}
+
+/// The tags of a value of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaggedValue {
+    /// The field.
+    pub field: String,
+    /// Its value.
+    pub value: String,
+    /// The tags that are enabled.
+    pub tags: Vec<String>,
+}
+
+impl Knowledge {
+    /// All event types, those of higher priority first, then by name.
+    #[must_use]
+    pub fn event_types(&self) -> Vec<EventType> {
+        let mut found = Vec::new();
+        for stanza in &self.conf("eventtypes").stanzas {
+            let value = |key: &str| stanza.get(key).map(|entry| entry.value.trim().to_owned());
+            let disabled = value("disabled").and_then(|text| boolean(&text)).unwrap_or(false);
+            let Some(search) = value("search").filter(|search| !search.is_empty() && !disabled)
+            else {
+                continue;
+            };
+            let priority = value("priority").and_then(|text| text.parse::<u32>().ok()).unwrap_or(1);
+            found.push((priority, EventType { name: stanza.name.clone(), search }));
+        }
+        // 1 is the highest priority.
+        found.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        found.into_iter().map(|(_, event_type)| event_type).collect()
+    }
+
+    /// The tags of values, from `tags.conf`: `[field=value]` with `tag = enabled`.
+    #[must_use]
+    pub fn tagged_values(&self) -> Vec<TaggedValue> {
+        let mut found = Vec::new();
+        for stanza in &self.conf("tags").stanzas {
+            let Some((field, value)) = stanza.name.split_once('=') else { continue };
+            let enabled = stanza.entries.iter().filter(|entry| entry.value.trim() == "enabled");
+            let tags: Vec<String> = enabled.map(|entry| entry.key.clone()).collect();
+            if !tags.is_empty() {
+                found.push(TaggedValue {
+                    field: field.trim().to_owned(),
+                    value: unquoted(value),
+                    tags,
+                });
+            }
+        }
+        found
+    }
+}
+
+/// A value as stanza names hold it: with `%20` and the like for what they cannot hold.
+fn unquoted(text: &str) -> String {
+    let bytes = text.trim().as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = bytes.get(at + 1..at + 3).and_then(|code| {
+            let code = std::str::from_utf8(code).ok()?;
+            u8::from_str_radix(code, 16).ok()
+        });
+        match (bytes[at], code) {
+            (b'%', Some(code)) => {
+                out.push(code);
+                at += 3;
+            }
+            (byte, _) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::layers::{Layer, Layers};
+
+    #[test]
+    fn event_types_come_by_priority() {
+        let conf = "[b]\nsearch = x\n[a]\nsearch = y\npriority = 3\n[c]\nsearch = z\ndisabled = 1\n[d]\n";
+        let found = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "eventtypes", conf));
+        let names: Vec<String> = found.event_types().into_iter().map(|e| e.name).collect();
+        assert_eq!(names, ["b", "a"]);
+    }
+
+    #[test]
+    fn tags_are_of_values_and_may_be_disabled() {
+        let conf = "[host=web%201]\nprod = enabled\nold = disabled\n[eventtype=e]\nx = disabled\n";
+        let found = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "tags", conf));
+        let tagged = found.tagged_values();
+        assert_eq!(tagged.len(), 1);
+        assert_eq!((tagged[0].field.as_str(), tagged[0].value.as_str()), ("host", "web 1"));
+        assert_eq!(tagged[0].tags, ["prod"]);
+    }
+}

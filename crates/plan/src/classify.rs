@@ -1,0 +1,287 @@
+//! Event types and tags: in a filter they stand for other filters, as fields they are computed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use knowledge::Knowledge;
+use spl::ast::{
+    ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern,
+    SearchValue, Span, Term,
+};
+
+use crate::expr::Typed;
+use crate::expr::column::Value;
+use crate::expr::kernel::multi;
+use crate::frame::Frame;
+use crate::names::Mentions;
+use crate::pipeline::Env;
+use crate::types::ValueType;
+use crate::{Error, predicate};
+
+/// The field with the names of event types.
+pub(crate) const EVENTTYPE: &str = "eventtype";
+/// The field with tags.
+pub(crate) const TAG: &str = "tag";
+/// Event types within each other, at most.
+const MAX_DEPTH: usize = 16;
+
+/// A filter with what event types and tags stand for in place of them.
+pub(crate) fn expand(expr: &SearchExpr, knowledge: &Knowledge) -> Result<SearchExpr, Error> {
+    Expansion { knowledge }.expr(expr, 0)
+}
+
+struct Expansion<'k> {
+    knowledge: &'k Knowledge,
+}
+
+impl Expansion<'_> {
+    fn expr(&self, expr: &SearchExpr, depth: usize) -> Result<SearchExpr, Error> {
+        if depth > MAX_DEPTH {
+            let message = "event types and tags name each other in a circle";
+            return Err(Error::at(message, expr.span()));
+        }
+        let all = |members: &[SearchExpr]| {
+            members.iter().map(|member| self.expr(member, depth)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(match expr {
+            SearchExpr::And(members) => SearchExpr::And(all(members)?),
+            SearchExpr::Or(members) => SearchExpr::Or(all(members)?),
+            SearchExpr::Not(inner, span) => {
+                SearchExpr::Not(Box::new(self.expr(inner, depth)?), *span)
+            }
+            SearchExpr::Comparison(comparison) => self.comparison(comparison, depth)?,
+            SearchExpr::In(list) if is_class(&list.field.node) => {
+                let any = list.values.iter().map(|value| {
+                    let comparison = SearchComparison {
+                        field: list.field.clone(),
+                        operator: ComparisonOperator::Equal,
+                        value: value.clone(),
+                        span: list.span,
+                    };
+                    self.comparison(&comparison, depth)
+                });
+                let any = any_of(any.collect::<Result<_, _>>()?, list.span);
+                match list.negated {
+                    true => SearchExpr::Not(Box::new(any), list.span),
+                    false => any,
+                }
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn comparison(
+        &self,
+        comparison: &SearchComparison,
+        depth: usize,
+    ) -> Result<SearchExpr, Error> {
+        let SearchComparison { field, operator, value, span } = comparison;
+        if !is_class(&field.node) {
+            return Ok(SearchExpr::Comparison(comparison.clone()));
+        }
+        let found = match field.node.strip_prefix("tag::") {
+            Some(of) => self.tagged(Some(of), &value.pattern, *span, depth)?,
+            None if field.node == TAG => self.tagged(None, &value.pattern, *span, depth)?,
+            None => self.event_types(&value.pattern, *span, depth)?,
+        };
+        match operator {
+            ComparisonOperator::Equal => Ok(found),
+            ComparisonOperator::NotEqual => Ok(SearchExpr::Not(Box::new(found), *span)),
+            other => {
+                let message = format!("{} takes = or !=, not {}", field.node, other.symbol());
+                Err(Error::at(message, *span))
+            }
+        }
+    }
+
+    /// What finds the events of the event types meant.
+    fn event_types(
+        &self,
+        pattern: &SearchPattern,
+        span: Span,
+        depth: usize,
+    ) -> Result<SearchExpr, Error> {
+        let mut any = Vec::new();
+        for event_type in self.knowledge.event_types() {
+            if matches(pattern, &event_type.name) {
+                let expr = parsed(&event_type.name, &event_type.search, self.knowledge, span)?;
+                any.push(self.expr(&expr, depth + 1)?);
+            }
+        }
+        Ok(any_of(any, span))
+    }
+
+    /// What finds the events that have a tag, of a field or of any.
+    fn tagged(
+        &self,
+        field: Option<&str>,
+        pattern: &SearchPattern,
+        span: Span,
+        depth: usize,
+    ) -> Result<SearchExpr, Error> {
+        let mut any = Vec::new();
+        for tagged in self.knowledge.tagged_values() {
+            let meant = field.is_none_or(|field| field == tagged.field);
+            if meant && tagged.tags.iter().any(|tag| matches(pattern, tag)) {
+                let comparison = SearchComparison {
+                    field: spl::Spanned::new(tagged.field, span),
+                    operator: ComparisonOperator::Equal,
+                    value: SearchValue {
+                        pattern: SearchPattern::literal(tagged.value),
+                        quoted: true,
+                        span,
+                    },
+                    span,
+                };
+                any.push(self.comparison(&comparison, depth + 1)?);
+            }
+        }
+        Ok(any_of(any, span))
+    }
+}
+
+fn is_class(field: &str) -> bool {
+    field == EVENTTYPE || field == TAG || field.starts_with("tag::")
+}
+
+/// Whether a pattern with wildcards means a name; case does not count.
+fn matches(pattern: &SearchPattern, name: &str) -> bool {
+    crate::names::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
+}
+
+/// The search of an event type, at the place of its name.
+fn parsed(name: &str, search: &str, knowledge: &Knowledge, span: Span) -> Result<SearchExpr, Error> {
+    let macros = crate::macros::Macros::of(knowledge);
+    let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
+    let parsed = spl::parse_search_terms_with(search, &options);
+    let parsed = parsed.map_err(|error| {
+        Error::at(format!("the search of event type \"{name}\" is none: {error}"), span)
+    })?;
+    Ok(parsed.expr.unwrap_or_else(|| everything(span)))
+}
+
+fn everything(span: Span) -> SearchExpr {
+    let pattern = SearchPattern { parts: vec![PatternPart::Any] };
+    SearchExpr::Term(Term { pattern, quoted: false, span })
+}
+
+/// Any of them; nothing at all if there are none.
+fn any_of(mut members: Vec<SearchExpr>, span: Span) -> SearchExpr {
+    match members.len() {
+        0 => SearchExpr::Not(Box::new(everything(span)), span),
+        1 => members.remove(0),
+        _ => SearchExpr::Or(members),
+    }
+}
+
+/// Which classes a search wants as fields.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) event_types: bool,
+    pub(crate) tags: bool,
+}
+
+impl Wanted {
+    /// What of `mentions` is a class. What classes are made of is mentioned then, too.
+    pub(crate) fn of(mentions: &mut Mentions, knowledge: &Knowledge) -> Result<Self, Error> {
+        let named = |mentions: &Mentions, name: &str| mentions.names.iter().any(|n| n == name);
+        let tag_field = |name: &String| name.starts_with("tag::");
+        let tags = named(mentions, TAG) || mentions.names.iter().any(tag_field);
+        let event_types = tags || named(mentions, EVENTTYPE);
+        if event_types {
+            for event_type in knowledge.event_types() {
+                let span = Span::default();
+                let expr = parsed(&event_type.name, &event_type.search, knowledge, span)?;
+                mentions.search(&expand(&expr, knowledge)?);
+            }
+        }
+        if tags {
+            for tagged in knowledge.tagged_values() {
+                if tagged.field != EVENTTYPE {
+                    mentions.field(&tagged.field);
+                }
+            }
+        }
+        Ok(Self { event_types, tags })
+    }
+
+    /// Computes the classes that are wanted.
+    pub(crate) fn add(self, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+        let knowledge = &env.context.knowledge;
+        if self.event_types {
+            frame = event_type_field(frame, knowledge, env)?;
+        }
+        if self.tags {
+            frame = tag_fields(frame, knowledge)?;
+        }
+        Ok(frame)
+    }
+}
+
+/// The names of the event types of each event.
+fn event_type_field(
+    frame: Frame,
+    knowledge: &Knowledge,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let mut names = Vec::new();
+    let mut conditions = Vec::new();
+    for event_type in knowledge.event_types() {
+        let expr = parsed(&event_type.name, &event_type.search, knowledge, Span::default())?;
+        let expr = expand(&expr, knowledge)?;
+        let condition = predicate::compile_search(&expr, &env.scope(&frame))?;
+        conditions.push(Typed::new(condition, ValueType::Boolean));
+        names.push(event_type.name);
+    }
+    let parameters = names.join("\n");
+    let function = multi("event_types", move |row, out| {
+        for (at, name) in names.iter().enumerate() {
+            if matches!(row.value(at), Value::Boolean(true)) {
+                out.append_value(name);
+            }
+        }
+        Some(())
+    });
+    let value = function.with(parameters).call(conditions);
+    frame.with_columns(vec![(EVENTTYPE.to_owned(), value)])
+}
+
+/// The tags of the values of each event: all in `tag`, those of a field in `tag::field`.
+fn tag_fields(frame: Frame, knowledge: &Knowledge) -> Result<Frame, Error> {
+    let mut fields: Vec<String> = Vec::new();
+    let mut tags: HashMap<(usize, String), Vec<String>> = HashMap::new();
+    for tagged in knowledge.tagged_values() {
+        let at = fields.iter().position(|field| *field == tagged.field).unwrap_or_else(|| {
+            fields.push(tagged.field.clone());
+            fields.len() - 1
+        });
+        tags.entry((at, tagged.value.to_lowercase())).or_default().extend(tagged.tags);
+    }
+    let tags = Arc::new(tags);
+    let mut values = Vec::new();
+    let all: Vec<(String, Vec<usize>)> = std::iter::once((TAG.to_owned(), (0..fields.len()).collect()))
+        .chain(fields.iter().enumerate().map(|(at, field)| (format!("tag::{field}"), vec![at])))
+        .collect();
+    for (name, places) in all {
+        let arguments = places.iter().map(|at| frame.field(&fields[*at])).collect();
+        let parameters = format!("{name} {:p}", Arc::as_ptr(&tags));
+        let tags = Arc::clone(&tags);
+        let function = multi("tags", move |row, out| {
+            let mut found: Vec<&String> = Vec::new();
+            for (argument, at) in places.iter().enumerate() {
+                row.value(argument).each_text(|text| {
+                    if let Some(tags) = tags.get(&(*at, text.to_lowercase())) {
+                        found.extend(tags);
+                    }
+                });
+            }
+            found.sort_unstable();
+            found.dedup();
+            found.iter().for_each(|tag| out.append_value(tag));
+            Some(())
+        });
+        values.push((name, function.with(parameters).call(arguments)));
+    }
+    frame.with_columns(values)
+}
+

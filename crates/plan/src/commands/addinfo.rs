@@ -1,0 +1,37 @@
+//! `addinfo`: the time range of the search, when it started, and its id, in every row.
+//!
+//! Split: runs where the rows are.
+
+use model::{EventTime, TimeRange};
+
+use crate::Error;
+use crate::expr::Typed;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+
+pub(super) fn plan(frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    let context = env.context;
+    let range = context.range;
+    let earliest = match range.earliest == TimeRange::ALL.earliest {
+        true => "0.000".to_owned(),
+        false => seconds(range.earliest),
+    };
+    let latest = match range.latest == TimeRange::ALL.latest {
+        true => "+Infinity".to_owned(),
+        false => seconds(range.latest),
+    };
+    let values = [
+        ("info_min_time", earliest),
+        ("info_max_time", latest),
+        ("info_sid", context.sid.clone()),
+        ("info_search_time", seconds(context.now)),
+    ];
+    let values = values.into_iter().map(|(name, text)| (name.to_owned(), Typed::text(&text)));
+    frame.with_columns(values.collect())
+}
+
+/// Epoch seconds with milliseconds.
+fn seconds(time: EventTime) -> String {
+    let millis = time.0.div_euclid(1_000);
+    format!("{}.{:03}", millis.div_euclid(1_000), millis.rem_euclid(1_000))
+}

@@ -1,0 +1,43 @@
+//! `appendcols`: the fields of another search beside those of the rows, row by row.
+//!
+//! Split: the search head puts the results together; the subsearch splits like any search.
+
+use async_trait::async_trait;
+use spl::ast::AppendcolsCommand;
+
+use super::Step;
+use crate::Error;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::gather::places;
+use crate::stage::inner::{Inner, limit};
+use crate::stage::{Finish, Rows, TableOp};
+
+pub(super) fn plan(
+    command: &AppendcolsCommand,
+    frame: Frame,
+    tail: Vec<spl::Spanned<spl::ast::Command>>,
+) -> Step {
+    let pipeline = (*command.subsearch.pipeline).clone();
+    let limit = limit(&command.options);
+    let inner = Inner { pipeline, tail, limit, command: "appendcols" };
+    Step::Finish(frame, Finish::table(Appendcols { inner, replace: command.replace }))
+}
+
+#[derive(Debug)]
+struct Appendcols {
+    inner: Inner,
+    /// Whether values of the subsearch win.
+    replace: bool,
+}
+
+#[async_trait]
+impl TableOp for Appendcols {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let mut other = self.inner.rows(env).await?;
+        other.columns.retain(|column| !column.name.starts_with('_'));
+        let count = rows.count.max(other.count);
+        let of = |limit: usize| places((0..count).map(|row| (row < limit).then_some(row)));
+        rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)
+    }
+}

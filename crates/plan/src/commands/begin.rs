@@ -1,0 +1,64 @@
+//! What a pipeline begins with: rows of a source, a table that commands make, or nothing.
+
+use model::TimeRange;
+use spl::CommandKind;
+use spl::ast::{Command, Spanned};
+
+use super::{dataset, multisearch, rest, savedsearch, searchtxn, set, start, union};
+use crate::Error;
+use crate::pipeline::{Env, Start};
+use crate::stage::Finish;
+
+/// What a pipeline begins with.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// Rows.
+    Rows(Start),
+    /// What becomes of rows at the end of the first stage.
+    Table(Start, Finish),
+    /// A command that makes no rows: no rows at all.
+    Nothing,
+}
+
+/// The commands that stand for a command, and their time range.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) commands: Vec<Spanned<Command>>,
+    pub(crate) range: TimeRange,
+}
+
+/// The commands that a command stands for at the beginning of a pipeline, if it stands for others.
+pub(crate) async fn expand(
+    command: &Spanned<Command>,
+    env: &Env<'_>,
+) -> Result<Option<Expanded>, Error> {
+    match &command.node {
+        Command::Savedsearch(saved) => {
+            savedsearch::expand(saved, command.span, env).await.map(Some)
+        }
+        Command::From(found) => dataset::expand_from(found, command.span, env).await.map(Some),
+        Command::Datamodel(found) => dataset::expand_datamodel(found, command.span, env).await,
+        Command::Tstats(found) => dataset::expand_tstats(found, command.span, env).await,
+        Command::Searchtxn(found) => searchtxn::expand(found, command.span, env).map(Some),
+        Command::Union(found) => union::expand(found, command.span, env).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Plans the beginning of a pipeline; what its commands mention is read.
+pub(crate) async fn begin(
+    command: &Spanned<Command>,
+    pipeline: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Begin, Error> {
+    match &command.node {
+        Command::Multisearch(found) => multisearch::begin(found, pipeline, env).await,
+        Command::Set(found) => Ok(Begin::Table(Start::nothing(env)?, set::finish(found))),
+        Command::Rest(found) => rest::begin(found, env),
+        Command::Search(_) => start(command, pipeline, env).await.map(Begin::Rows),
+        node if node.definition().kind == CommandKind::Generating => {
+            start(command, pipeline, env).await.map(Begin::Rows)
+        }
+        _ => Ok(Begin::Nothing),
+    }
+}

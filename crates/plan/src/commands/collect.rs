@@ -1,0 +1,140 @@
+//! `collect`: the rows are written to an index as events, and go on.
+//!
+//! Split: runs at the search head, over all rows.
+
+use async_trait::async_trait;
+use model::{EventTime, IndexName, columns};
+use serde_json::{Map, Value};
+use spl::ast::CollectCommand;
+
+use super::Step;
+use crate::expr::column::Values;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::subsearch::quoted;
+use crate::{CollectedEvent, Error};
+
+/// The source type of events whose text is the fields of rows.
+const STASH: &str = "stash";
+
+pub(super) fn plan(command: &CollectCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+    let name = &command.index;
+    let index = IndexName::new(&name.node)
+        .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
+    if !command.testmode && !env.context.source.indexes().contains(&index) {
+        return Err(Error::at(format!("there is no index \"{index}\""), name.span));
+    }
+    let op = Collect { command: command.clone(), index };
+    Ok(Step::Finish(frame, Finish::table(op)))
+}
+
+#[derive(Debug)]
+struct Collect {
+    command: CollectCommand,
+    index: IndexName,
+}
+
+#[async_trait]
+impl TableOp for Collect {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        if rows.count == 0 || !env.may_act() {
+            return Ok(rows);
+        }
+        let events = self.events(&rows, env)?;
+        if self.command.testmode {
+            let mut shown = rows;
+            shown.set_texts(columns::RAW, events.iter().map(|event| Some(&event.raw)));
+            return Ok(shown);
+        }
+        env.context.surroundings.collect(&self.index, events).await?;
+        Ok(rows)
+    }
+}
+
+impl Collect {
+    fn events(&self, rows: &Rows, env: &Env<'_>) -> Result<Vec<CollectedEvent>, Error> {
+        let times = match rows.column(columns::TIME) {
+            Some(column) => Some(Values::new(&column.array)?),
+            None => None,
+        };
+        let raws = rows.texts(columns::RAW)?;
+        let [hosts, sources, sourcetypes] =
+            [columns::HOST, columns::SOURCE, columns::SOURCETYPE].map(|name| rows.texts(name));
+        let (hosts, sources, sourcetypes) = (hosts?, sources?, sourcetypes?);
+        let names: Vec<String> =
+            rows.names().into_iter().filter(|name| !name.starts_with('_')).collect();
+        let mut fields = Vec::with_capacity(names.len());
+        for name in &names {
+            fields.push((name, rows.lists(name)?));
+        }
+        let server = env.context.surroundings.server_name();
+        let mut events = Vec::with_capacity(rows.count);
+        for row in 0..rows.count {
+            let seconds = times.as_ref().and_then(|times| times.get(row).number());
+            let time = seconds.map_or(env.context.now, EventTime::from_seconds);
+            let values = fields.iter().map(|(name, cells)| (name.as_str(), &cells[row]));
+            let (raw, is_event) = match &raws[row] {
+                Some(raw) if !self.command.json => (self.marked(raw.clone()), true),
+                _ if self.command.json => (json(values), false),
+                _ => (self.text(time, values), false),
+            };
+            // An event stays where it is from; a row of a report comes from the search.
+            let pick = |given: &Option<String>, own: &Option<String>, default: &str| {
+                let own = own.clone().filter(|_| is_event);
+                given.clone().or(own).unwrap_or_else(|| default.to_owned())
+            };
+            events.push(CollectedEvent {
+                time,
+                raw,
+                host: pick(&self.command.host, &hosts[row], &server),
+                source: pick(&self.command.source, &sources[row], "search"),
+                sourcetype: pick(&self.command.sourcetype, &sourcetypes[row], STASH),
+            });
+        }
+        Ok(events)
+    }
+
+    fn marked(&self, raw: String) -> String {
+        match &self.command.marker {
+            Some(marker) => format!("{raw}, {marker}"),
+            None => raw,
+        }
+    }
+
+    /// `10/27/2026 10:00:00 +0000, name="value", ...`.
+    fn text<'v>(
+        &self,
+        time: EventTime,
+        values: impl Iterator<Item = (&'v str, &'v Vec<String>)>,
+    ) -> String {
+        let mut parts = Vec::new();
+        if self.command.addtime {
+            parts.push(written(time));
+        }
+        for (name, values) in values {
+            parts.extend(values.iter().map(|value| format!("{name}={}", quoted(value))));
+        }
+        self.marked(parts.join(", "))
+    }
+}
+
+fn written(time: EventTime) -> String {
+    let format = knowledge::time::TimeFormat::parse("%m/%d/%Y %H:%M:%S %z");
+    let mut text = String::new();
+    format.strftime(time, &knowledge::time::LocalClock::utc(), &mut text);
+    text
+}
+
+fn json<'v>(values: impl Iterator<Item = (&'v str, &'v Vec<String>)>) -> String {
+    let mut object = Map::new();
+    for (name, values) in values {
+        let value = match values.as_slice() {
+            [] => continue,
+            [one] => Value::String(one.clone()),
+            several => several.iter().cloned().map(Value::String).collect(),
+        };
+        object.insert(name.to_owned(), value);
+    }
+    Value::Object(object).to_string()
+}

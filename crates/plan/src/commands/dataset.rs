@@ -1,0 +1,356 @@
+//! Datasets of data models as commands over events: `datamodel`, `from`, and `tstats from datamodel=`.
+//!
+//! A dataset is a search for its constraints and the commands that compute its fields. Conditions on fields
+//! that events have go into that search, so that buckets are pruned by them; the others come behind it.
+//! There is no summary apart from the events, whose columns and index serve in its place: `summariesonly=`
+//! and the like change nothing.
+
+use knowledge::{Calculation, DataModel, Dataset};
+use model::TimeRange;
+use serde_json::Value;
+use spl::Span;
+use spl::ast::{
+    BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode,
+    FromKind, Field, FieldPattern, FillnullCommand, FromCommand, InputlookupCommand, Pipeline,
+    Rename, RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison, SearchExpr,
+    SearchPattern, SearchValue, Spanned, StatsCommand, TstatsCommand,
+};
+
+use super::begin::Expanded;
+use crate::pipeline::{Env, Start};
+use crate::{Error, Rows, subsearch};
+
+type Commands = Vec<Spanned<Command>>;
+
+/// The dataset of a name such as `Web`, `Web.Proxy`.
+pub(super) fn find(
+    model: &str,
+    dataset: Option<&str>,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<Dataset, Error> {
+    let model = model_of(model, span, env)?;
+    let found = model.dataset(dataset).cloned();
+    found.ok_or_else(|| {
+        let names: Vec<&str> = model.datasets.iter().map(|d| d.name.as_str()).collect();
+        let message = format!(
+            "the data model \"{}\" has no dataset \"{}\"; it has {}",
+            model.name,
+            dataset.unwrap_or_default(),
+            names.join(", ")
+        );
+        Error::at(message, span)
+    })
+}
+
+fn model_of(name: &str, span: Span, env: &Env<'_>) -> Result<DataModel, Error> {
+    env.context.knowledge.data_model(name).map_err(|error| Error::at(error, span))
+}
+
+/// The events of a dataset that satisfy a filter, with its fields. `prefixed` puts the dataset in front of
+/// the names of fields.
+async fn commands(
+    dataset: &Dataset,
+    filter: &SearchCommand,
+    prefixed: bool,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<Commands, Error> {
+    let at = |command: Command| Spanned::new(command, span);
+    if let Some(search) = &dataset.base_search {
+        let mut commands = parsed(search, span, env).await?;
+        add_fields(&mut commands, dataset, prefixed, span, env).await?;
+        if filter.expr.is_some() {
+            commands.push(at(Command::Search(filter.clone())));
+        }
+        return Ok(commands);
+    }
+    let mut all = Vec::new();
+    for constraint in &dataset.constraints {
+        all.extend(terms(constraint, span, env)?);
+    }
+    let mut late = Vec::new();
+    for member in conjuncts(filter.expr.as_ref()) {
+        let mut reads = crate::names::Mentions::default();
+        reads.search(&member);
+        let field = |name: &String| dataset.field(name);
+        if reads.names.iter().filter_map(field).any(|field| field.calculated) {
+            late.push(member);
+        } else {
+            all.push(renamed(&member, dataset));
+        }
+    }
+    let search = SearchCommand { expr: joined(all), time: filter.time.clone() };
+    let mut commands = vec![at(Command::Search(search))];
+    add_fields(&mut commands, dataset, prefixed, span, env).await?;
+    if let Some(expr) = joined(late) {
+        let search = SearchCommand { expr: Some(expr), time: Vec::new() };
+        commands.push(at(Command::Search(search)));
+    }
+    Ok(commands)
+}
+
+/// What computes the fields of a dataset, and the names they have in it.
+async fn add_fields(
+    commands: &mut Commands,
+    dataset: &Dataset,
+    prefixed: bool,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<(), Error> {
+    for calculation in &dataset.calculations {
+        let text = match calculation {
+            Calculation::Eval { field, expression } => {
+                format!("search * | eval {}={expression}", subsearch::quoted(field))
+            }
+            Calculation::Rex { input, expression } => {
+                let (input, expression) = (subsearch::quoted(input), subsearch::quoted(expression));
+                format!("search * | rex field={input} {expression}")
+            }
+            Calculation::Lookup(arguments) => format!("search * | lookup {arguments}"),
+        };
+        commands.extend(parsed(&text, span, env).await?.into_iter().skip(1));
+    }
+    if !prefixed {
+        return Ok(());
+    }
+    let renames: Vec<Rename> = dataset
+        .fields
+        .iter()
+        .filter(|field| field.full_name() != field.name)
+        .map(|field| Rename {
+            from: FieldPattern::new(&field.name, span),
+            to: FieldPattern::new(field.full_name(), span),
+        })
+        .collect();
+    if !renames.is_empty() {
+        commands.push(Spanned::new(Command::Rename(RenameCommand { renames }), span));
+    }
+    Ok(())
+}
+
+/// The commands of a text of the configuration.
+async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Commands, Error> {
+    let parsed = Box::pin(subsearch::parse_placed(text, Some(span), env.subsearches(), env));
+    let Pipeline { commands } = parsed.await.map_err(|error| {
+        Error::at(format!("the data model has a search that is none: {error}: {text}"), span)
+    })?;
+    Ok(commands)
+}
+
+/// The terms of a constraint.
+fn terms(text: &str, span: Span, env: &Env<'_>) -> Result<Option<SearchExpr>, Error> {
+    let macros = crate::macros::Macros::of(&env.context.knowledge);
+    let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
+    let text = text.trim().strip_prefix("search ").unwrap_or(text);
+    let parsed = spl::parse_search_terms_with(text, &options);
+    let parsed = parsed.map_err(|error| {
+        Error::at(format!("the data model has a constraint that is none: {error}: {text}"), span)
+    })?;
+    Ok(parsed.expr)
+}
+
+fn conjuncts(expr: Option<&SearchExpr>) -> Vec<SearchExpr> {
+    match expr {
+        None => Vec::new(),
+        Some(SearchExpr::And(members)) => members.clone(),
+        Some(other) => vec![other.clone()],
+    }
+}
+
+fn joined(mut members: Vec<SearchExpr>) -> Option<SearchExpr> {
+    match members.len() {
+        0 | 1 => members.pop(),
+        _ => Some(SearchExpr::And(members)),
+    }
+}
+
+/// A filter with the names that fields have in events.
+fn renamed(expr: &SearchExpr, dataset: &Dataset) -> SearchExpr {
+    let all = |members: &[SearchExpr]| members.iter().map(|m| renamed(m, dataset)).collect();
+    let name = |field: &Field| {
+        let known = dataset.field(&field.node).map(|known| known.name.clone());
+        Spanned::new(known.unwrap_or_else(|| field.node.clone()), field.span)
+    };
+    match expr {
+        SearchExpr::And(members) => SearchExpr::And(all(members)),
+        SearchExpr::Or(members) => SearchExpr::Or(all(members)),
+        SearchExpr::Not(inner, span) => SearchExpr::Not(Box::new(renamed(inner, dataset)), *span),
+        SearchExpr::Comparison(comparison) => {
+            let mut comparison = comparison.clone();
+            comparison.field = name(&comparison.field);
+            SearchExpr::Comparison(comparison)
+        }
+        SearchExpr::In(list) => {
+            let mut list = list.clone();
+            list.field = name(&list.field);
+            SearchExpr::In(list)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The commands that `from` stands for.
+pub(super) async fn expand_from(
+    command: &FromCommand,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<Expanded, Error> {
+    let name = command.name.clone();
+    let commands = match command.kind {
+        FromKind::Datamodel => {
+            let (model, dataset) = split(&name.node);
+            let dataset = find(model, dataset, name.span, env)?;
+            commands(&dataset, &SearchCommand::default(), false, span, env).await?
+        }
+        FromKind::Lookup => {
+            let lookup = InputlookupCommand {
+                name,
+                append: false,
+                strict: true,
+                start: 0,
+                max: None,
+                filter: None,
+            };
+            vec![Spanned::new(Command::Inputlookup(lookup), span)]
+        }
+        FromKind::Savedsearch => {
+            let saved =
+                SavedsearchCommand { name, nosubstitution: false, arguments: Vec::new() };
+            vec![Spanned::new(Command::Savedsearch(saved), span)]
+        }
+        FromKind::Index => {
+            let span = name.span;
+            let comparison = SearchComparison {
+                field: Spanned::new("index".to_owned(), span),
+                operator: ComparisonOperator::Equal,
+                value: SearchValue {
+                    pattern: SearchPattern::literal(name.node),
+                    quoted: true,
+                    span,
+                },
+                span,
+            };
+            let expr = Some(SearchExpr::Comparison(comparison));
+            let search = SearchCommand { expr, time: Vec::new() };
+            vec![Spanned::new(Command::Search(search), span)]
+        }
+    };
+    Ok(Expanded { commands, range: env.context.range })
+}
+
+/// The model and the dataset of `Web.Proxy`.
+fn split(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('.') {
+        Some((model, dataset)) => (model, Some(dataset)),
+        None => (name, None),
+    }
+}
+
+/// The commands that `datamodel ... search` stands for; none if it only describes.
+pub(super) async fn expand_datamodel(
+    command: &DatamodelCommand,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<Option<Expanded>, Error> {
+    let (Some(model), Some(dataset), Some(mode)) = (&command.model, &command.dataset, command.mode)
+    else {
+        return Ok(None);
+    };
+    let dataset = find(&model.node, Some(&dataset.node), dataset.span, env)?;
+    let prefixed = mode != DatamodelMode::Flat;
+    let commands =
+        commands(&dataset, &SearchCommand::default(), prefixed, span, env).await?;
+    Ok(Some(Expanded { commands, range: env.context.range }))
+}
+
+/// What data models say of themselves.
+pub(super) fn describe(command: &DatamodelCommand, env: &Env<'_>) -> Result<Start, Error> {
+    let knowledge = &env.context.knowledge;
+    let mut texts = Vec::new();
+    match (&command.model, &command.dataset) {
+        (None, _) => {
+            for name in knowledge.data_model_names() {
+                texts.push(knowledge.data_model(&name).map_err(Error::invalid_anywhere)?.json);
+            }
+        }
+        (Some(model), None) => texts.push(model_of(&model.node, model.span, env)?.json),
+        (Some(model), Some(dataset)) => {
+            find(&model.node, Some(&dataset.node), dataset.span, env)?;
+            let model = model_of(&model.node, model.span, env)?;
+            let json: Value = serde_json::from_str(&model.json).unwrap_or_default();
+            let objects = json["objects"].as_array().cloned().unwrap_or_default();
+            let last = dataset.node.rsplit('.').next().unwrap_or_default();
+            let found = objects.into_iter().find(|object| object["objectName"] == last);
+            texts.extend(found.map(|object| object.to_string()));
+        }
+    }
+    let mut rows = Rows::blank(texts.len());
+    rows.set_texts("_raw", texts.iter().map(Some));
+    let frame = rows.into_frame()?;
+    let range = env.context.range;
+    Ok(Start { frame, range, indexes: Vec::new(), messages: Vec::new() })
+}
+
+/// The commands that `tstats` stands for where it is not asked of the fields of events alone; none where it
+/// is. Its events, without the aggregation, are what `prestats=` hands to the command behind it.
+pub(super) async fn expand_tstats(
+    command: &TstatsCommand,
+    span: Span,
+    env: &Env<'_>,
+) -> Result<Option<Expanded>, Error> {
+    if command.datamodel.is_none() && !command.prestats {
+        return Ok(None);
+    }
+    let range: TimeRange = env.context.range;
+    let at = |command: Command| Spanned::new(command, span);
+    let mut commands = match &command.datamodel {
+        None => vec![at(Command::Search(command.filter.clone()))],
+        Some(name) => {
+            let (model, dataset) = split(&name.node);
+            let mut dataset = find(model, dataset, name.span, env)?;
+            let filter = narrowed(&command.filter, model, &mut dataset, env)?;
+            commands(&dataset, &filter, true, span, env).await?
+        }
+    };
+    if let Some(text) = &command.fillnull_value {
+        let fillnull =
+            FillnullCommand { value: text.clone(), fields: command.by.fields.clone() };
+        commands.push(at(Command::Fillnull(fillnull)));
+    }
+    if let Some(width) = &command.by.span {
+        let bin = BinCommand {
+            field: Spanned::new("_time".to_owned(), span),
+            alias: None,
+            bins: BinOptions { span: Some(width.clone()), ..BinOptions::default() },
+        };
+        commands.push(at(Command::Bin(bin)));
+    }
+    if !command.prestats {
+        let mut by = command.by.clone();
+        by.span = None;
+        let stats = StatsCommand { calls: command.calls.clone(), by, ..StatsCommand::default() };
+        commands.push(at(Command::Stats(stats)));
+    }
+    Ok(Some(Expanded { commands, range }))
+}
+
+/// The filter without `nodename=`, which names a dataset below the one that is searched.
+fn narrowed(
+    filter: &SearchCommand,
+    model: &str,
+    dataset: &mut Dataset,
+    env: &Env<'_>,
+) -> Result<SearchCommand, Error> {
+    let mut rest = Vec::new();
+    for member in conjuncts(filter.expr.as_ref()) {
+        match &member {
+            SearchExpr::Comparison(comparison) if comparison.field.node == "nodename" => {
+                let name = comparison.value.pattern.text();
+                *dataset = find(model, Some(&name), comparison.span, env)?;
+            }
+            _ => rest.push(member),
+        }
+    }
+    Ok(SearchCommand { expr: joined(rest), time: filter.time.clone() })
+}

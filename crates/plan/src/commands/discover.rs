@@ -1,0 +1,292 @@
+//! Fields whose names stand in the texts of rows, as `extract`, `xmlkv` and `fromjson` find them.
+//!
+//! Split: where the names are known, or the rest of the search names all it wants, values are looked for
+//! where the rows are; else the search head looks at all rows first, as the columns depend on them.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder};
+use async_trait::async_trait;
+use spl::ast::{Command, Spanned};
+
+use super::Step;
+use crate::expr::Typed;
+use crate::expr::column::{Row, Value, Values};
+use crate::expr::kernel::{Texts, multi, text};
+use crate::frame::{Frame, column};
+use crate::names::{Mentions, choose_fields};
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::types::ValueType;
+use crate::{Error, MessageKind, MessageLog};
+
+/// Finds fields in the texts of a row.
+pub(super) trait Finder: Debug + Send + Sync {
+    /// Everything the result depends on besides the texts.
+    fn identity(&self) -> String;
+
+    /// Visits fields with their values, and tells which limit cut the rest, if one did.
+    fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String>;
+
+    /// All fields it can find; `None` if their names stand in the texts.
+    fn names(&self) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// What becomes of the value that a field has already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// The one found takes its place.
+    Replaced,
+    /// It stays.
+    Kept,
+    /// The one found comes behind it.
+    Extended,
+}
+
+/// What is looked for, and where it goes.
+#[derive(Debug, Clone)]
+pub(super) struct Discovery {
+    /// The command, for messages.
+    pub(super) command: &'static str,
+    /// The fields whose texts are read.
+    pub(super) inputs: Vec<String>,
+    pub(super) finder: Arc<dyn Finder>,
+    /// Whether a field that is found again has several values; else the first one counts.
+    pub(super) several: bool,
+    pub(super) existing: Existing,
+}
+
+impl Discovery {
+    pub(super) fn plan(
+        self,
+        frame: Frame,
+        rest: &[Spanned<Command>],
+        env: &Env<'_>,
+    ) -> Result<Step, Error> {
+        let names = self.finder.names().or_else(|| {
+            let later = Mentions::of(rest);
+            (choose_fields(rest) && later.patterns.is_empty()).then_some(later.names)
+        });
+        match names {
+            Some(names) => self.named(names, frame, env).map(Step::Next),
+            None => Ok(Step::Finish(frame, Finish::table(self))),
+        }
+    }
+
+    /// Looks for fields of these names only.
+    pub(super) fn named(
+        self,
+        mut names: Vec<String>,
+        frame: Frame,
+        env: &Env<'_>,
+    ) -> Result<Frame, Error> {
+        let fixed = |name: &str| matches!(name, "host" | "source" | "sourcetype" | "index");
+        names.retain(|name| !name.starts_with('_') && !(frame.open && fixed(name)));
+        if names.is_empty() {
+            return Ok(frame);
+        }
+        let arguments = self.inputs.iter().map(|input| frame.field(input)).collect();
+        let found = self.pairs(&names, env.log.clone()).call(arguments);
+        let (frame, hidden) = frame.with_hidden(vec![("found", found.expr)])?;
+        let values = names.into_iter().map(|name| {
+            let found = Typed::new(column(&hidden[0]), ValueType::Multi);
+            let value = self.pick(&name, found, &frame);
+            (name, value)
+        });
+        let values = values.collect();
+        Ok(frame.with_columns(values)?.without_hidden(&hidden))
+    }
+
+    /// Names and values found, in turn, so that each text is read once for all fields.
+    fn pairs(&self, names: &[String], log: MessageLog) -> crate::expr::kernel::EvalFunction {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        let parameters = format!("{} {names:?}", self.finder.identity());
+        let discovery = self.clone();
+        let function = multi("discover", move |row: Row<'_>, out: &mut StringViewBuilder| {
+            let texts: Vec<_> = (0..discovery.inputs.len()).map(|at| row.text(at)).collect();
+            let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
+            let cut = discovery.finder.find(&texts, &mut |name, value| {
+                if names.binary_search_by(|known| known.as_str().cmp(name)).is_ok() {
+                    out.append_value(name);
+                    out.append_value(value);
+                }
+            });
+            if let Some(limit) = cut {
+                discovery.report(&limit, &log);
+            }
+            Some(())
+        });
+        function.with(parameters)
+    }
+
+    fn report(&self, limit: &str, log: &MessageLog) {
+        let text = format!("{} left out fields of some rows ({limit})", self.command);
+        log.add(MessageKind::Warning, text);
+    }
+
+    /// The values of one field.
+    fn pick(&self, name: &str, found: Typed, frame: &Frame) -> Typed {
+        let (existing, several, wanted) = (self.existing, self.several, name.to_owned());
+        let old = frame.field(name);
+        let parameters = format!("{existing:?} {several} {name}");
+        let is_list = several || existing == Existing::Extended || old.kind == ValueType::Multi;
+        if !is_list {
+            let pick = text("found", move |row, out| {
+                let old = row.value(1);
+                if existing == Existing::Kept && !old.is_null() {
+                    old.each_text(|text| out.push_str(text));
+                    return Some(());
+                }
+                let mut new = values_of(row.value(0), &wanted);
+                match new.next() {
+                    Some(value) => out.push_str(value),
+                    None => out.push_str(&old.text()?),
+                }
+                Some(())
+            });
+            return pick.with(parameters).call(vec![found, old]);
+        }
+        let pick = multi("found_all", move |row, out: &mut StringViewBuilder| {
+            let most = if several { usize::MAX } else { 1 };
+            let new: Vec<&str> = values_of(row.value(0), &wanted).take(most).collect();
+            let old = row.value(1);
+            if new.is_empty() || existing != Existing::Replaced {
+                old.each_text(|text| out.append_value(text));
+            }
+            if old.is_null() || existing != Existing::Kept {
+                new.into_iter().for_each(|text| out.append_value(text));
+            }
+            Some(())
+        });
+        pick.with(parameters).call(vec![found, old])
+    }
+}
+
+/// The values behind a name, in a list of names and values in turn.
+fn values_of<'a>(pairs: Value<'a>, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let (list, count) = match pairs {
+        Value::Multi(list) => (Some(list), list.len() / 2),
+        _ => (None, 0),
+    };
+    (0..count).filter_map(move |pair| {
+        let list = list?;
+        (list.get(2 * pair) == name).then(|| list.get(2 * pair + 1))
+    })
+}
+
+/// Fields found in rows, whose order they keep; values are held once.
+#[derive(Debug)]
+pub(super) struct FoundFields {
+    fields: Vec<FoundField>,
+    place: HashMap<String, usize>,
+    /// Fields at most.
+    most: usize,
+    /// Whether there were more.
+    pub(super) too_many: bool,
+}
+
+/// What was found of one field: places of rows in order, with their values.
+#[derive(Debug)]
+struct FoundField {
+    name: String,
+    values: Vec<(usize, String)>,
+}
+
+impl FoundFields {
+    pub(super) fn new(most: usize) -> Self {
+        Self { fields: Vec::new(), place: HashMap::new(), most, too_many: false }
+    }
+
+    /// Takes a value of a row, which may not come before that of the last call. A field that the row
+    /// has already gets a further value, or keeps its first one.
+    pub(super) fn add(&mut self, row: usize, name: &str, value: &str, several: bool) {
+        if name.starts_with('_') {
+            return;
+        }
+        let at = match self.place.get(name) {
+            Some(at) => *at,
+            None if self.fields.len() == self.most => {
+                self.too_many = true;
+                return;
+            }
+            None => {
+                self.place.insert(name.to_owned(), self.fields.len());
+                self.fields.push(FoundField { name: name.to_owned(), values: Vec::new() });
+                self.fields.len() - 1
+            }
+        };
+        let values = &mut self.fields[at].values;
+        if several || values.last().is_none_or(|(last, _)| *last != row) {
+            values.push((row, value.to_owned()));
+        }
+    }
+
+    /// Puts the fields into the rows.
+    pub(super) fn put(&self, rows: &mut Rows, existing: Existing) -> Result<(), Error> {
+        for field in &self.fields {
+            field.put(rows, existing)?;
+        }
+        Ok(())
+    }
+}
+
+impl FoundField {
+    fn put(&self, rows: &mut Rows, existing: Existing) -> Result<(), Error> {
+        let old = rows.column(&self.name).map(|old| Values::new(&old.array)).transpose()?;
+        let mut built = Texts::new(StringViewBuilder::new());
+        let mut is_list = false;
+        let mut values = self.values.iter().peekable();
+        for row in 0..rows.count {
+            let before = built.values().len();
+            let is_found = values.peek().is_some_and(|(at, _)| *at == row);
+            let has_old = old.as_ref().is_some_and(|old| !old.get(row).is_null());
+            if let Some(old) = &old
+                && (!is_found || existing != Existing::Replaced)
+            {
+                old.get(row).each_text(|text| built.values().append_value(text));
+            }
+            while let Some((_, value)) = values.next_if(|(at, _)| *at == row) {
+                if !has_old || existing != Existing::Kept {
+                    built.values().append_value(value);
+                }
+            }
+            let added = built.values().len() - before;
+            is_list |= added > 1;
+            built.append(added > 0);
+        }
+        let lists: ArrayRef = Arc::new(built.finish());
+        let kind = if is_list { ValueType::Multi } else { ValueType::Text };
+        let array = crate::stage::batch::convert(&lists, kind)?;
+        rows.set(&self.name, kind, array);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl TableOp for Discovery {
+    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let inputs: Vec<_> =
+            self.inputs.iter().map(|input| rows.texts(input)).collect::<Result<_, _>>()?;
+        let mut found = FoundFields::new(env.context.limits.columns);
+        for row in 0..rows.count {
+            let texts: Vec<Option<&str>> =
+                inputs.iter().map(|input| input[row].as_deref()).collect();
+            let cut = self.finder.find(&texts, &mut |name, value| {
+                found.add(row, name, value, self.several);
+            });
+            if let Some(limit) = cut {
+                self.report(&limit, env.log);
+            }
+        }
+        if found.too_many {
+            self.report("limit columns", env.log);
+        }
+        found.put(&mut rows, self.existing)?;
+        Ok(rows)
+    }
+}

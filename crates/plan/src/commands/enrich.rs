@@ -1,0 +1,185 @@
+//! What the configuration adds to events as they are searched, in Splunk's order: calculated fields, then
+//! automatic lookups, then event types and tags.
+//!
+//! Only what a search mentions is computed. Everything runs where the events are.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::{Expr, when};
+use knowledge::{AutomaticLookup, CalculatedField, StanzaMatcher};
+use model::columns;
+use spl::ast::{LookupCommand, SearchExpr};
+
+use super::eval::convert;
+use super::lookup;
+use crate::expr::Typed;
+use crate::expr::kernel::truth;
+use crate::frame::Frame;
+use crate::lookup::Lookup;
+use crate::names::{Mentions, wildcard};
+use crate::pipeline::Env;
+use crate::types::ValueType;
+use crate::{Error, MessageKind, classify};
+
+/// What is added to the events of a search.
+pub(super) struct Enrichment {
+    calculated: Vec<Calculated>,
+    lookups: Vec<Automatic>,
+    classes: classify::Wanted,
+}
+
+/// A field that the configuration computes for some events.
+struct Calculated {
+    field: CalculatedField,
+    expr: spl::ast::Expr,
+}
+
+/// A lookup that the configuration applies to some events.
+struct Automatic {
+    matcher: StanzaMatcher,
+    command: LookupCommand,
+    lookup: Arc<Lookup>,
+    outputs: Vec<String>,
+}
+
+impl Enrichment {
+    /// What of it a search mentions. What it is made of is mentioned then, too.
+    pub(super) async fn of(mentions: &mut Mentions, env: &Env<'_>) -> Result<Self, Error> {
+        let classes = classify::Wanted::of(mentions, &env.context.knowledge)?;
+        let lookups = automatic_lookups(mentions, env).await?;
+        let calculated = calculated_fields(mentions, env)?;
+        Ok(Self { calculated, lookups, classes })
+    }
+
+    /// Whether a filter reads something that is added here.
+    pub(super) fn sets(&self, expr: &SearchExpr) -> bool {
+        let mut read = Mentions::default();
+        read.search(expr);
+        let calculated = self.calculated.iter().map(|calculated| &calculated.field.field);
+        let mut set = calculated.chain(self.lookups.iter().flat_map(|lookup| &lookup.outputs));
+        set.any(|name| read.names.contains(name))
+    }
+
+    /// The events with all of it.
+    pub(super) fn apply(self, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+        if !self.calculated.is_empty() {
+            frame = calculate(frame, self.calculated, env)?;
+        }
+        for Automatic { matcher, command, lookup, .. } in self.lookups {
+            let condition = applies(&matcher, &frame);
+            frame = lookup::apply(&command, &lookup, frame, Some(condition))?;
+        }
+        self.classes.add(frame, env)
+    }
+}
+
+/// Whether a search may read a field.
+fn is_meant(mentions: &Mentions, name: &str) -> bool {
+    mentions.names.iter().any(|known| known == name)
+        || mentions.patterns.iter().any(|pattern| wildcard(pattern, name))
+}
+
+async fn automatic_lookups(
+    mentions: &mut Mentions,
+    env: &Env<'_>,
+) -> Result<Vec<Automatic>, Error> {
+    let mut found = Vec::new();
+    for AutomaticLookup { matcher, arguments, place } in env.context.knowledge.automatic_lookups() {
+        let refuse = |reason: String| {
+            Error::invalid_anywhere(format!("{place}: the automatic lookup is none: {reason}"))
+        };
+        let command = spl::parse_lookup(&arguments).map_err(|error| refuse(error.to_string()))?;
+        let named: Vec<String> = command
+            .output
+            .iter()
+            .flat_map(|output| &output.fields)
+            .map(|field| field.event_name().to_owned())
+            .collect();
+        if !named.is_empty() && !named.iter().any(|name| is_meant(mentions, name)) {
+            continue;
+        }
+        // A lookup that cannot be read must not stop searches that hardly need it.
+        let lookup = match lookup::prepare(&command, env).await {
+            Ok(lookup) => lookup,
+            Err(Error::Invalid { message, .. }) => {
+                let text = format!("{place}: the automatic lookup was left out: {message}");
+                env.log.add(MessageKind::Warning, text);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let outputs: Vec<String> = lookup::outputs(&command, &lookup)
+            .iter()
+            .map(|field| field.event_name().to_owned())
+            .collect();
+        if !outputs.iter().any(|name| is_meant(mentions, name)) {
+            continue;
+        }
+        for input in &command.inputs {
+            mentions.field(input.event_name());
+        }
+        outputs.iter().for_each(|output| mentions.field(output));
+        found.push(Automatic { matcher, command, lookup, outputs });
+    }
+    Ok(found)
+}
+
+/// The calculated fields among those mentioned; what they read is mentioned too.
+fn calculated_fields(mentions: &mut Mentions, env: &Env<'_>) -> Result<Vec<Calculated>, Error> {
+    let mut found = Vec::new();
+    for field in env.context.knowledge.calculated_fields() {
+        if !is_meant(mentions, &field.field) {
+            continue;
+        }
+        let expr = spl::parse_expression(&field.expression).map_err(|error| {
+            Error::invalid_anywhere(format!(
+                "the calculated field EVAL-{} ({}) is not an expression: {error}",
+                field.field, field.place
+            ))
+        })?;
+        found.push(Calculated { field, expr });
+    }
+    for Calculated { field, expr } in &found {
+        mentions.expr(expr);
+        mentions.field(&field.field);
+    }
+    Ok(found)
+}
+
+/// Sets calculated fields. All see the values before any of them, as documented; of several
+/// stanzas that apply to an event the first one counts.
+fn calculate(frame: Frame, fields: Vec<Calculated>, env: &Env<'_>) -> Result<Frame, Error> {
+    let mut values: Vec<(String, Typed)> = Vec::new();
+    for Calculated { field, expr } in fields.into_iter().rev() {
+        let value = crate::expr::compile(&expr, &env.scope(&frame))?;
+        let value = match value.kind {
+            ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
+            _ => value,
+        };
+        let before = values.iter().position(|(name, _)| *name == field.field);
+        let old = before.map_or_else(|| frame.field(&field.field), |at| values[at].1.clone());
+        let kind = value.kind.union(old.kind);
+        let applies = applies(&field.matcher, &frame);
+        let (value, old) = (convert(value, kind), convert(old, kind));
+        let expr = when(applies, value.expr).otherwise(old.expr)?;
+        let typed = Typed::new(expr, kind);
+        match before {
+            Some(at) => values[at].1 = typed,
+            None => values.push((field.field, typed)),
+        }
+    }
+    frame.with_columns(values)
+}
+
+/// Whether a stanza of `props.conf` is about an event.
+fn applies(matcher: &StanzaMatcher, frame: &Frame) -> Expr {
+    let matcher = matcher.clone();
+    let parameters = format!("{matcher:?}");
+    let function = truth("stanza_applies", move |row| {
+        let text = |at| row.text(at).map(|text| text.to_string()).unwrap_or_default();
+        Some(matcher.matches(&text(0), &text(1), &text(2)))
+    });
+    let arguments = [columns::SOURCETYPE, columns::SOURCE, columns::HOST];
+    let arguments = arguments.iter().map(|name| frame.field(name)).collect();
+    function.with(parameters).call(arguments).expr
+}

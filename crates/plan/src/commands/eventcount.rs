@@ -1,0 +1,78 @@
+//! `eventcount` and `dbinspect`: what the catalog knows of indexes and buckets.
+//!
+//! Split: answered from bucket summaries; no event is read.
+
+use std::collections::BTreeMap;
+
+use model::IndexName;
+use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
+
+use crate::indexes::covers;
+use crate::pipeline::{Env, Start};
+use crate::stage::Rows;
+use crate::{Error, MetadataKind};
+
+pub(super) async fn eventcount(
+    command: &EventcountCommand,
+    env: &Env<'_>,
+) -> Result<Start, Error> {
+    let indexes = meant(&command.indexes, env);
+    let range = env.context.range;
+    let mut counts: BTreeMap<&IndexName, u64> = BTreeMap::new();
+    for index in &indexes {
+        let only = std::slice::from_ref(index);
+        let found = env.context.source.metadata(MetadataKind::Sourcetypes, only, &range).await?;
+        counts.insert(index, found.iter().map(|value| value.count).sum());
+    }
+    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+    if command.report_size {
+        let buckets = env.context.surroundings.buckets(&indexes, &range).await?;
+        for (index, size) in buckets.texts("index")?.into_iter().zip(buckets.numbers("rawSize")?) {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let bytes = size.unwrap_or_default() as u64;
+            *sizes.entry(index.unwrap_or_default()).or_default() += bytes;
+        }
+    }
+    let server = env.context.surroundings.server_name();
+    let one = |name: &str, value: String| (name.to_owned(), vec![value]);
+    let mut records = Vec::new();
+    if command.summarize {
+        records.push(vec![one("count", counts.values().sum::<u64>().to_string())]);
+        if command.report_size {
+            records[0].push(one("size_bytes", sizes.values().sum::<u64>().to_string()));
+        }
+    } else {
+        for (index, count) in counts {
+            let mut record = vec![one("count", count.to_string()), one("index", index.to_string())];
+            record.push(one("server", server.clone()));
+            if command.report_size {
+                let size = sizes.get(index.as_str()).copied().unwrap_or_default();
+                record.push(one("size_bytes", size.to_string()));
+            }
+            records.push(record);
+        }
+    }
+    started(Rows::of_records(records), env)
+}
+
+pub(super) async fn dbinspect(command: &DbinspectCommand, env: &Env<'_>) -> Result<Start, Error> {
+    let indexes = meant(&command.indexes, env);
+    let found = env.context.surroundings.buckets(&indexes, &env.context.range).await?;
+    started(found, env)
+}
+
+/// The indexes that patterns mean; the default ones if there are no patterns.
+fn meant(patterns: &[SearchPattern], env: &Env<'_>) -> Vec<IndexName> {
+    let mut indexes = env.context.source.indexes();
+    indexes.sort();
+    match patterns {
+        [] => indexes.retain(|index| env.context.default_indexes.contains(index)),
+        some => indexes.retain(|index| some.iter().any(|pattern| covers(pattern, index))),
+    }
+    indexes
+}
+
+fn started(rows: Rows, env: &Env<'_>) -> Result<Start, Error> {
+    let range = env.context.range;
+    Ok(Start { frame: rows.into_frame()?, range, indexes: Vec::new(), messages: Vec::new() })
+}

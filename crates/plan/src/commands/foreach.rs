@@ -1,0 +1,173 @@
+//! `foreach`: a template of commands for each of several fields, or for each value of one.
+//!
+//! Split: as the commands of the template; what goes through the values of a field runs at the search head.
+
+mod items;
+
+use async_trait::async_trait;
+use spl::ast::{
+    Assignment, Call, Command, Expr, ExprKind, FieldRef, ForeachCommand, ForeachMode, Spanned,
+};
+use spl::{CommandKind, ParseOptions};
+
+use self::items::Items;
+use super::Step;
+use super::template::{Replacement, named};
+use crate::Error;
+use crate::execute::run_to_rows;
+use crate::frame::Frame;
+use crate::names::Mentions;
+use crate::pipeline::{Env, plan_stage};
+use crate::stage::{Finish, Rows, TableOp};
+
+/// Commands that are planned together. More than these work on collected rows, a part after the other:
+/// a plan of thousands of steps is one that nobody can optimise.
+const AT_ONCE: usize = 64;
+
+pub(super) fn plan(command: &ForeachCommand, frame: Frame) -> Result<Step, Error> {
+    if command.mode != ForeachMode::Multifield {
+        return Ok(Step::Finish(frame, Finish::table(Items::new(command)?)));
+    }
+    let mut commands = Vec::new();
+    for found in matches(command, &frame) {
+        commands.extend(found.commands(command)?);
+    }
+    if commands.len() <= AT_ONCE {
+        return Ok(Step::Replace(frame, commands));
+    }
+    let parts = commands.chunks(AT_ONCE).map(<[_]>::to_vec).collect();
+    Ok(Step::Finish(frame, Finish::table(Parts(parts))))
+}
+
+/// What the commands of a template mention, whatever stands for its placeholders; nothing if that cannot
+/// be told.
+pub(crate) fn mentions(command: &ForeachCommand) -> Option<Mentions> {
+    const ANY: &str = "any9placeholder";
+    let placeholders = &command.placeholders;
+    let all = [&placeholders.field, &placeholders.matched, &placeholders.item, &placeholders.iter];
+    let replacements: Vec<Replacement<'_>> = all
+        .into_iter()
+        .chain(&placeholders.segments)
+        .map(|placeholder| replacement(placeholder, ANY))
+        .collect();
+    let commands = parse(&named(&command.template.node, &replacements), command).ok()?;
+    let mut mentions = Mentions::of(&commands);
+    let names = std::mem::take(&mut mentions.names);
+    for name in names {
+        match name.contains(ANY) {
+            true => mentions.patterns.push(name.replace(ANY, "*")),
+            false => mentions.names.push(name),
+        }
+    }
+    mentions.patterns.iter_mut().for_each(|pattern| *pattern = pattern.replace(ANY, "*"));
+    Some(mentions)
+}
+
+/// A field that the template is for.
+#[derive(Debug)]
+struct Match {
+    field: String,
+    /// What each wildcard stands for.
+    captures: Vec<String>,
+}
+
+/// The fields that are meant, each once: those named as they are named, others in the order of the frame.
+fn matches(command: &ForeachCommand, frame: &Frame) -> Vec<Match> {
+    let mut found: Vec<Match> = Vec::new();
+    let mut add = |field: &str, captures: Vec<&str>| {
+        if !found.iter().any(|known| known.field == field) {
+            let captures = captures.into_iter().map(str::to_owned).collect();
+            found.push(Match { field: field.to_owned(), captures });
+        }
+    };
+    for pattern in &command.fields {
+        if !pattern.has_wildcard() {
+            add(&pattern.text, Vec::new());
+            continue;
+        }
+        for name in frame.names() {
+            let hidden = name.starts_with('_') && !pattern.text.starts_with('_');
+            if let Some(captures) = pattern.captures(&name).filter(|_| !hidden) {
+                add(&name, captures);
+            }
+        }
+    }
+    found
+}
+
+fn replacement<'r>(placeholder: &'r str, text: &str) -> Replacement<'r> {
+    Replacement { placeholder, text: text.to_owned() }
+}
+
+impl Match {
+    /// The template for this field.
+    fn commands(&self, command: &ForeachCommand) -> Result<Vec<Spanned<Command>>, Error> {
+        let placeholders = &command.placeholders;
+        let mut replacements = vec![
+            replacement(&placeholders.field, &self.field),
+            replacement(&placeholders.matched, &self.captures.concat()),
+        ];
+        for (segment, text) in placeholders.segments.iter().zip(&self.captures) {
+            replacements.push(replacement(segment, text));
+        }
+        let mut commands = parse(&named(&command.template.node, &replacements), command)?;
+        commands.iter_mut().for_each(|found| adding(&mut found.node, &self.field));
+        Ok(commands)
+    }
+}
+
+/// The commands of a template whose placeholders are replaced.
+fn parse(text: &str, command: &ForeachCommand) -> Result<Vec<Spanned<Command>>, Error> {
+    let options = ParseOptions { place: Some(command.template.span), ..ParseOptions::default() };
+    let commands = spl::parse_commands(text, &options)?.commands;
+    let streams = |kind| matches!(kind, CommandKind::Streaming | CommandKind::Centralised);
+    match commands.iter().find(|found| !streams(found.node.definition().kind)) {
+        Some(other) => {
+            let message =
+                format!("foreach runs streaming commands only, not {}", other.node.name());
+            Err(Error::at(message, command.template.span))
+        }
+        None => Ok(commands),
+    }
+}
+
+/// Lets an assignment that adds to its own field (`total=total+x`) leave it alone in rows that lack the
+/// field the template is for, where it would have no result.
+fn adding(command: &mut Command, field: &str) {
+    let Command::Eval(eval) = command else { return };
+    for Assignment { field: target, expr } in &mut eval.assignments {
+        let mut mentions = Mentions::default();
+        mentions.expr(expr);
+        let mentions = |name: &str| mentions.names.iter().any(|known| known == name);
+        if target.node == field || !mentions(field) || !mentions(&target.node) {
+            continue;
+        }
+        let span = expr.span;
+        let name = |name: &str| {
+            let field = FieldRef { name: name.to_owned(), quoted: true };
+            Expr { kind: ExprKind::Field(field), span }
+        };
+        let call = |function: &str, arguments: Vec<Expr>| {
+            let function = Spanned::new(function.to_owned(), span);
+            Expr { kind: ExprKind::Call(Call { function, arguments }), span }
+        };
+        let lacks = call("isnull", vec![name(field)]);
+        let kept = call("coalesce", vec![expr.clone(), name(&target.node)]);
+        *expr = call("if", vec![lacks, kept, expr.clone()]);
+    }
+}
+
+/// Commands in parts, each over the rows of the one before.
+#[derive(Debug)]
+struct Parts(Vec<Vec<Spanned<Command>>>);
+
+#[async_trait]
+impl TableOp for Parts {
+    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        for commands in &self.0 {
+            let stage = Box::pin(plan_stage(rows.into_frame()?, commands, env)).await?;
+            rows = Box::pin(run_to_rows(stage, env)).await?;
+        }
+        Ok(rows)
+    }
+}

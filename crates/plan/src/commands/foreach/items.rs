@@ -1,0 +1,239 @@
+//! The values of a field one after the other: the first of all rows at once, then the second, and so on.
+//!
+//! Guarantees: a row takes part as often as it has values, and the work is that many rows in all. Where an
+//! item is only a value, the commands are the same for all of them; where it is a piece of a name, rows
+//! with equal items run together.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use spl::ast::{Command, ForeachCommand, ForeachMode, Spanned};
+
+use super::super::template::{Kind, Scan};
+use super::parse;
+use crate::Error;
+use crate::execute::run_to_rows;
+use crate::pipeline::{Env, plan_stage};
+use crate::stage::{Rows, TableOp};
+
+/// The column that holds the item of a row.
+const ITEM: &str = "__item";
+
+#[derive(Debug)]
+pub(super) struct Items {
+    command: ForeachCommand,
+    /// Whether an item is a piece of a name somewhere in the template.
+    names: bool,
+}
+
+/// An element: its text, and whether it is a number.
+type Item = (String, bool);
+
+impl Items {
+    pub(super) fn new(command: &ForeachCommand) -> Result<Self, Error> {
+        let (text, names) = instance(command, 0, "x");
+        let commands = parse(&text, command)?;
+        if let Some(other) = commands.iter().find(|found| !matches!(found.node, Command::Eval(_))) {
+            let message = format!(
+                "foreach runs only eval for the values of a field, not {}",
+                other.node.name()
+            );
+            return Err(Error::at(message, command.template.span));
+        }
+        Ok(Self { command: command.clone(), names })
+    }
+
+    /// The commands for an item.
+    fn commands(&self, iter: usize, item: &str) -> Result<Vec<Spanned<Command>>, Error> {
+        parse(&instance(&self.command, iter, item).0, &self.command)
+    }
+
+    /// The fields gone through.
+    fn fields(&self, rows: &Rows) -> Vec<String> {
+        match self.command.fields.first() {
+            // A wildcard is a part of the name here.
+            Some(field) => vec![field.text.clone()],
+            None => rows.names().into_iter().filter(|name| !name.starts_with('_')).collect(),
+        }
+    }
+
+    /// The elements in each row.
+    fn items(&self, rows: &Rows, field: &str) -> Result<Vec<Vec<Item>>, Error> {
+        let lists = rows.lists(field)?.into_iter();
+        let plain = |list: Vec<String>| list.into_iter().map(|text| (text, false)).collect();
+        Ok(match self.command.mode {
+            ForeachMode::JsonArray => {
+                lists.map(|list| single(&list).and_then(array).unwrap_or_default()).collect()
+            }
+            ForeachMode::AutoCollections => {
+                // Where no field is named, a single value is no collection.
+                let named = !self.command.fields.is_empty();
+                let items = |list: Vec<String>| match single(&list).and_then(array) {
+                    Some(items) => items,
+                    None if named || list.len() > 1 => plain(list),
+                    None => Vec::new(),
+                };
+                lists.map(items).collect()
+            }
+            ForeachMode::Multivalue | ForeachMode::Multifield => lists.map(plain).collect(),
+        })
+    }
+
+    /// The rows with the commands done for every item of a field.
+    async fn through(&self, rows: Rows, field: &str, env: &Env<'_>) -> Result<Rows, Error> {
+        let items = self.items(&rows, field)?;
+        let limit = env.context.limits.columns;
+        if items.iter().any(|items| items.len() > limit) {
+            let message =
+                format!("foreach goes through at most {limit} values of a row (limit columns)");
+            return Err(Error::Exhausted { message });
+        }
+        if items.iter().all(Vec::is_empty) {
+            return Ok(rows);
+        }
+        let mut places: Vec<usize> = (0..rows.count).collect();
+        let mut active = rows;
+        let mut done: Vec<(Vec<usize>, Rows)> = Vec::new();
+        for iter in 0.. {
+            let (left, over): (Vec<usize>, Vec<usize>) =
+                (0..places.len()).partition(|row| items[places[*row]].len() > iter);
+            let at = |rows: &[usize]| rows.iter().map(|row| places[*row]).collect::<Vec<_>>();
+            if !over.is_empty() {
+                done.push((at(&over), active.take(&over)?));
+                active = active.take(&left)?;
+                places = at(&left);
+            }
+            if places.is_empty() {
+                break;
+            }
+            let items: Vec<&Item> = places.iter().map(|place| &items[*place][iter]).collect();
+            active = self.step(active, iter, &items, env).await?;
+        }
+        in_order(done, env)
+    }
+
+    /// The rows with the commands done for one item of each.
+    async fn step(
+        &self,
+        rows: Rows,
+        iter: usize,
+        items: &[&Item],
+        env: &Env<'_>,
+    ) -> Result<Rows, Error> {
+        if !self.names {
+            return run(rows, items, &self.commands(iter, "")?, env).await;
+        }
+        let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (row, (text, _)) in items.iter().enumerate() {
+            groups.entry(text).or_default().push(row);
+        }
+        let mut groups: Vec<(&str, Vec<usize>)> = groups.into_iter().collect();
+        groups.sort_unstable_by_key(|(_, places)| places[0]);
+        let mut done = Vec::with_capacity(groups.len());
+        for (text, places) in groups {
+            let group: Vec<&Item> = places.iter().map(|place| items[*place]).collect();
+            let commands = self.commands(iter, text)?;
+            done.push((places.clone(), run(rows.take(&places)?, &group, &commands, env).await?));
+        }
+        in_order(done, env)
+    }
+}
+
+#[async_trait]
+impl TableOp for Items {
+    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        for field in self.fields(&rows) {
+            rows = self.through(rows, &field, env).await?;
+        }
+        Ok(rows)
+    }
+}
+
+/// Runs commands over rows with their items.
+async fn run(
+    mut rows: Rows,
+    items: &[&Item],
+    commands: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Rows, Error> {
+    match items.iter().all(|(_, number)| *number) {
+        true => rows.set_numbers(ITEM, items.iter().map(|(text, _)| text.parse().ok())),
+        false => rows.set_texts(ITEM, items.iter().map(|(text, _)| Some(text))),
+    }
+    let stage = Box::pin(plan_stage(rows.into_frame()?, commands, env)).await?;
+    let mut rows = Box::pin(run_to_rows(stage, env)).await?;
+    rows.remove(ITEM);
+    Ok(rows)
+}
+
+/// Parts of rows, put where they were.
+fn in_order(parts: Vec<(Vec<usize>, Rows)>, env: &Env<'_>) -> Result<Rows, Error> {
+    let (places, rows): (Vec<Vec<usize>>, Vec<Rows>) = parts.into_iter().unzip();
+    let places = places.concat();
+    let mut order = vec![0; places.len()];
+    for (now, place) in places.into_iter().enumerate() {
+        order[place] = now;
+    }
+    Rows::stacked(rows, &env.context.limits)?.take(&order)
+}
+
+/// The only value of a list.
+fn single(list: &[String]) -> Option<&String> {
+    match list {
+        [text] => Some(text),
+        _ => None,
+    }
+}
+
+/// The elements of a JSON array.
+fn array(text: &String) -> Option<Vec<Item>> {
+    if !text.trim_start().starts_with('[') {
+        return None;
+    }
+    let elements: Vec<serde_json::Value> = serde_json::from_str(text).ok()?;
+    let item = |value: serde_json::Value| match value {
+        serde_json::Value::String(text) => (text, false),
+        number @ serde_json::Value::Number(_) => (number.to_string(), true),
+        other => (other.to_string(), false),
+    };
+    Some(elements.into_iter().map(item).collect())
+}
+
+/// The template for an item, and whether it is a piece of a name somewhere.
+fn instance(command: &ForeachCommand, iter: usize, item: &str) -> (String, bool) {
+    let placeholders = &command.placeholders;
+    let mut names = false;
+    let mut scan = Scan::new(&command.template.node);
+    let starts = |rest: &str| match rest {
+        rest if rest.starts_with(placeholders.item.as_str()) => Some(&placeholders.item),
+        rest if rest.starts_with(placeholders.iter.as_str()) => Some(&placeholders.iter),
+        _ => None,
+    };
+    while let Some(found) = scan.next(starts) {
+        let length = found.len();
+        if *found == placeholders.iter {
+            scan.put(length, &iter.to_string());
+            continue;
+        }
+        let alone = scan.alone(length, |rest| starts(rest).is_some()) || beside_dots(&scan, length);
+        let piece = match scan.quote() {
+            // A piece of a text: the text before, the value, and the text behind.
+            Some('"') => format!("\".'{ITEM}'.\""),
+            None if alone => format!("'{ITEM}'"),
+            _ => {
+                names = true;
+                scan.fit(item, false, Kind::Name)
+            }
+        };
+        scan.put(length, &piece);
+    }
+    (scan.out, names)
+}
+
+/// Whether what is next is joined to others by dots only, which put values together.
+fn beside_dots(scan: &Scan<'_>, length: usize) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || "_:{}@*$>".contains(c);
+    let before = scan.out.chars().next_back().is_some_and(joins);
+    let after = scan.rest()[length..].chars().next().is_some_and(joins);
+    !before && !after
+}

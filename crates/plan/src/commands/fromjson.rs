@@ -1,0 +1,53 @@
+//! `fromjson`: the keys of a JSON object as fields; what is nested stays JSON.
+//!
+//! Split: as for all fields whose names stand in texts, see `discover`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use spl::ast::{Command, FromjsonCommand, Spanned};
+
+use super::Step;
+use super::discover::{Discovery, Existing, Finder};
+use crate::Error;
+use crate::frame::Frame;
+use crate::functions::json::json_text;
+use crate::pipeline::Env;
+
+pub(super) fn plan(
+    command: &FromjsonCommand,
+    frame: Frame,
+    rest: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let discovery = Discovery {
+        command: "fromjson",
+        inputs: vec![command.field.node.clone()],
+        finder: Arc::new(Keys { prefix: command.prefix.clone() }),
+        several: false,
+        existing: Existing::Replaced,
+    };
+    discovery.plan(frame, rest, env)
+}
+
+#[derive(Debug)]
+struct Keys {
+    prefix: String,
+}
+
+impl Finder for Keys {
+    fn identity(&self) -> String {
+        format!("fromjson {}", self.prefix)
+    }
+
+    fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String> {
+        let text = texts.first().copied().flatten()?;
+        let object: Map<String, Value> = serde_json::from_str(text).ok()?;
+        for (key, value) in &object {
+            if let Some(value) = json_text(value) {
+                visit(&format!("{}{key}", self.prefix), &value);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,48 @@
+//! `gauge`: one row with a value and the bounds of the ranges it is shown in.
+//!
+//! Split: runs at the search head, over all rows.
+
+use async_trait::async_trait;
+use spl::ast::{GaugeCommand, GaugeNumber};
+
+use super::Step;
+use crate::Error;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::value::parse_number;
+
+pub(super) fn plan(command: &GaugeCommand, frame: Frame) -> Step {
+    Step::Finish(frame, Finish::table(Gauge(command.clone())))
+}
+
+#[derive(Debug)]
+struct Gauge(GaugeCommand);
+
+#[async_trait]
+impl TableOp for Gauge {
+    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+        let mut bounds = Vec::new();
+        for bound in &self.0.bounds {
+            bounds.push(number(bound, &rows)?);
+        }
+        if bounds.is_empty() {
+            bounds = vec![Some(0.0), Some(100.0)];
+        }
+        let count = rows.count.min(1);
+        let mut gauge = Rows::blank(count);
+        gauge.set_numbers("x", vec![number(&self.0.value, &rows)?; count]);
+        for (at, bound) in bounds.into_iter().enumerate() {
+            gauge.set_numbers(&format!("y{}", at + 1), vec![bound; count]);
+        }
+        Ok(gauge)
+    }
+}
+
+/// The number, or the first one of a field.
+fn number(number: &GaugeNumber, rows: &Rows) -> Result<Option<f64>, Error> {
+    match number {
+        GaugeNumber::Number(text) => Ok(parse_number(text)),
+        GaugeNumber::Field(field) => Ok(rows.numbers(&field.node)?.into_iter().flatten().next()),
+    }
+}

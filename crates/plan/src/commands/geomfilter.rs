@@ -1,0 +1,164 @@
+//! `geomfilter` and `geom`: shapes of regions for maps.
+//!
+//! Split: `geomfilter` runs where the rows are; `geom` at the search head, over all rows.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
+
+use super::Step;
+use crate::expr::kernel::text;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::{Error, LookupSource};
+
+/// The field with the shape.
+const GEOM: &str = "geom";
+/// The column of a lookup that names shapes.
+const FEATURE: &str = "featureId";
+
+/// A box in degrees.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    west: f64,
+    south: f64,
+    east: f64,
+    north: f64,
+}
+
+impl Bounds {
+    fn of(bounds: &GeomBounds) -> Self {
+        let degrees = |text: &str| text.parse().unwrap_or_default();
+        Self {
+            west: degrees(&bounds.min_x),
+            south: degrees(&bounds.min_y),
+            east: degrees(&bounds.max_x),
+            north: degrees(&bounds.max_y),
+        }
+    }
+
+    /// A shape without the points outside; nothing if no point is left.
+    fn clipped(&self, shape: &str) -> Option<String> {
+        let mut shape: Value = serde_json::from_str(shape).ok()?;
+        self.clip(&mut shape).then(|| shape.to_string())
+    }
+
+    /// Removes the points outside; whether any are left.
+    fn clip(&self, value: &mut Value) -> bool {
+        match value {
+            Value::Array(values) => {
+                if let [x, y, ..] = values.as_slice()
+                    && let (Some(x), Some(y)) = (x.as_f64(), y.as_f64())
+                {
+                    return (self.west..=self.east).contains(&x)
+                        && (self.south..=self.north).contains(&y);
+                }
+                values.retain_mut(|value| self.clip(value));
+                !values.is_empty()
+            }
+            Value::Object(members) => {
+                let shapes = ["coordinates", "geometry", "geometries", "features"];
+                let mut left = true;
+                for (name, value) in members.iter_mut() {
+                    if shapes.contains(&name.as_str()) {
+                        left &= self.clip(value);
+                    }
+                }
+                left
+            }
+            _ => true,
+        }
+    }
+}
+
+pub(super) fn geomfilter(command: &GeomfilterCommand, frame: Frame) -> Result<Frame, Error> {
+    if frame.kind(GEOM).is_none() {
+        return Ok(frame);
+    }
+    let bounds = Bounds::of(&command.bounds);
+    let clip = text("geomfilter", move |row, out| {
+        out.push_str(&bounds.clipped(&row.text(0)?)?);
+        Some(())
+    });
+    let value = clip.with(format!("{bounds:?}")).call(vec![frame.field(GEOM)]);
+    frame.with_columns(vec![(GEOM.to_owned(), value)])
+}
+
+pub(super) fn geom(command: &GeomCommand, span: spl::Span, frame: Frame) -> Result<Step, Error> {
+    if command.collection.is_none() {
+        let message = "geom needs the name of a lookup with the columns featureId and geom";
+        return Err(Error::at(message, span));
+    }
+    Ok(Step::Finish(frame, Finish::table(Geom(command.clone()))))
+}
+
+#[derive(Debug)]
+struct Geom(GeomCommand);
+
+#[async_trait]
+impl TableOp for Geom {
+    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let lookup = self.lookup(env).await?;
+        let bounds = Bounds::of(&self.0.bounds);
+        let (features, shapes) = (lookup.texts(FEATURE)?, lookup.texts(GEOM)?);
+        let mut known: HashMap<&str, String> = HashMap::new();
+        for (feature, shape) in features.iter().zip(&shapes) {
+            if let (Some(feature), Some(shape)) = (feature, shape)
+                && let Some(shape) = bounds.clipped(shape)
+            {
+                known.insert(feature, shape);
+            }
+        }
+        let field = &self.0.featureidfield;
+        let named = rows.texts(field)?;
+        if self.0.allfeatures {
+            let present: HashSet<&str> = named.iter().flatten().map(String::as_str).collect();
+            let missing: Vec<&String> =
+                features.iter().flatten().filter(|f| !present.contains(f.as_str())).collect();
+            let mut more = Rows::blank(missing.len());
+            more.set_texts(field, missing.iter().copied().map(Some));
+            for column in rows.columns.iter().filter(|column| column.kind.is_number()) {
+                if !column.name.starts_with('_') {
+                    more.set_integers(&column.name, vec![Some(0); missing.len()]);
+                }
+            }
+            rows = rows.append(more)?;
+        }
+        let named = rows.texts(field)?;
+        let shape = |feature: &Option<String>| known.get(feature.as_deref()?);
+        rows.set_texts(GEOM, named.iter().map(shape));
+        Ok(rows)
+    }
+}
+
+impl Geom {
+    async fn lookup(&self, env: &Env<'_>) -> Result<Arc<Rows>, Error> {
+        let Some(name) = &self.0.collection else {
+            return Err(Error::internal("geom without lookup"));
+        };
+        let sources = [
+            LookupSource::File(name.node.clone()),
+            LookupSource::File(format!("{}.csv", name.node)),
+            LookupSource::Collection(name.node.clone()),
+        ];
+        for source in sources {
+            let Some(rows) = env.context.surroundings.read_lookup(&source).await? else { continue };
+            if rows.column(FEATURE).is_none() || rows.column(GEOM).is_none() {
+                let message =
+                    format!("the lookup \"{}\" lacks the columns featureId and geom", name.node);
+                return Err(Error::at(message, name.span));
+            }
+            return Ok(rows);
+        }
+        let message = format!(
+            "there is no lookup \"{}\": shapes come from lookups with the columns featureId and \
+             geom (GeoJSON), as none are part of Karst",
+            name.node
+        );
+        Err(Error::at(message, name.span))
+    }
+}

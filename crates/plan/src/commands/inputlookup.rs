@@ -1,0 +1,125 @@
+//! `inputlookup` and `inputcsv`: the rows of a lookup, alone or below other rows.
+//!
+//! Split: runs at the search head.
+
+use async_trait::async_trait;
+use spl::ast::{InputlookupCommand, Span};
+
+use super::Step;
+use crate::execute::collect;
+use crate::frame::Frame;
+use crate::pipeline::{Env, Start};
+use crate::stage::{Finish, Rows, TableOp};
+use crate::{Error, LookupSource, MessageKind, lookup, predicate};
+
+/// What the name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    /// A lookup, or a file of lookups.
+    Lookup,
+    /// A file; `.csv` may be left out.
+    File,
+}
+
+pub(super) async fn start(
+    command: &InputlookupCommand,
+    named: Named,
+    env: &Env<'_>,
+) -> Result<Start, Error> {
+    let frame = frame(command, named, env).await?;
+    let range = env.context.range;
+    Ok(Start { frame, range, indexes: Vec::new(), messages: Vec::new() })
+}
+
+/// Below the rows so far.
+pub(super) fn plan(
+    command: &InputlookupCommand,
+    named: Named,
+    frame: Frame,
+    span: Span,
+) -> Result<Step, Error> {
+    if !command.append {
+        let message = "this command begins a search, or comes with append=true behind other rows";
+        return Err(Error::at(message, span));
+    }
+    Ok(Step::Finish(frame, Finish::table(Append { command: command.clone(), named })))
+}
+
+#[derive(Debug)]
+struct Append {
+    command: InputlookupCommand,
+    named: Named,
+}
+
+#[async_trait]
+impl TableOp for Append {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let frame = frame(&self.command, self.named, env).await?;
+        let (plan, columns) = frame.finish()?;
+        rows.append(collect(&plan, &columns, env).await?)
+    }
+}
+
+async fn frame(
+    command: &InputlookupCommand,
+    named: Named,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let rows = match Box::pin(rows(command, named, env)).await {
+        Ok(rows) => rows,
+        Err(Error::Invalid { message, .. }) if !command.strict => {
+            env.log.add(MessageKind::Warning, message);
+            Rows::blank(0)
+        }
+        Err(Error::Invalid { message, span: None }) => {
+            return Err(Error::at(message, command.name.span));
+        }
+        Err(error) => return Err(error),
+    };
+    let start = usize::try_from(command.start).unwrap_or(usize::MAX);
+    let mut rows = rows.slice(start, rows.count);
+    let max = command.max.map(|max| usize::try_from(max).unwrap_or(usize::MAX));
+    if let (None, Some(max)) = (&command.filter, max) {
+        rows = rows.slice(0, max);
+    }
+    let mut frame = rows.into_frame()?;
+    if let Some(expr) = command.filter.as_ref().and_then(|filter| filter.expr.as_ref()) {
+        let condition = predicate::compile_search(expr, &env.scope(&frame))?;
+        frame = frame.filter(condition)?;
+        if let Some(max) = max {
+            frame = frame.limit(max);
+        }
+    }
+    Ok(frame)
+}
+
+async fn rows(
+    command: &InputlookupCommand,
+    named: Named,
+    env: &Env<'_>,
+) -> Result<Rows, Error> {
+    let name = &command.name.node;
+    match named {
+        Named::Lookup => {
+            let (definition, rows) = lookup::read(name, env).await?;
+            let mut rows = rows.as_ref().clone();
+            // A collection shows the fields it is defined with, and its keys only if they are among them.
+            if !definition.fields.is_empty() {
+                rows.columns.retain(|column| definition.fields.contains(&column.name));
+                for field in &definition.fields {
+                    if rows.column(field).is_none() {
+                        let nulls = vec![None::<String>; rows.count];
+                        rows.set_texts(field, nulls);
+                    }
+                }
+            }
+            Ok(rows)
+        }
+        Named::File => {
+            let file = super::outputlookup::file_name(name);
+            let found = env.context.surroundings.read_lookup(&LookupSource::File(file)).await?;
+            let missing = || Error::invalid_anywhere(format!("the file \"{name}\" does not exist"));
+            Ok(found.ok_or_else(missing)?.as_ref().clone())
+        }
+    }
+}

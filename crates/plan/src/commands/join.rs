@@ -1,0 +1,152 @@
+//! `join`: fields of rows of another search beside rows with the same values.
+//!
+//! Split: the search head joins by hash; the subsearch splits like any search.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
+
+use super::Step;
+use crate::frame::Frame;
+use crate::names::Mentions;
+use crate::pipeline::Env;
+use crate::stage::gather::{check_count, places};
+use crate::stage::inner::{Inner, limit, pipeline_of, tail};
+use crate::stage::{Finish, Rows, TableOp};
+use crate::{Error, MessageKind};
+
+pub(super) fn plan(
+    command: &Spanned<Command>,
+    join: &JoinCommand,
+    frame: Frame,
+    rest: &[Spanned<Command>],
+) -> Result<Step, Error> {
+    let pipeline = pipeline_of(&join.dataset)?;
+    let tail = match &join.on {
+        Some(on) => right_tail(on, rest, command.span),
+        None => tail(command, rest),
+    };
+    let inner = Inner { pipeline, tail, limit: limit(&join.options), command: "join" };
+    Ok(Step::Finish(frame, Finish::table(Join { inner, join: join.clone() })))
+}
+
+/// What the right side has to read: its keys, and what is mentioned behind its alias.
+fn right_tail(on: &JoinOn, rest: &[Spanned<Command>], span: spl::Span) -> Vec<Spanned<Command>> {
+    let keys = on.pairs.iter().map(|(_, right)| right.node.clone());
+    let mentions = Mentions::joined(&on.right, keys, rest);
+    let names = mentions.names.into_iter().chain(mentions.patterns);
+    let fields = names.map(|name| FieldPattern::new(name, span)).collect();
+    vec![Spanned::new(Command::Table(TableCommand { fields }), span)]
+}
+
+#[derive(Debug)]
+struct Join {
+    inner: Inner,
+    join: JoinCommand,
+}
+
+#[async_trait]
+impl TableOp for Join {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let other = self.inner.rows(env).await?;
+        let (left_keys, right_keys) = self.key_fields(&rows, &other, env);
+        let pairs = self.matches(&rows, &left_keys, &other, &right_keys, env)?;
+        let left = places(pairs.iter().map(|(left, _)| Some(*left)));
+        let right = places(pairs.iter().map(|(_, right)| *right));
+        match &self.join.on {
+            None => rows.beside(&left, &other, &right, |_| self.join.overwrite),
+            Some(on) => {
+                let (rows, other) = (prefixed(rows, &on.left), prefixed(other, &on.right));
+                rows.beside(&left, &other, &right, |_| false)
+            }
+        }
+    }
+}
+
+impl Join {
+    /// The fields of both sides that must be equal.
+    fn key_fields(&self, rows: &Rows, other: &Rows, env: &Env<'_>) -> (Vec<String>, Vec<String>) {
+        if let Some(on) = &self.join.on {
+            let names = |(left, right): &(spl::ast::Field, spl::ast::Field)| {
+                (left.node.clone(), right.node.clone())
+            };
+            return on.pairs.iter().map(names).unzip();
+        }
+        let mut fields: Vec<String> =
+            self.join.fields.iter().map(|field| field.node.clone()).collect();
+        if fields.is_empty() {
+            let common = |name: &String| !name.starts_with('_') && other.column(name).is_some();
+            fields = rows.names().into_iter().filter(common).collect();
+            if fields.is_empty() {
+                let text = "join found no field that both searches have";
+                env.log.add(MessageKind::Warning, text);
+            }
+        }
+        (fields.clone(), fields)
+    }
+
+    /// The places of rows that belong together, in the order of the left side.
+    fn matches(
+        &self,
+        rows: &Rows,
+        left_fields: &[String],
+        other: &Rows,
+        right_fields: &[String],
+        env: &Env<'_>,
+    ) -> Result<Vec<(usize, Option<usize>)>, Error> {
+        let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+        let right_keys = match right_fields {
+            [] => Vec::new(),
+            fields => other.keys(fields)?,
+        };
+        for (place, key) in right_keys.iter().enumerate() {
+            if let Some(key) = key {
+                groups.entry(key).or_default().push(place);
+            }
+        }
+        let most = match usize::try_from(self.join.max).unwrap_or(usize::MAX) {
+            0 => usize::MAX,
+            max => max,
+        };
+        let times = match self.join.usetime {
+            true => Some((seconds(rows)?, seconds(other)?)),
+            false => None,
+        };
+        let in_time = |left: usize, right: usize| {
+            let Some((left_times, right_times)) = &times else { return true };
+            match (left_times[left], right_times[right]) {
+                (Some(left), Some(right)) if self.join.earlier => right <= left,
+                (Some(left), Some(right)) => right >= left,
+                _ => true,
+            }
+        };
+        let mut pairs = Vec::with_capacity(rows.count);
+        for (left, key) in rows.keys(left_fields)?.iter().enumerate() {
+            let before = pairs.len();
+            let group = key.as_deref().and_then(|key| groups.get(key));
+            let found = group.into_iter().flatten().filter(|right| in_time(left, **right));
+            pairs.extend(found.take(most).map(|right| (left, Some(*right))));
+            if pairs.len() == before && self.join.outer {
+                pairs.push((left, None));
+            }
+            check_count(pairs.len(), &env.context.limits)?;
+        }
+        Ok(pairs)
+    }
+}
+
+/// `_time` in whole seconds: what happens within one is neither earlier nor later.
+fn seconds(rows: &Rows) -> Result<Vec<Option<f64>>, Error> {
+    Ok(rows.numbers("_time")?.into_iter().map(|time| time.map(f64::floor)).collect())
+}
+
+/// The rows with an alias before the names of fields, internal ones apart.
+fn prefixed(mut rows: Rows, alias: &str) -> Rows {
+    for column in &mut rows.columns {
+        if !column.name.starts_with('_') {
+            column.name = format!("{alias}.{}", column.name);
+        }
+    }
+    rows
+}

@@ -1,0 +1,60 @@
+//! `localize`: stretches of time with events, for `map`.
+//!
+//! Split: runs at the search head, over the times of all rows.
+
+use async_trait::async_trait;
+use spl::ast::{LocalizeCommand, TimeSpan};
+
+use super::Step;
+use crate::Error;
+use crate::bins::length_of;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+
+/// Microseconds in a second.
+const SECOND: i64 = 1_000_000;
+
+pub(super) fn plan(command: &LocalizeCommand, frame: Frame) -> Step {
+    let length =
+        |span: &Option<TimeSpan>, default: i64| span.as_ref().map_or(default * SECOND, length_of);
+    let op = Localize {
+        pause: length(&command.maxpause, 60),
+        before: length(&command.timebefore, 30),
+        after: length(&command.timeafter, 30),
+    };
+    Step::Finish(frame, Finish::table(op))
+}
+
+/// Lengths in microseconds.
+#[derive(Debug)]
+struct Localize {
+    pause: i64,
+    before: i64,
+    after: i64,
+}
+
+#[async_trait]
+impl TableOp for Localize {
+    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+        let mut times = Vec::with_capacity(rows.count);
+        for seconds in rows.numbers("_time")?.into_iter().flatten() {
+            times.push(model::EventTime::from_seconds(seconds).0);
+        }
+        // Newest first, as events come.
+        times.sort_unstable_by(|one, two| two.cmp(one));
+        let mut regions: Vec<(i64, i64)> = Vec::new();
+        for time in times {
+            match regions.last_mut() {
+                Some((start, _)) if start.saturating_sub(time) <= self.pause => *start = time,
+                _ => regions.push((time, time)),
+            }
+        }
+        let mut found = Rows::blank(regions.len());
+        let time = |micros: i64| Some(model::EventTime(micros).seconds());
+        found.set_times("_time", regions.iter().map(|(start, _)| Some(*start)));
+        found.set_numbers("starttime", regions.iter().map(|(start, _)| time(start - self.before)));
+        found.set_numbers("endtime", regions.iter().map(|(_, end)| time(end + self.after)));
+        Ok(found)
+    }
+}

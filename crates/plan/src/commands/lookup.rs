@@ -1,0 +1,175 @@
+//! `lookup`: fields from the rows of a lookup that match.
+//!
+//! Split: the rows of the lookup go to where the events are; nothing is left to the search head.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::{Expr, when};
+use model::columns;
+use spl::ast::{LookupCommand, LookupField, LookupOutput};
+
+use super::eval::convert;
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::column::{Row, Value, Values};
+use crate::expr::kernel::{EvalFunction, multi, text};
+use crate::frame::Frame;
+use crate::lookup::{self, Lookup};
+use crate::pipeline::Env;
+use crate::types::ValueType;
+
+pub(super) async fn plan(
+    command: &LookupCommand,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Frame, Error> {
+    let span = command.name.span;
+    let found = Box::pin(prepare(command, env)).await.map_err(|error| match error {
+        Error::Invalid { message, span: None } => Error::at(message, span),
+        other => other,
+    })?;
+    apply(command, &found, frame, None)
+}
+
+/// The lookup, ready to be asked by the inputs of a command.
+pub(super) async fn prepare(command: &LookupCommand, env: &Env<'_>) -> Result<Arc<Lookup>, Error> {
+    let (definition, rows) = lookup::read(&command.name.node, env).await?;
+    let inputs: Vec<String> = command.inputs.iter().map(|i| i.lookup.node.clone()).collect();
+    let outputs = command.output.iter().flat_map(|output| &output.fields);
+    let wanted = command.inputs.iter().chain(outputs);
+    let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);
+    for LookupField { lookup, .. } in wanted {
+        if rows.count > 0 && !known(&lookup.node) && lookup.node != "_key" {
+            let message = format!(
+                "the lookup \"{}\" has no field \"{}\"; its fields are {}",
+                command.name.node,
+                lookup.node,
+                rows.names().join(", ")
+            );
+            return Err(Error::at(message, lookup.span));
+        }
+    }
+    Ok(Arc::new(Lookup::new(definition, rows, &inputs)?))
+}
+
+/// The rows with the outputs of a lookup, where a condition holds.
+pub(super) fn apply(
+    command: &LookupCommand,
+    lookup: &Arc<Lookup>,
+    frame: Frame,
+    condition: Option<Expr>,
+) -> Result<Frame, Error> {
+    let outputs = outputs(command, lookup);
+    let only_new = command.output.as_ref().is_some_and(|output| output.only_new);
+    let mut arguments: Vec<Typed> =
+        command.inputs.iter().map(|input| frame.field(input.event_name())).collect();
+    let several = arguments.iter().any(|argument| argument.kind == ValueType::Multi);
+    if lookup.definition.time.is_some() {
+        let name = command.event_time_field.as_ref().map_or(columns::TIME, |field| &field.node);
+        arguments.push(frame.field(name));
+    }
+    let matches = matching_rows(Arc::clone(lookup), command.inputs.len()).call(arguments);
+    let (frame, hidden) = frame.with_hidden(vec![("matches", matches.expr)])?;
+    let matches = Typed::column(&hidden[0], ValueType::Multi);
+    let one = !several && lookup.definition.max_matches == 1;
+    let mut values = Vec::with_capacity(outputs.len());
+    for field in &outputs {
+        let found = output(lookup, &field.lookup.node, one)?.call(vec![matches.clone()]);
+        let name = field.event_name().to_owned();
+        let old = frame.field(&name);
+        let kind = if only_new || condition.is_some() { found.kind.union(old.kind) } else { found.kind };
+        let (mut expr, old) = (convert(found, kind).expr, convert(old, kind).expr);
+        if only_new {
+            expr = when(old.clone().is_null(), expr).otherwise(old.clone())?;
+        }
+        if let Some(condition) = &condition {
+            expr = when(condition.clone(), expr).otherwise(old)?;
+        }
+        values.push((name, Typed::new(expr, kind)));
+    }
+    Ok(frame.with_columns(values)?.without_hidden(&hidden))
+}
+
+/// What is added: what is asked for, or all fields that are not compared.
+pub(super) fn outputs(command: &LookupCommand, lookup: &Lookup) -> Vec<LookupField> {
+    if let Some(LookupOutput { fields, .. }) = &command.output {
+        return fields.clone();
+    }
+    let compared = |name: &String| command.inputs.iter().any(|input| input.lookup.node == *name);
+    let is_time = |name: &String| {
+        lookup.definition.time.as_ref().is_some_and(|time| time.field == *name)
+    };
+    let names = lookup.rows.names().into_iter();
+    let names = names.filter(|name| !compared(name) && !is_time(name) && !name.starts_with('_'));
+    let span = command.name.span;
+    names
+        .map(|name| LookupField { lookup: spl::Spanned::new(name, span), event: None })
+        .collect()
+}
+
+/// The numbers of the rows that match, as texts.
+fn matching_rows(lookup: Arc<Lookup>, inputs: usize) -> EvalFunction {
+    let identity = format!("{} {:p}", lookup.definition.name, Arc::as_ptr(&lookup));
+    multi("lookup_rows", move |row, out| {
+        let time = (lookup.definition.time.is_some()).then(|| row.number(inputs)).flatten();
+        if let (1, Value::Multi(values)) = (inputs, row.value(0)) {
+            for value in values.iter() {
+                append(&lookup.find(&[Some(value)], time), out);
+            }
+            return Some(());
+        }
+        let texts: Vec<_> = (0..inputs).map(|at| row.text(at)).collect();
+        let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
+        append(&lookup.find(&texts, time), out);
+        Some(())
+    })
+    .with(identity)
+}
+
+fn append(rows: &[u32], out: &mut arrow::array::StringViewBuilder) {
+    for row in rows {
+        out.append_value(&*crate::value::NumberText::integer(i64::from(*row)));
+    }
+}
+
+/// The values of a field in the rows that match.
+fn output(lookup: &Arc<Lookup>, name: &str, one: bool) -> Result<EvalFunction, Error> {
+    let values = match lookup.rows.column(name) {
+        Some(column) => Values::new(&column.array)?,
+        None => Values::Null,
+    };
+    let default = lookup.definition.default_match.clone();
+    let least = lookup.definition.min_matches;
+    let identity = format!("{} {name} {:p}", lookup.definition.name, Arc::as_ptr(lookup));
+    let kept = Arc::clone(lookup);
+    let each = move |row: Row<'_>, emit: &mut dyn FnMut(&str)| {
+        let _ = &kept;
+        let mut found = 0;
+        row.value(0).each_text(|number| {
+            if let Ok(number) = number.parse::<usize>() {
+                found += 1;
+                values.get(number).each_text(&mut *emit);
+            }
+        });
+        if let Some(default) = &default {
+            (found..least).for_each(|_| emit(default));
+        }
+    };
+    if one {
+        return Ok(text("lookup_value", move |row, out| {
+            let mut some = false;
+            each(row, &mut |text| {
+                if !std::mem::replace(&mut some, true) {
+                    out.push_str(text);
+                }
+            });
+            some.then_some(())
+        })
+        .with(identity));
+    }
+    Ok(multi("lookup_values", move |row, out| {
+        each(row, &mut |text| out.append_value(text));
+        Some(())
+    })
+    .with(identity))
+}

@@ -1,0 +1,177 @@
+//! `map`: a search for each row, with values of the row in its text.
+//!
+//! Split: the search head runs one search after the other; each splits like any search.
+
+use async_trait::async_trait;
+use spl::Span;
+use spl::ast::{Command, MapCommand, MapSearch, Spanned};
+
+use super::Step;
+use super::savedsearch::{Saved, is_name};
+use super::template::{Kind, Scan};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::gather::check_count;
+use crate::stage::inner::Inner;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::{Error, MessageKind, subsearch};
+
+/// The field that stands for the number of the run.
+const SERIAL: &str = "_serial_id";
+
+pub(super) fn plan(command: &MapCommand, frame: Frame, rest: &[Spanned<Command>]) -> Step {
+    let map = Map { command: command.clone(), tail: rest.to_vec() };
+    Step::Finish(frame, Finish::table(map))
+}
+
+/// The fields whose values a search needs; nothing if that is known only when it runs.
+pub(crate) fn fields(command: &MapCommand) -> Option<Vec<String>> {
+    let (MapSearch::Text(text) | MapSearch::Template(text)) = &command.search else { return None };
+    let mut names = Vec::new();
+    let _ = filled(&text.node, |name| {
+        names.push(name.to_owned());
+        Some(String::new())
+    });
+    Some(names)
+}
+
+#[derive(Debug)]
+struct Map {
+    command: MapCommand,
+    /// What the rows go through afterwards.
+    tail: Vec<Spanned<Command>>,
+}
+
+#[async_trait]
+impl TableOp for Map {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let most = usize::try_from(self.command.maxsearches).unwrap_or(usize::MAX);
+        let runs = rows.count.min(most);
+        if runs < rows.count {
+            let text = format!(
+                "map ran {runs} searches for {} rows: maxsearches={most} allows no more",
+                rows.count
+            );
+            env.log.add(MessageKind::Warning, text);
+        }
+        let mut context = env.context.clone();
+        let (template, span) = match &self.command.search {
+            MapSearch::Text(text) => (text.node.clone(), text.span),
+            MapSearch::Template(text) => (as_search(&text.node), text.span),
+            MapSearch::Saved(name) => {
+                let saved = Saved::find(&name.node, name.span, env)?;
+                context.range = saved.range;
+                (saved.text, name.span)
+            }
+        };
+        let env = env.within(&context);
+        let mut parts = Vec::with_capacity(runs);
+        let mut count = 0;
+        for row in 0..runs {
+            let one = rows.slice(row, 1);
+            let text = search(&template, &one, row + 1, span)?;
+            let parsed = subsearch::parse_placed(&text, Some(span), env.subsearches(), &env);
+            let pipeline = Box::pin(parsed).await?;
+            let inner = Inner { pipeline, tail: self.tail.clone(), limit: None, command: "map" };
+            let part = inner.all_rows(&env).await?;
+            count += part.count;
+            check_count(count, &env.context.limits)?;
+            parts.push(part);
+        }
+        Rows::stacked(parts, &env.context.limits)
+    }
+}
+
+/// The template with the values of a row.
+fn search(template: &str, row: &Rows, run: usize, span: Span) -> Result<String, Error> {
+    let value = |name: &str| {
+        if name == SERIAL {
+            return Some(run.to_string());
+        }
+        row.texts(name).ok()?.into_iter().next().flatten()
+    };
+    filled(template, value).map_err(|name| {
+        Error::at(
+            format!("map needs a value for ${name}$, and a row has no field \"{name}\""),
+            span,
+        )
+    })
+}
+
+/// The template with values for `$name$`, and `$` for `$$`; fails with the first name without a value.
+fn filled(template: &str, mut value: impl FnMut(&str) -> Option<String>) -> Result<String, String> {
+    let mut scan = Scan::new(template);
+    while let Some(token) = scan.next(token) {
+        let Token { length, name } = token;
+        let Some(name) = name else {
+            scan.put(length, "$");
+            continue;
+        };
+        let Some(text) = value(&name) else { return Err(name) };
+        let kind = if matches!(&*name, "search" | "query") { Kind::Terms } else { Kind::Value };
+        let alone = scan.alone(length, |_| false);
+        let piece = scan.fit(&text, alone, kind);
+        scan.put(length, &piece);
+    }
+    Ok(scan.out)
+}
+
+/// What stands for something else in a template.
+struct Token {
+    length: usize,
+    /// `None` is `$$`.
+    name: Option<String>,
+}
+
+fn token(rest: &str) -> Option<Token> {
+    let behind = rest.strip_prefix('$')?;
+    if behind.starts_with('$') {
+        return Some(Token { length: 2, name: None });
+    }
+    let name = &behind[..behind.find('$')?];
+    // Blanks are allowed inside a name, not at its ends.
+    let words = name.split(' ').all(|word| !word.is_empty());
+    let is_name = words && is_name(&name.replace(' ', "_"));
+    is_name.then(|| Token { length: name.len() + 2, name: Some(name.to_owned()) })
+}
+
+/// What stands in brackets as a search of its own: there, the first command needs no pipe.
+fn as_search(text: &str) -> String {
+    let word: String =
+        text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    let behind = text[word.len()..].trim_start();
+    let is_command = spl::commands::find(&word.to_ascii_lowercase()).is_some()
+        && !behind.starts_with(['=', '<', '>', '!', '.', ':', '-']);
+    if is_command { format!("| {text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(template: &str) -> Result<String, String> {
+        filled(template, |name| match name {
+            "a" => Some("x".to_owned()),
+            "b c" => Some("y \"z\"".to_owned()),
+            "search" => Some("( a=1 )".to_owned()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn values_stay_in_one_piece() {
+        let text = |template: &str| of(template).expect(template);
+        assert_eq!(text("search u=$a$ v=\"$b c$\""), "search u=x v=\"y \\\"z\\\"\"");
+        assert_eq!(text("search v=$b c$ $search$"), "search v=\"y \\\"z\\\"\" ( a=1 )");
+        assert_eq!(text("x_$a$ $$a$$ ^a$"), "x_x $a$ ^a$");
+        assert_eq!(of("u=$nope$"), Err("nope".to_owned()));
+    }
+
+    #[test]
+    fn brackets_need_no_pipe() {
+        assert_eq!(as_search("makeresults | eval a=1"), "| makeresults | eval a=1");
+        assert_eq!(as_search("index=a"), "index=a");
+        assert_eq!(as_search("head=5"), "head=5");
+        assert_eq!(as_search("| search a"), "| search a");
+    }
+}

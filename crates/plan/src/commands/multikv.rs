@@ -1,0 +1,95 @@
+//! `multikv`: a row for each line of the tables in the text of events.
+//!
+//! Split: runs at the search head, over all rows, as the columns stand in the texts.
+
+use async_trait::async_trait;
+use spl::ast::MultikvCommand;
+
+use super::Step;
+use super::discover::{Existing, FoundFields};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::tables::{self, Reading};
+use crate::{Error, MessageKind};
+
+const RAW: &str = "_raw";
+
+pub(super) fn plan(command: &MultikvCommand, frame: Frame) -> Result<Step, Error> {
+    if let Some(conf) = &command.conf {
+        return Err(Error::at("stanzas of multikv.conf are not supported", conf.span));
+    }
+    let header = command.forceheader.map(|line| usize::try_from(line - 1).unwrap_or(usize::MAX));
+    let reading = Reading {
+        header,
+        nameless: command.noheader,
+        several: command.multitable && header.is_none(),
+    };
+    let filter = command.filter.iter().map(|text| text.to_lowercase()).collect();
+    Ok(Step::Finish(frame, Finish::table(Multikv { command: command.clone(), reading, filter })))
+}
+
+#[derive(Debug)]
+struct Multikv {
+    command: MultikvCommand,
+    reading: Reading,
+    /// Texts of which a row holds one, in lower case.
+    filter: Vec<String>,
+}
+
+#[async_trait]
+impl TableOp for Multikv {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let texts = rows.texts(RAW)?;
+        let most = env.context.limits.stage_rows;
+        let mut found = FoundFields::new(env.context.limits.columns);
+        let mut places = Vec::new();
+        let mut lines: Vec<Option<String>> = Vec::new();
+        for (place, text) in texts.iter().enumerate() {
+            let copied = self.command.copyattrs.then_some(place);
+            tables::rows(
+                text.as_deref().unwrap_or_default(),
+                &self.reading,
+                &mut |line, values| {
+                    if lines.len() > most || !self.wants(line) {
+                        return;
+                    }
+                    for (name, value) in values {
+                        if self.command.fields.is_empty()
+                            || self.command.fields.iter().any(|field| field == name)
+                        {
+                            found.add(lines.len(), name, value, false);
+                        }
+                    }
+                    lines.push(Some(line.to_owned()));
+                    places.push(copied);
+                },
+            );
+            if !self.command.rmorig {
+                lines.push(text.clone());
+                places.push(Some(place));
+            }
+            if lines.len() > most {
+                let message = format!("multikv makes more than {most} rows (limit stage_rows)");
+                return Err(Error::Exhausted { message });
+            }
+        }
+        if found.too_many {
+            env.log.add(MessageKind::Warning, "multikv left out columns (limit columns)");
+        }
+        let mut result = match self.command.copyattrs || !self.command.rmorig {
+            true => rows.take_or_null(&places)?,
+            false => Rows::blank(places.len()),
+        };
+        result.set_texts(RAW, lines);
+        found.put(&mut result, Existing::Replaced)?;
+        Ok(result)
+    }
+}
+
+impl Multikv {
+    fn wants(&self, line: &str) -> bool {
+        let line = line.to_lowercase();
+        self.filter.is_empty() || self.filter.iter().any(|text| line.contains(text))
+    }
+}

@@ -1,0 +1,150 @@
+//! `multisearch`: the events of several searches together, newest first.
+//!
+//! Split: each search runs where its events are; the merge is a part of the plan, so no search waits for
+//! another and nothing has to fit in memory.
+
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union, cast, lit};
+use model::{IndexName, TimeRange};
+use spl::CommandKind;
+use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
+use std::sync::Arc;
+
+use super::begin::{Begin, begin as begin_of, expand};
+use super::eval::convert;
+use crate::expr::Typed;
+use crate::frame::{Frame, FrameColumn, column, null};
+use crate::pipeline::{Env, Start, advance};
+use crate::types::ValueType;
+use crate::{Error, FieldFilter, Message};
+
+/// Hidden columns that rows are ordered by: their time, and when they were indexed.
+const ORDER: [&str; 2] = ["__union_time", "__union_index_time"];
+
+pub(super) async fn begin(
+    command: &MultisearchCommand,
+    pipeline: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Begin, Error> {
+    let mut parts = Vec::with_capacity(command.searches.len());
+    for search in &command.searches {
+        parts.push(part(search, &pipeline[1..], env).await?);
+    }
+    Ok(Begin::Rows(merged(parts)?))
+}
+
+/// The events of one search.
+async fn part(
+    search: &Subsearch,
+    behind: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Start, Error> {
+    let mut commands = search.pipeline.commands.clone();
+    let mut context = env.context.clone();
+    let mut depth = *env;
+    while let Some(expanded) = match commands.first() {
+        Some(first) => Box::pin(expand(first, &depth.within(&context))).await?,
+        None => None,
+    } {
+        depth = depth.deeper()?;
+        commands.splice(..1, expanded.commands);
+        context.range = expanded.range;
+    }
+    let Some((first, rest)) = commands.split_first() else {
+        return Err(Error::at("the search is empty", search.span));
+    };
+    if let Some(other) = rest.iter().find(|c| c.node.definition().kind != CommandKind::Streaming) {
+        let message =
+            format!("multisearch runs streaming commands only, not {}", other.node.name());
+        return Err(Error::at(message, other.span));
+    }
+    let inner = depth.within(&context);
+    let mentioned = [&commands, behind].concat();
+    let Begin::Rows(start) = Box::pin(begin_of(first, &mentioned, &inner)).await? else {
+        let message =
+            format!("multisearch takes events, which {} does not give", first.node.name());
+        return Err(Error::at(message, first.span));
+    };
+    let mut ranged = context.clone();
+    ranged.range = start.range;
+    let (frame, finish) = advance(start.frame, rest, &inner.within(&ranged)).await?;
+    if finish.is_some() {
+        let message = "multisearch runs commands that look at one row at a time only";
+        return Err(Error::at(message, search.span));
+    }
+    Ok(Start { frame, ..start })
+}
+
+/// The rows of all parts, newest first.
+fn merged(parts: Vec<Start>) -> Result<Start, Error> {
+    let columns = columns(&parts);
+    let open = parts.iter().all(|part| part.frame.open);
+    let filter = filter(&parts);
+    let mut range: Option<TimeRange> = None;
+    let (mut indexes, mut messages) = (Vec::<IndexName>::new(), Vec::<Message>::new());
+    let mut plans = Vec::with_capacity(parts.len());
+    for Start { frame, range: reads, indexes: read, messages: says } in parts {
+        range = Some(range.map_or(reads, |range| TimeRange {
+            earliest: range.earliest.min(reads.earliest),
+            latest: range.latest.max(reads.latest),
+        }));
+        indexes.extend(read);
+        messages.extend(
+            says.into_iter().filter(|message| !messages.contains(message)).collect::<Vec<_>>(),
+        );
+        plans.push(Arc::new(aligned(&frame, &columns)?));
+    }
+    indexes.sort();
+    indexes.dedup();
+    let plan = LogicalPlan::Union(Union::try_new(plans)?);
+    let mut frame = Frame::new(plan, columns).adopt_hidden(&ORDER.map(str::to_owned));
+    let keys = ORDER.iter().map(|name| (column(name), true, false)).collect();
+    frame = frame.order_by(keys, false)?.without_hidden(&ORDER.map(str::to_owned));
+    frame.open = open;
+    frame.filter = filter;
+    let range = range.unwrap_or(TimeRange::ALL);
+    Ok(Start { frame, range, indexes, messages })
+}
+
+/// The columns of all parts, in a type that holds the values of each.
+fn columns(parts: &[Start]) -> Vec<FrameColumn> {
+    let mut columns: Vec<FrameColumn> = Vec::new();
+    for column in parts.iter().flat_map(|part| part.frame.columns()) {
+        match columns.iter_mut().find(|known| known.name == column.name) {
+            Some(known) => known.kind = known.kind.union(column.kind),
+            None => columns.push(column.clone()),
+        }
+    }
+    columns
+}
+
+/// What is shown of events beyond the columns: as the parts say if they say the same, else all.
+fn filter(parts: &[Start]) -> FieldFilter {
+    let mut filters = parts.iter().map(|part| &part.frame.filter);
+    match filters.next() {
+        Some(first) if filters.all(|filter| filter == first) => first.clone(),
+        _ => FieldFilter::default(),
+    }
+}
+
+/// A part with these columns and the two it is ordered by.
+fn aligned(frame: &Frame, columns: &[FrameColumn]) -> Result<LogicalPlan, Error> {
+    let mut exprs: Vec<Expr> = Vec::with_capacity(columns.len() + ORDER.len());
+    for FrameColumn { name, kind } in columns {
+        let value = frame.field(name);
+        let value = match value.kind {
+            ValueType::Null => Typed::new(null(*kind)?, *kind),
+            _ => convert(value, *kind),
+        };
+        exprs.push(value.expr.alias(name));
+    }
+    let keys = frame.sort_exprs();
+    for (at, name) in ORDER.iter().enumerate() {
+        let key =
+            keys.get(at).map_or(lit(datafusion::common::ScalarValue::Null), |key| key.expr.clone());
+        // As numbers: columns that are known to be equal to others are confused when sorts move.
+        exprs.push(cast(key, DataType::Int64).alias(*name));
+    }
+    let input = Arc::new(frame.plan().clone());
+    Ok(LogicalPlan::Projection(Projection::try_new(exprs, input)?))
+}

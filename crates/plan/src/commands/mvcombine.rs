@@ -1,0 +1,71 @@
+//! `mvcombine`: one row of rows that differ in one field only, with all values of that field.
+//!
+//! Split: runs at the search head, over all rows.
+
+use arrow::row::{RowConverter, SortField};
+use async_trait::async_trait;
+use hashbrown::HashMap;
+use spl::ast::{Command, MvcombineCommand, Spanned};
+
+use super::Step;
+use crate::Error;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+
+pub(super) fn plan(command: &MvcombineCommand, frame: Frame, rest: &[Spanned<Command>]) -> Step {
+    let field = command.field.node.clone();
+    // Between values there is nothing to see of a delimiter until `nomv` makes one text of them.
+    let joined = match rest.first().map(|next| &next.node) {
+        Some(Command::Nomv(next)) if next.field.node == field => command.delim.clone(),
+        _ => None,
+    };
+    Step::Finish(frame, Finish::table(Mvcombine { field, joined }))
+}
+
+#[derive(Debug)]
+struct Mvcombine {
+    field: String,
+    /// Between the values, if they become one text.
+    joined: Option<String>,
+}
+
+#[async_trait]
+impl TableOp for Mvcombine {
+    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+        if rows.column(&self.field).is_none() || rows.count == 0 {
+            return Ok(rows);
+        }
+        // When an event arrived is no part of what it says.
+        let others = |name: &str| name != self.field && name != "_indextime";
+        let others: Vec<_> = rows.columns.iter().filter(|c| others(&c.name)).collect();
+        let types = others.iter().map(|c| SortField::new(c.array.data_type().clone()));
+        let converter = RowConverter::new(types.collect())?;
+        let arrays: Vec<_> = others.iter().map(|c| c.array.clone()).collect();
+        let keys = match arrays.is_empty() {
+            true => None,
+            false => Some(converter.convert_columns(&arrays)?),
+        };
+        let mut lists = rows.lists(&self.field)?;
+        let mut first = Vec::new();
+        let mut combined: Vec<Vec<String>> = Vec::new();
+        let mut groups: HashMap<Vec<u8>, usize> = HashMap::new();
+        for (row, list) in lists.iter_mut().enumerate() {
+            let key = keys.as_ref().map_or(Vec::new(), |keys| keys.row(row).data().to_vec());
+            let group = *groups.entry(key).or_insert_with(|| {
+                first.push(row);
+                combined.push(Vec::new());
+                first.len() - 1
+            });
+            combined[group].append(list);
+        }
+        if let Some(delimiter) = &self.joined {
+            for list in combined.iter_mut().filter(|list| list.len() > 1) {
+                *list = vec![list.join(delimiter)];
+            }
+        }
+        let mut rows = rows.take(&first)?;
+        rows.set_lists(&self.field, combined);
+        Ok(rows)
+    }
+}

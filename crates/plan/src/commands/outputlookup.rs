@@ -1,0 +1,88 @@
+//! `outputlookup` and `outputcsv`: the rows are written to a lookup, and go on.
+//!
+//! Split: runs at the search head, over all rows.
+
+use async_trait::async_trait;
+use spl::ast::OutputlookupCommand;
+
+use super::Step;
+use super::inputlookup::Named;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
+
+pub(super) fn plan(
+    command: &OutputlookupCommand,
+    named: Named,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let name = &command.name.node;
+    let (source, fields) = match named {
+        Named::File => (LookupSource::File(file_name(name)), Vec::new()),
+        Named::Lookup => {
+            let definition = env.context.knowledge.lookup(name);
+            let definition = definition.map_err(|error| Error::at(error, command.name.span))?;
+            (lookup::source(&definition.place), definition.fields)
+        }
+    };
+    if let Some(key) = &command.key_field
+        && matches!(source, LookupSource::File(_))
+        && !command.append
+    {
+        let message = "key_field= works with append=true, or with a collection of the KV store";
+        return Err(Error::at(message, key.span));
+    }
+    let op = Output { command: command.clone(), source, fields };
+    Ok(Step::Finish(frame, Finish::table(op)))
+}
+
+/// The file of a name that may lack its ending.
+pub(super) fn file_name(name: &str) -> String {
+    let ended = [".csv", ".csv.gz"].iter().any(|end| name.ends_with(end));
+    if ended { name.to_owned() } else { format!("{name}.csv") }
+}
+
+
+#[derive(Debug)]
+struct Output {
+    command: OutputlookupCommand,
+    source: LookupSource,
+    /// The fields of a collection; all if empty.
+    fields: Vec<String>,
+}
+
+#[async_trait]
+impl TableOp for Output {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        if !env.may_act() {
+            return Ok(rows);
+        }
+        let mut written = rows.clone();
+        let is_file = matches!(self.source, LookupSource::File(_));
+        let shown = |name: &str| !name.starts_with('_') || name == "_time" || name == "_raw";
+        written.columns.retain(|column| {
+            let wanted = self.fields.is_empty() || self.fields.contains(&column.name);
+            column.name == "_key" || (wanted && (shown(&column.name) || !is_file))
+        });
+        if let Some(max) = self.command.max.map(|max| usize::try_from(max).unwrap_or(usize::MAX))
+            && written.count > max
+        {
+            let text = format!("the first {max} of {} rows were written (max=)", written.count);
+            env.log.add(MessageKind::Warning, text);
+            written = written.slice(0, max);
+        }
+        let keeps_old = written.count == 0 && !self.command.override_if_empty;
+        if keeps_old && !self.command.create_empty {
+            return Ok(rows);
+        }
+        let write = match &self.command.key_field {
+            Some(field) => LookupWrite::Upsert(field.node.clone()),
+            None if self.command.append || keeps_old => LookupWrite::Append,
+            None => LookupWrite::Replace,
+        };
+        env.context.surroundings.write_lookup(&self.source, written, write).await?;
+        Ok(rows)
+    }
+}

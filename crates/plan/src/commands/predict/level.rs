@@ -1,0 +1,183 @@
+//! A level that wanders, with or without a trend that wanders too.
+//!
+//! All variances are in units of the variance of what is observed around the level; the ratios
+//! are those under which the values are most likely.
+
+use super::Forecast;
+use super::search::{best_ratio, best_ratios};
+
+/// Values at the end that ratios are chosen by.
+const LEARNT: usize = 10_000;
+
+/// What a filter says of each row: the value expected and the relative variance around it, and
+/// how likely the values are.
+struct Filtered {
+    means: Vec<f64>,
+    factors: Vec<f64>,
+    /// The variance that a factor of 1 stands for.
+    scale: f64,
+    likelihood: f64,
+}
+
+impl Filtered {
+    fn forecast(self) -> Forecast {
+        let variances = self.factors.iter().map(|factor| factor * self.scale).collect();
+        Forecast { means: self.means, variances }
+    }
+}
+
+/// Collects how far off a filter was.
+#[derive(Default)]
+pub(super) struct Errors {
+    squares: f64,
+    logarithms: f64,
+    count: f64,
+}
+
+impl Errors {
+    pub(super) fn add(&mut self, error: f64, factor: f64) {
+        self.squares += error * error / factor;
+        self.logarithms += factor.ln();
+        self.count += 1.0;
+    }
+
+    /// The variance that a factor of 1 stands for.
+    pub(super) fn scale(&self) -> f64 {
+        if self.count > 0.0 { self.squares / self.count } else { 0.0 }
+    }
+
+    /// The logarithm of the likelihood, but for a constant.
+    pub(super) fn likelihood(&self) -> f64 {
+        -0.5 * (self.count * (self.scale() + f64::MIN_POSITIVE).ln() + self.logarithms)
+    }
+}
+
+fn tail(numbers: &[Option<f64>]) -> &[Option<f64>] {
+    &numbers[numbers.len().saturating_sub(LEARNT)..]
+}
+
+fn first(numbers: &[Option<f64>]) -> f64 {
+    numbers.iter().flatten().next().copied().unwrap_or_default()
+}
+
+/// LL: the level is what it was, and some noise.
+pub(super) fn level(numbers: &[Option<f64>], ahead: usize) -> Forecast {
+    let learnt = tail(numbers);
+    let ratio = best_ratio(|ratio| filter_level(learnt, 0, ratio).likelihood);
+    filter_level(numbers, ahead, ratio).forecast()
+}
+
+fn filter_level(numbers: &[Option<f64>], ahead: usize, ratio: f64) -> Filtered {
+    let rows = numbers.len() + ahead;
+    let (mut means, mut factors) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let mut errors = Errors::default();
+    let (mut level, mut variance) = (first(numbers), 1.0);
+    let mut seen = false;
+    for row in 0..rows {
+        let before = variance + ratio;
+        means.push(level);
+        factors.push(before + 1.0);
+        let Some(number) = numbers.get(row).copied().flatten() else {
+            variance = if seen { before } else { variance };
+            continue;
+        };
+        if !seen {
+            // The first value is the level, as far as anybody knows.
+            seen = true;
+            (level, variance) = (number, 1.0);
+            continue;
+        }
+        errors.add(number - level, before + 1.0);
+        let gain = before / (before + 1.0);
+        level += gain * (number - level);
+        variance = before * (1.0 - gain);
+    }
+    Filtered { means, factors, scale: errors.scale(), likelihood: errors.likelihood() }
+}
+
+/// LLT: the level grows by the trend, and both wander.
+pub(super) fn trend(numbers: &[Option<f64>], ahead: usize) -> Forecast {
+    let learnt = tail(numbers);
+    let (level, slope) =
+        best_ratios(|level, slope| filter_trend(learnt, 0, level, slope).likelihood);
+    filter_trend(numbers, ahead, level, slope).forecast()
+}
+
+/// The variance of what is not known at all, relative to that of a value.
+const DIFFUSE: f64 = 1e7;
+
+fn filter_trend(numbers: &[Option<f64>], ahead: usize, level: f64, slope: f64) -> Filtered {
+    let rows = numbers.len() + ahead;
+    let (mut means, mut factors) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let mut errors = Errors::default();
+    let start = first(numbers);
+    // The level and the trend, and how well they are known: variances and covariance.
+    let mut state = (start, 0.0);
+    let mut known = (DIFFUSE, 0.0, DIFFUSE);
+    let mut seen = 0_u32;
+    for row in 0..rows {
+        if row > 0 {
+            let (a, b, c) = known;
+            state.0 += state.1;
+            known = (a + 2.0 * b + c + level, b + c, c + slope);
+        }
+        let factor = known.0 + 1.0;
+        // Two values have to be seen before there is a trend to speak of.
+        means.push(if seen < 2 { start } else { state.0 });
+        factors.push(if seen < 2 { 2.0 } else { factor });
+        let Some(number) = numbers.get(row).copied().flatten() else { continue };
+        let error = number - state.0;
+        if seen >= 2 {
+            errors.add(error, factor);
+        }
+        seen += 1;
+        let (a, b, c) = known;
+        let gains = (a / factor, b / factor);
+        state = (state.0 + gains.0 * error, state.1 + gains.1 * error);
+        known = (a - gains.0 * a, b - gains.0 * b, c - gains.1 * b);
+    }
+    Filtered { means, factors, scale: errors.scale(), likelihood: errors.likelihood() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(numbers: &[f64]) -> Vec<Option<f64>> {
+        numbers.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn a_constant_stays_constant_and_certain() {
+        let found = level(&series(&[5.0; 6]), 3);
+        assert_eq!(found.means, [5.0; 9]);
+        assert!(found.variances.iter().all(|variance| *variance < 1e-9));
+    }
+
+    #[test]
+    fn a_line_goes_on() {
+        let numbers: Vec<f64> = (0..20).map(|row| 3.0 + 2.0 * f64::from(row)).collect();
+        let found = trend(&series(&numbers), 3);
+        let expected = [43.0, 45.0, 47.0];
+        for (mean, expected) in found.means[20..].iter().zip(expected) {
+            assert!((mean - expected).abs() < 1e-2, "{mean}");
+        }
+    }
+
+    #[test]
+    fn uncertainty_grows_with_distance() {
+        let numbers = series(&[3.0, 5.0, 2.0, 6.0, 8.0, 5.0, 9.0, 7.0]);
+        for found in [level(&numbers, 4), trend(&numbers, 4)] {
+            assert!(found.variances[8..].is_sorted());
+            assert!(found.variances[8] > 0.0);
+        }
+    }
+
+    #[test]
+    fn missing_values_are_forecast_too() {
+        let mut numbers = series(&[4.0; 8]);
+        numbers[3] = None;
+        assert_eq!(level(&numbers, 0).means.len(), 8);
+        assert!((level(&numbers, 0).means[3] - 4.0).abs() < 1e-9);
+    }
+}

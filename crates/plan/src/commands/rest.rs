@@ -1,0 +1,42 @@
+//! `rest`: entries of the REST API as rows.
+//!
+//! Split: runs at the search head.
+
+use async_trait::async_trait;
+use spl::ast::RestCommand;
+
+use super::begin::Begin;
+use crate::pipeline::{Env, Start};
+use crate::stage::{Finish, Rows, TableOp};
+use crate::{Error, RestRequest};
+
+/// What begins a search with it: the rows are asked for when it runs.
+pub(super) fn begin(command: &RestCommand, env: &Env<'_>) -> Result<Begin, Error> {
+    let path = command.path.node.trim();
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    if !["/services/", "/servicesNS/"].iter().any(|root| path.starts_with(root)) {
+        let message = "the path begins with /services/ or /servicesNS/";
+        return Err(Error::at(message, command.path.span));
+    }
+    let (path, query) = match path.split_once('?') {
+        Some((path, query)) => (path.to_owned(), query.to_owned()),
+        None => (path, String::new()),
+    };
+    let of_query = query.split('&').filter_map(|pair| pair.split_once('='));
+    let mut parameters: Vec<(String, String)> =
+        of_query.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    parameters.extend(command.parameters.iter().cloned());
+    parameters.push(("count".to_owned(), command.count.to_string()));
+    let request = RestRequest { owner: String::new(), path, parameters };
+    Ok(Begin::Table(Start::nothing(env)?, Finish::table(Ask(request))))
+}
+
+#[derive(Debug)]
+struct Ask(RestRequest);
+
+#[async_trait]
+impl TableOp for Ask {
+    async fn apply(&self, _: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        env.context.surroundings.rest(&self.0).await
+    }
+}

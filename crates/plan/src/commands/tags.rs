@@ -1,0 +1,74 @@
+//! `typer` and `tags`: event types and tags as fields.
+//!
+//! Split: both run where the rows are.
+
+use std::collections::HashMap;
+
+use spl::ast::TagsCommand;
+
+use crate::Error;
+use crate::classify::{self, TAG};
+use crate::expr::kernel::multi;
+use crate::frame::Frame;
+use crate::names::wildcard;
+use crate::pipeline::Env;
+
+pub(super) fn typer(frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    classify::Wanted { event_types: true, tags: false }.add(frame, env)
+}
+
+pub(super) fn tags(command: &TagsCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    let named = |field: &str| {
+        command.fields.is_empty()
+            || command.fields.iter().any(|pattern| wildcard(&pattern.text, field))
+    };
+    let allowed = |tag: &String| {
+        command.allowed_tags.is_empty() || command.allowed_tags.contains(tag)
+    };
+    let mut fields: Vec<String> = Vec::new();
+    let mut tags: HashMap<(usize, String), Vec<String>> = HashMap::new();
+    for tagged in env.context.knowledge.tagged_values() {
+        if !named(&tagged.field) {
+            continue;
+        }
+        let at = fields.iter().position(|field| *field == tagged.field).unwrap_or_else(|| {
+            fields.push(tagged.field.clone());
+            fields.len() - 1
+        });
+        let kept = tagged.tags.into_iter().filter(allowed);
+        tags.entry((at, tagged.value.to_lowercase())).or_default().extend(kept);
+    }
+    let (names, values) = (command.inclname, command.inclvalue);
+    let groups: Vec<(String, Vec<usize>)> = match &command.outputfield {
+        Some(output) => vec![(output.clone(), (0..fields.len()).collect())],
+        None => fields.iter().enumerate().map(|(at, f)| (format!("{TAG}::{f}"), vec![at])).collect(),
+    };
+    let tags = std::sync::Arc::new(tags);
+    let mut outputs = Vec::new();
+    for (name, places) in groups {
+        let arguments = places.iter().map(|at| frame.field(&fields[*at])).collect();
+        let parameters = format!("{name} {names} {values} {:p}", std::sync::Arc::as_ptr(&tags));
+        let (tags, fields) = (std::sync::Arc::clone(&tags), fields.clone());
+        let function = multi("tags_command", move |row, out| {
+            for (argument, at) in places.iter().enumerate() {
+                row.value(argument).each_text(|text| {
+                    let Some(found) = tags.get(&(*at, text.to_lowercase())) else { return };
+                    for tag in found {
+                        let mut shown = String::new();
+                        if names {
+                            shown += &format!("{}::", fields[*at]);
+                        }
+                        if values {
+                            shown += &format!("{text}::");
+                        }
+                        out.append_value(shown + tag);
+                    }
+                });
+            }
+            Some(())
+        });
+        outputs.push((name, function.with(parameters).call(arguments)));
+    }
+    frame.with_columns(outputs)
+}
+

@@ -1,0 +1,236 @@
+//! `transaction`: joins events that belong together.
+//!
+//! Split: the marks of first and last events are tested where the rows are; the search head needs
+//! all rows, newest first. `grouping` decides which events belong together, `rendering` makes a
+//! row of each transaction.
+
+mod grouping;
+mod rendering;
+
+use std::cmp::Reverse;
+
+use arrow::array::{AsArray, TimestampMicrosecondArray};
+use arrow::datatypes::TimestampMicrosecondType;
+use async_trait::async_trait;
+use datafusion::logical_expr::cast;
+use spl::ast::{
+    Command, Field, TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
+};
+
+use super::Step;
+use super::eval::condition;
+use crate::bins::length_of;
+use crate::expr::Typed;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::predicate::compile_search;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::types::ValueType;
+use crate::{Error, MessageKind};
+
+use grouping::{Events, Groups, Keys, Rules};
+use rendering::Rendering;
+
+const TIME: &str = "_time";
+/// Hidden columns: whether an event is like the first, or the last, of a transaction.
+const STARTS: &str = "__starts";
+const ENDS: &str = "__ends";
+/// Events of a transaction at most, unless `maxevents=` says otherwise.
+const MAX_EVENTS: i64 = 1000;
+/// Fields that events may be joined by; one bit of a mask for each.
+const MAX_FIELDS: usize = 64;
+
+pub(super) fn plan(
+    command: &TransactionCommand,
+    span: spl::Span,
+    mut frame: Frame,
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let command = configured(command, env)?;
+    if frame.kind(TIME) != Some(ValueType::Time) {
+        let message = "transaction needs the field _time, which an earlier command has removed";
+        return Err(Error::at(message, span));
+    }
+    if command.fields.len() > MAX_FIELDS {
+        let message = format!("transaction joins by at most {MAX_FIELDS} fields");
+        return Err(Error::at(message, span));
+    }
+    for (name, mark) in [(STARTS, &command.startswith), (ENDS, &command.endswith)] {
+        if let Some(mark) = mark {
+            let test = match mark {
+                TransactionMark::Search(expr) => compile_search(expr, &env.scope(&frame))?,
+                TransactionMark::Eval(expr) => condition(expr, &frame, env)?,
+            };
+            let test = cast(test, ValueType::Integer.data_type());
+            let value = Typed::new(test, ValueType::Integer);
+            frame = frame.with_columns(vec![(name.to_owned(), value)])?;
+        }
+    }
+    Ok(Step::Finish(frame, Finish::table(Transaction::of(&command))))
+}
+
+/// The command completed with the options of the stanza that `name=` names.
+fn configured(command: &TransactionCommand, env: &Env<'_>) -> Result<TransactionCommand, Error> {
+    let Some(name) = &command.name else { return Ok(command.clone()) };
+    let from = definition(name, env)?;
+    let mut found = command.clone();
+    if found.fields.is_empty() {
+        found.fields = from.fields;
+    }
+    found.maxspan = found.maxspan.or(from.maxspan);
+    found.maxpause = found.maxpause.or(from.maxpause);
+    found.maxevents = found.maxevents.or(from.maxevents);
+    found.startswith = found.startswith.or(from.startswith);
+    found.endswith = found.endswith.or(from.endswith);
+    found.connected = found.connected.or(from.connected);
+    found.unifyends = found.unifyends.or(from.unifyends);
+    found.keeporphans = found.keeporphans.or(from.keeporphans);
+    found.keepevicted = found.keepevicted.or(from.keepevicted);
+    found.mvlist = found.mvlist.or(from.mvlist);
+    found.mvraw = found.mvraw.or(from.mvraw);
+    found.delim = found.delim.or(from.delim);
+    found.nullstr = found.nullstr.or(from.nullstr);
+    found.maxopentxn = found.maxopentxn.or(from.maxopentxn);
+    found.maxopenevents = found.maxopenevents.or(from.maxopenevents);
+    Ok(found)
+}
+
+/// The keys of a stanza that mean the same as options.
+const KEYS: [&str; 15] = [
+    "maxspan",
+    "maxpause",
+    "maxevents",
+    "startswith",
+    "endswith",
+    "connected",
+    "unifyends",
+    "keeporphans",
+    "keepevicted",
+    "mvlist",
+    "mvraw",
+    "delim",
+    "nullstr",
+    "maxopentxn",
+    "maxopenevents",
+];
+
+/// A stanza of `transactiontypes.conf` as a command.
+pub(super) fn definition(name: &Field, env: &Env<'_>) -> Result<TransactionCommand, Error> {
+    let conf = env.context.knowledge.conf("transactiontypes");
+    if conf.stanza(&name.node).is_none() {
+        let message = format!("transactiontypes.conf has no stanza [{}]", name.node);
+        return Err(Error::at(message, name.span));
+    }
+    let mut text = "* | transaction".to_owned();
+    if let Some(fields) = conf.get(&name.node, "fields") {
+        text.push_str(&format!(" fields=\"{}\"", fields.value.trim_matches('"')));
+    }
+    for key in KEYS {
+        if let Some(entry) = conf.get(&name.node, key).filter(|entry| !entry.value.is_empty()) {
+            text.push_str(&format!(" {key}={}", entry.value));
+        }
+    }
+    let parsed = spl::parse(&text).map_err(|error| {
+        Error::at(format!("transactiontypes.conf [{}]: {error}", name.node), name.span)
+    })?;
+    match parsed.commands.into_iter().nth(1).map(|command| command.node) {
+        Some(Command::Transaction(command)) => Ok(command),
+        _ => Err(Error::internal("a transaction type is no transaction")),
+    }
+}
+
+#[derive(Debug)]
+struct Transaction {
+    fields: Vec<String>,
+    rules: Rules,
+    rendering: Rendering,
+    keep_evicted: bool,
+    keep_orphans: bool,
+}
+
+impl Transaction {
+    fn of(command: &TransactionCommand) -> Self {
+        let fields: Vec<String> = command.fields.iter().map(|field| field.node.clone()).collect();
+        let span = |span: &Option<TransactionSpan>| match span {
+            Some(TransactionSpan::Of(span)) => Some(length_of(span)),
+            _ => None,
+        };
+        let connected = command.connected != Some(false);
+        let rules = Rules {
+            max_span: span(&command.maxspan),
+            max_pause: span(&command.maxpause),
+            max_events: usize::try_from(command.maxevents.unwrap_or(MAX_EVENTS)).ok(),
+            starts: command.startswith.is_some(),
+            ends: command.endswith.is_some(),
+            connected,
+            unify_ends: command.unifyends.unwrap_or(connected),
+            max_open: command.maxopentxn.and_then(|most| usize::try_from(most).ok()),
+            max_open_events: command.maxopenevents.and_then(|most| usize::try_from(most).ok()),
+        };
+        let rendering = Rendering {
+            name: command.name.as_ref().map(|name| name.node.clone()),
+            all_lists: command.mvlist == Some(TransactionLists::All(true)),
+            lists: match &command.mvlist {
+                Some(TransactionLists::Fields(names)) => names.clone(),
+                _ => Vec::new(),
+            },
+            raw_list: command.mvraw == Some(true),
+            missing: command.nullstr.clone().unwrap_or_else(|| "NULL".to_owned()),
+            orphans: command.keeporphans == Some(true),
+        };
+        Self {
+            fields,
+            rules,
+            rendering,
+            keep_evicted: command.keepevicted == Some(true),
+            keep_orphans: command.keeporphans == Some(true),
+        }
+    }
+}
+
+#[async_trait]
+impl TableOp for Transaction {
+    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let times = times(&rows)?;
+        let mut order: Vec<usize> = (0..rows.count).collect();
+        if !times.is_sorted_by(|one, two| one >= two) {
+            order.sort_by_key(|row| Reverse(times[*row]));
+        }
+        let mark = |name: &str| -> Result<Vec<bool>, Error> {
+            Ok(rows.numbers(name)?.into_iter().map(|mark| mark == Some(1.0)).collect())
+        };
+        let keys = self.fields.iter().map(|name| Keys::of(&rows, name));
+        let events = Events {
+            times,
+            keys: keys.collect::<Result<_, _>>()?,
+            starts: mark(STARTS)?,
+            ends: mark(ENDS)?,
+        };
+        let mut groups = Groups::of(&self.rules, &events, &order);
+        if groups.crowded > 0 {
+            let text = format!(
+                "transaction closed {} transactions early (maxopentxn, maxopenevents)",
+                groups.crowded
+            );
+            env.log.add(MessageKind::Warning, text);
+        }
+        if !self.keep_evicted {
+            groups.found.retain(|group| !group.evicted);
+        }
+        if self.keep_orphans {
+            groups.adopt_orphans(&events);
+        }
+        rows.remove(STARTS);
+        rows.remove(ENDS);
+        self.rendering.rows(&rows, &events, groups)
+    }
+}
+
+/// The time of each row in microseconds; rows without one come last.
+fn times(rows: &Rows) -> Result<Vec<i64>, Error> {
+    let Some(column) = rows.column(TIME) else {
+        return Err(Error::internal("no _time"));
+    };
+    let array: &TimestampMicrosecondArray = column.array.as_primitive::<TimestampMicrosecondType>();
+    Ok(array.iter().map(|time| time.unwrap_or(i64::MIN)).collect())
+}

@@ -1,0 +1,100 @@
+//! `union`: the rows of several searches together.
+//!
+//! Split: searches of events that only stream run where the events are and are merged by time; the search
+//! head puts the rows of others below.
+
+use async_trait::async_trait;
+use spl::ast::{
+    AppendCommand, Command, Dataset, MultisearchCommand, Pipeline, Spanned, Subsearch, UnionCommand,
+};
+use spl::{CommandKind, Span};
+
+use super::Step;
+use super::begin::Expanded;
+use crate::Error;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::inner::{Inner, limit, pipeline_of};
+use crate::stage::{Finish, Rows, TableOp};
+
+/// At the beginning: the streaming searches up to the first other one together, the rest below.
+pub(super) fn expand(command: &UnionCommand, span: Span, env: &Env<'_>) -> Result<Expanded, Error> {
+    let subsearch = |dataset: &Dataset| {
+        let pipeline = Box::new(pipeline_of(dataset)?);
+        Ok::<_, Error>(Subsearch { pipeline, span: dataset.span() })
+    };
+    let mut searches =
+        command.datasets.iter().map(subsearch).collect::<Result<Vec<Subsearch>, Error>>()?;
+    let streaming = searches.iter().take_while(|search| streams(&search.pipeline)).count();
+    let below = searches.split_off(streaming.clamp(1, searches.len()));
+    let mut commands = match searches.len() {
+        1 => searches.remove(0).pipeline.commands,
+        _ => vec![Spanned::new(Command::Multisearch(MultisearchCommand { searches }), span)],
+    };
+    let options = &command.options;
+    commands.extend(below.into_iter().map(|subsearch| {
+        let append = AppendCommand {
+            subsearch,
+            maxtime: options.maxtime,
+            maxout: options.maxout,
+            timeout: options.timeout,
+            extendtimerange: options.extendtimerange,
+        };
+        Spanned::new(Command::Append(append), span)
+    }));
+    Ok(Expanded { commands, range: env.context.range })
+}
+
+/// Whether a pipeline gives events, newest first, as they come.
+fn streams(pipeline: &Pipeline) -> bool {
+    let Some((first, rest)) = pipeline.commands.split_first() else { return false };
+    let streaming =
+        |command: &Spanned<Command>| command.node.definition().kind == CommandKind::Streaming;
+    matches!(first.node, Command::Search(_)) && rest.iter().all(streaming)
+}
+
+pub(super) fn plan(
+    command: &UnionCommand,
+    frame: Frame,
+    tail: &[Spanned<Command>],
+) -> Result<Step, Error> {
+    let limit = limit(&command.options);
+    let inner = |dataset: &Dataset| {
+        let pipeline = pipeline_of(dataset)?;
+        let streams = streams(&pipeline);
+        Ok::<_, Error>((streams, Inner { pipeline, tail: tail.to_vec(), limit, command: "union" }))
+    };
+    let searches = command.datasets.iter().map(inner).collect::<Result<_, Error>>()?;
+    let events = frame.open;
+    Ok(Step::Finish(frame, Finish::table(Union { events, searches })))
+}
+
+#[derive(Debug)]
+struct Union {
+    /// Whether the rows before are events.
+    events: bool,
+    /// The other searches, and whether they stream.
+    searches: Vec<(bool, Inner)>,
+}
+
+#[async_trait]
+impl TableOp for Union {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        // What is in the order of time stays so; from the first search that does not stream, rows follow.
+        let mut merging = self.events && rows.newest_first()?;
+        let mut parts = vec![rows];
+        let limits = &env.context.limits;
+        for (streams, search) in &self.searches {
+            if merging && !streams {
+                merging = false;
+                parts = vec![Rows::stacked(parts, limits)?.by_time()?];
+            }
+            parts.push(match merging {
+                true => search.all_rows(env).await?,
+                false => search.rows(env).await?,
+            });
+        }
+        let stacked = Rows::stacked(parts, limits)?;
+        if merging { stacked.by_time() } else { Ok(stacked) }
+    }
+}

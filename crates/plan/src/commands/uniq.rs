@@ -1,0 +1,19 @@
+//! `uniq`: rows that are not the same as the row before.
+//!
+//! Split: runs at the search head, which sees rows in order.
+
+use std::sync::Arc;
+
+use crate::Error;
+use crate::frame::{Frame, column};
+use crate::stream::{StreamNode, Uniq};
+
+pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
+    // When an event arrived is no part of what it says.
+    let names = frame.names().into_iter().filter(|name| name != "_indextime");
+    let arguments: Vec<_> = names.map(|name| column(&name)).collect();
+    let order = frame.sort_exprs();
+    let plan = frame.plan().clone();
+    let node = StreamNode::try_new(plan, Arc::new(Uniq), arguments, order, Vec::new())?;
+    Ok(frame.stream(node))
+}

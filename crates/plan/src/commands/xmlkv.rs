@@ -1,0 +1,41 @@
+//! `xmlkv`: the simple elements of XML as fields.
+//!
+//! Split: as for all fields whose names stand in texts, see `discover`.
+
+use std::sync::Arc;
+
+use spl::ast::{Command, Spanned};
+
+use super::Step;
+use super::discover::{Discovery, Existing, Finder};
+use crate::Error;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::xml::simple_elements;
+
+pub(super) fn plan(frame: Frame, rest: &[Spanned<Command>], env: &Env<'_>) -> Result<Step, Error> {
+    let discovery = Discovery {
+        command: "xmlkv",
+        inputs: vec!["_raw".to_owned()],
+        finder: Arc::new(Elements),
+        several: true,
+        existing: Existing::Replaced,
+    };
+    discovery.plan(frame, rest, env)
+}
+
+#[derive(Debug)]
+struct Elements;
+
+impl Finder for Elements {
+    fn identity(&self) -> String {
+        "xmlkv".to_owned()
+    }
+
+    fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String> {
+        if let Some(Some(text)) = texts.first() {
+            simple_elements(text, visit);
+        }
+        None
+    }
+}

@@ -1,0 +1,26 @@
+//! `xmlunescape`: characters in the place of their XML references, in all texts of a row.
+//!
+//! Split: runs where the rows are.
+
+use crate::Error;
+use crate::expr::kernel::text_of_each;
+use crate::frame::Frame;
+use crate::types::ValueType;
+use crate::xml::unescape;
+
+pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
+    let is_text = |name: &str, kind| {
+        let internal = name.starts_with('_') && name != "_raw";
+        matches!(kind, ValueType::Text | ValueType::Multi) && !internal
+    };
+    let columns = frame.columns().iter().filter(|column| is_text(&column.name, column.kind));
+    let values = columns.map(|column| {
+        let unescaped = text_of_each("xmlunescape", |row, out| {
+            unescape(&row.text(0)?, out);
+            Some(())
+        });
+        (column.name.clone(), unescaped.call(vec![frame.field(&column.name)]))
+    });
+    let values = values.collect();
+    frame.with_columns(values)
+}

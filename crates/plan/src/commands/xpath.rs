@@ -1,0 +1,38 @@
+//! `xpath`: what a path leads to in XML.
+//!
+//! Split: runs where the rows are.
+
+use arrow::array::StringViewBuilder;
+use spl::ast::XpathCommand;
+
+use crate::Error;
+use crate::expr::column::Row;
+use crate::expr::kernel::multi;
+use crate::frame::Frame;
+use crate::xml::XPath;
+
+pub(super) fn plan(command: &XpathCommand, frame: Frame) -> Result<Frame, Error> {
+    let path = XPath::parse(&command.path.node).map_err(|reason| {
+        let message = format!("the path is not one that xpath understands: {reason}");
+        Error::at(message, command.path.span)
+    })?;
+    let field = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
+    let target = command.outfield.as_ref().map_or("xpath", |field| field.node.as_str());
+    let default = command.default.clone();
+    let parameters = format!("{} {default:?}", command.path.node);
+    let found = multi("xpath", move |row: Row<'_>, out: &mut StringViewBuilder| {
+        let mut some = false;
+        row.value(0).each_text(|text| {
+            path.visit(text, &mut |value| {
+                out.append_value(value);
+                some = true;
+            });
+        });
+        if !some && let Some(default) = &default {
+            out.append_value(default);
+        }
+        Some(())
+    });
+    let value = found.with(parameters).call(vec![frame.field(field)]);
+    frame.with_columns(vec![(target.to_owned(), value)])
+}

@@ -1,0 +1,85 @@
+//! What `fieldformat` says: how fields are shown, apart from what they hold.
+//!
+//! Guarantees: formats see the values of the last row set of a search, none of them another's result;
+//! a field that is renamed keeps its format. Searches within others give values, not formats.
+
+use spl::ast::{Expr, ExprKind};
+
+use crate::Error;
+use crate::expr::compile;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+
+/// The formats of fields, in the order they were given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Formats(Vec<Format>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Format {
+    field: String,
+    expr: Expr,
+}
+
+impl Formats {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sets what is shown for a field.
+    pub(crate) fn set(&mut self, field: &str, expr: Expr) {
+        self.0.retain(|format| format.field != field);
+        self.0.push(Format { field: field.to_owned(), expr });
+    }
+
+    /// Follows fields to their new names, all at once: pairs of the old name and the new one.
+    pub(crate) fn rename(&mut self, renames: &[(String, String)]) {
+        let new =
+            |name: &str| renames.iter().find(|(old, _)| old == name).map(|(_, new)| new.clone());
+        // A field that gets the name of another one has its own format or none.
+        self.0.retain(|format| {
+            new(&format.field).is_some() || !renames.iter().any(|(_, new)| *new == format.field)
+        });
+        for format in &mut self.0 {
+            if let Some(name) = new(&format.field) {
+                format.field = name;
+            }
+            rename_fields(&mut format.expr, &new);
+        }
+    }
+
+    /// The frame with what is shown in the place of what fields hold. Fields that are not there, or
+    /// no longer, have nothing to show.
+    pub(crate) fn apply(&self, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+        let mut values = Vec::with_capacity(self.0.len());
+        for Format { field, expr } in &self.0 {
+            if frame.kind(field).is_some() {
+                values.push((field.clone(), compile(expr, &env.scope(&frame))?));
+            }
+        }
+        frame.with_columns(values)
+    }
+}
+
+fn rename_fields(expr: &mut Expr, new: &impl Fn(&str) -> Option<String>) {
+    match &mut expr.kind {
+        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
+        ExprKind::Field(field) => {
+            if let Some(name) = new(&field.name) {
+                field.name = name;
+                field.quoted = true;
+            }
+        }
+        ExprKind::Unary(_, inner) => rename_fields(inner, new),
+        ExprKind::Binary(_, left, right) => {
+            rename_fields(left, new);
+            rename_fields(right, new);
+        }
+        ExprKind::In { value, list, .. } => {
+            rename_fields(value, new);
+            list.iter_mut().for_each(|item| rename_fields(item, new));
+        }
+        ExprKind::Call(call) => {
+            call.arguments.iter_mut().for_each(|argument| rename_fields(argument, new));
+        }
+    }
+}

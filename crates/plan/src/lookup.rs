@@ -1,0 +1,297 @@
+//! Rows of lookups, ready to be asked: which rows belong to the values of an event.
+//!
+//! Exact fields are found by hash, so that a large file costs no more per event than a small one;
+//! patterns and networks are tried in the order of the rows, and what was found for values is remembered.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use knowledge::time::{LocalClock, TimeFormat};
+use knowledge::{LookupDefinition, LookupPlace, MatchType};
+
+use crate::functions::network::Network;
+use crate::pipeline::Env;
+use crate::value::parse_number;
+use crate::{Error, LookupSource, Rows};
+
+/// Values whose rows are remembered, where rows have to be tried one by one.
+const REMEMBERED: usize = 100_000;
+
+/// A lookup asked by some of its fields.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    pub(crate) definition: LookupDefinition,
+    pub(crate) rows: Arc<Rows>,
+    /// Rows by the values of the fields that match exactly, in order.
+    exact: HashMap<String, Vec<u32>>,
+    /// Which inputs are part of the keys of `exact`.
+    keyed: Vec<usize>,
+    tests: Vec<(usize, Vec<Test>)>,
+    /// The seconds of each row, for time-based lookups.
+    times: Option<Vec<Option<f64>>>,
+    remembered: Mutex<HashMap<Vec<Option<String>>, Arc<[u32]>>>,
+}
+
+/// What the value of a row asks of an event's value.
+#[derive(Debug)]
+enum Test {
+    /// Nothing can satisfy a missing value.
+    Never,
+    Pattern(Vec<String>),
+    Network(Network),
+}
+
+impl Test {
+    fn new(kind: MatchType, text: Option<&str>, case_sensitive: bool) -> Self {
+        let Some(text) = text else { return Self::Never };
+        match kind {
+            MatchType::Cidr => Network::new(text).map_or(Self::Never, Self::Network),
+            MatchType::Wildcard | MatchType::Exact => {
+                let text = if case_sensitive { text.to_owned() } else { text.to_lowercase() };
+                Self::Pattern(text.split('*').map(str::to_owned).collect())
+            }
+        }
+    }
+
+    fn holds(&self, value: &str) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Network(network) => network.contains(value) == Some(true),
+            Self::Pattern(parts) => matches_parts(parts, value),
+        }
+    }
+}
+
+/// Whether the parts of a pattern, between its stars, make up the text.
+fn matches_parts(parts: &[String], text: &str) -> bool {
+    let [first, middle @ .., last] = parts else {
+        return parts.first().is_some_and(|only| only == text);
+    };
+    let Some(rest) = text.strip_prefix(first.as_str()) else { return false };
+    let Some(mut rest) = rest.strip_suffix(last.as_str()) else { return false };
+    for part in middle {
+        match rest.find(part.as_str()) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The rows of a lookup by its name; the error says what is missing.
+pub(crate) async fn read(name: &str, env: &Env<'_>) -> Result<(LookupDefinition, Arc<Rows>), Error> {
+    let definition = env.context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
+    let source = source(&definition.place);
+    let found = env.context.surroundings.read_lookup(&source).await?;
+    let rows = found.ok_or_else(|| match &source {
+        LookupSource::File(file) => {
+            Error::invalid_anywhere(format!("the lookup file \"{file}\" does not exist"))
+        }
+        LookupSource::Collection(name) => {
+            Error::invalid_anywhere(format!("the collection \"{name}\" does not exist"))
+        }
+    })?;
+    Ok((definition, rows))
+}
+
+/// Where the rows of a lookup are.
+pub(crate) fn source(place: &LookupPlace) -> LookupSource {
+    match place {
+        LookupPlace::File(file) => LookupSource::File(file.clone()),
+        LookupPlace::Collection(name) => LookupSource::Collection(name.clone()),
+    }
+}
+
+impl Lookup {
+    /// A lookup that is asked by these of its fields.
+    pub(crate) fn new(
+        definition: LookupDefinition,
+        rows: Arc<Rows>,
+        inputs: &[String],
+    ) -> Result<Self, Error> {
+        let mut keyed = Vec::new();
+        let mut tests = Vec::new();
+        let mut keys = Vec::new();
+        for (at, input) in inputs.iter().enumerate() {
+            let texts = rows.texts(input)?;
+            match definition.match_types.get(input).copied().unwrap_or(MatchType::Exact) {
+                MatchType::Exact => {
+                    keyed.push(at);
+                    keys.push(texts);
+                }
+                kind => {
+                    let case = definition.case_sensitive;
+                    let test = |text: &Option<String>| Test::new(kind, text.as_deref(), case);
+                    tests.push((at, texts.iter().map(test).collect()));
+                }
+            }
+        }
+        let mut exact: HashMap<String, Vec<u32>> = HashMap::new();
+        for row in 0..rows.count {
+            let cells = keys.iter().map(|column| column[row].as_deref());
+            if let Some(key) = key(cells, definition.case_sensitive) {
+                exact.entry(key).or_default().push(u32::try_from(row).unwrap_or(u32::MAX));
+            }
+        }
+        let times = definition.time.as_ref().map(|time| seconds(&rows, time)).transpose()?;
+        Ok(Self { definition, rows, exact, keyed, tests, times, remembered: Mutex::default() })
+    }
+
+    /// The rows that belong to the values of an event at a time (epoch seconds), in order, not more than
+    /// the lookup gives.
+    pub(crate) fn find(&self, values: &[Option<&str>], time: Option<f64>) -> Arc<[u32]> {
+        if self.tests.is_empty() {
+            return self.limited(self.exactly(values), time);
+        }
+        let owned: Vec<Option<String>> =
+            values.iter().map(|value| value.map(str::to_owned)).collect();
+        if self.times.is_none() {
+            let known = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = known.get(&owned) {
+                return Arc::clone(found);
+            }
+        }
+        let lower: Vec<Option<String>> = match self.definition.case_sensitive {
+            true => owned.clone(),
+            false => owned.iter().map(|v| v.as_ref().map(|v| v.to_lowercase())).collect(),
+        };
+        let holds = |row: &&u32| {
+            self.tests.iter().all(|(at, tests)| {
+                lower[*at].as_deref().is_some_and(|value| tests[**row as usize].holds(value))
+            })
+        };
+        let most = if self.times.is_some() { usize::MAX } else { self.definition.max_matches };
+        let found: Vec<u32> =
+            self.exactly(values).iter().filter(holds).take(most).copied().collect();
+        let found = self.limited(&found, time);
+        if self.times.is_none() {
+            let mut known = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(owned, Arc::clone(&found));
+        }
+        found
+    }
+
+    fn exactly(&self, values: &[Option<&str>]) -> &[u32] {
+        let cells = self.keyed.iter().map(|at| values.get(*at).copied().flatten());
+        let found = key(cells, self.definition.case_sensitive).and_then(|key| self.exact.get(&key));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// As many as the lookup gives; of a time-based one the newest that are old enough.
+    fn limited(&self, found: &[u32], time: Option<f64>) -> Arc<[u32]> {
+        let most = self.definition.max_matches;
+        let (Some(times), Some(rule)) = (&self.times, &self.definition.time) else {
+            return found.iter().take(most).copied().collect();
+        };
+        let Some(now) = time else { return Arc::default() };
+        #[allow(clippy::cast_precision_loss)]
+        let (least, greatest) = (rule.min_offset as f64, rule.max_offset as f64);
+        let mut fitting: Vec<(f64, u32)> = found
+            .iter()
+            .filter_map(|row| Some((times[*row as usize]?, *row)))
+            .filter(|(time, _)| (least..=greatest).contains(&(now - time)))
+            .collect();
+        fitting.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        fitting.iter().take(most).map(|(_, row)| *row).collect()
+    }
+}
+
+/// The key of exact values; none if one is missing.
+fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>, case_sensitive: bool) -> Option<String> {
+    let mut key = String::new();
+    for cell in cells {
+        let cell = cell?;
+        match case_sensitive {
+            true => key.push_str(cell),
+            false => key.push_str(&cell.to_lowercase()),
+        }
+        key.push('\u{1f}');
+    }
+    Some(key)
+}
+
+/// The time of each row in seconds.
+fn seconds(rows: &Rows, time: &knowledge::LookupTime) -> Result<Vec<Option<f64>>, Error> {
+    let texts = rows.texts(&time.field)?;
+    let Some(format) = &time.format else {
+        return Ok(texts.iter().map(|text| parse_number(text.as_deref()?)).collect());
+    };
+    let format = TimeFormat::parse(format);
+    let mut clock = LocalClock::utc();
+    let reference = model::EventTime(0);
+    let mut read = |text: &Option<String>| {
+        let found = format.strptime(text.as_deref()?, &mut clock, reference)?;
+        Some(found.seconds())
+    };
+    Ok(texts.iter().map(&mut read).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn rows(columns: &[(&str, &[&str])]) -> Arc<Rows> {
+        let mut rows = Rows::blank(columns[0].1.len());
+        for (name, texts) in columns {
+            rows.set_texts(name, texts.iter().map(|text| Some(*text).filter(|t| !t.is_empty())));
+        }
+        Arc::new(rows)
+    }
+
+    fn definition(conf: &str) -> LookupDefinition {
+        use knowledge::layers::{Layer, Layers};
+        let conf = format!("[l]\nfilename = f.csv\n{conf}");
+        let layers = Layers::builtin().with(Layer::SystemLocal, "transforms", &conf);
+        knowledge::Knowledge::new(layers).lookup("l").unwrap()
+    }
+
+    fn lookup(conf: &str, rows: Arc<Rows>, inputs: &[&str]) -> Lookup {
+        let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
+        Lookup::new(definition(conf), rows, &inputs).unwrap()
+    }
+
+    #[test]
+    fn all_inputs_must_be_equal() {
+        let table = rows(&[("a", &["1", "1", "2", ""]), ("b", &["x", "y", "x", "z"])]);
+        let found = lookup("", table, &["a", "b"]);
+        assert_eq!(*found.find(&[Some("1"), Some("y")], None), [1]);
+        assert_eq!(*found.find(&[Some("2"), Some("y")], None), []);
+        assert_eq!(*found.find(&[None, Some("z")], None), []);
+    }
+
+    #[test]
+    fn case_counts_unless_it_is_told_not_to() {
+        let table = rows(&[("a", &["Web", "web"])]);
+        assert_eq!(*lookup("", Arc::clone(&table), &["a"]).find(&[Some("web")], None), [1]);
+        let found = lookup("case_sensitive_match = false", table, &["a"]);
+        assert_eq!(*found.find(&[Some("WEB")], None), [0, 1]);
+    }
+
+    #[test]
+    fn patterns_and_networks_are_tried_in_the_order_of_rows() {
+        let table = rows(&[("u", &["/a/*", "*.css", "*b*d", "/exact"])]);
+        let found = lookup("match_type = WILDCARD(u)", table, &["u"]);
+        assert_eq!(*found.find(&[Some("/a/x.css")], None), [0, 1]);
+        assert_eq!(*found.find(&[Some("abcd")], None), [2]);
+        assert_eq!(*found.find(&[Some("/exact")], None), [3]);
+        assert_eq!(*found.find(&[Some("/exact2")], None), []);
+        let table = rows(&[("n", &["10.0.0.0/8", "10.1.0.0/16", "bad"])]);
+        let found = lookup("match_type = CIDR(n)\nmax_matches = 1", table, &["n"]);
+        assert_eq!(*found.find(&[Some("10.1.2.3")], None), [0]);
+        assert_eq!(*found.find(&[Some("11.1.2.3")], None), []);
+    }
+
+    #[test]
+    fn a_time_based_lookup_gives_the_newest_row_before_the_event() {
+        let table = rows(&[("ip", &["a", "a", "a"]), ("at", &["100", "200", "300"])]);
+        let found = lookup("time_field = at\nmax_offset_secs = 150", table, &["ip"]);
+        assert_eq!(*found.find(&[Some("a")], Some(250.0)), [1]);
+        assert_eq!(*found.find(&[Some("a")], Some(99.0)), []);
+        assert_eq!(*found.find(&[Some("a")], Some(600.0)), []);
+        assert_eq!(*found.find(&[Some("a")], None), []);
+    }
+}

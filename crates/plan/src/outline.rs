@@ -1,0 +1,305 @@
+//! A search in short: its commands, where each of them runs, and what it asks in SQL.
+//!
+//! Pure: nothing is planned or run. Leaves to others: whether fields and indexes exist.
+
+use knowledge::Knowledge;
+use spl::ast::{Command, SearchExpr, Span, Spanned, StatsArgument, StatsCall};
+use spl::{CommandKind, ParseOptions};
+
+use crate::macros::Macros;
+use crate::sql_text::{NoSql, SqlText, sql_text};
+use crate::Error;
+
+/// A search in short.
+#[derive(Debug, Clone)]
+pub struct Outline {
+    /// The search as it was understood.
+    pub normalized: String,
+    /// Its commands in order.
+    pub commands: Vec<OutlinedCommand>,
+    /// Names of indexes it says, without wildcards.
+    pub indexes: Vec<String>,
+    /// What it is in SQL, or which command is not.
+    pub sql: Result<SqlText, NoSql>,
+}
+
+/// A command of a search.
+#[derive(Debug, Clone)]
+pub struct OutlinedCommand {
+    /// The registered name.
+    pub name: &'static str,
+    /// Its arguments as they were written; as they were understood where macros stood in them.
+    pub written: String,
+    /// The command as it was understood.
+    pub text: String,
+    /// How it works on rows.
+    pub kind: CommandKind,
+    /// Where it runs.
+    pub place: CommandPlace,
+    /// Whether it makes rows: it is the first.
+    pub generates: bool,
+    /// Its arguments, those of some commands taken apart.
+    pub arguments: Arguments,
+}
+
+/// Where a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandPlace {
+    /// Next to the events.
+    Indexers,
+    /// In part next to the events, the parts put together on the search head.
+    Both,
+    /// On the search head.
+    SearchHead,
+}
+
+impl CommandPlace {
+    /// In words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Indexers => "where the events are",
+            Self::Both => "in part where the events are, then on the search head",
+            Self::SearchHead => "on the search head",
+        }
+    }
+}
+
+/// Arguments of a command, as clients of the parser read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arguments {
+    /// Of a filter.
+    Search(String),
+    /// Aggregations and what they are grouped by.
+    Stats {
+        /// Each aggregation.
+        calls: Vec<AggregateCall>,
+        /// Fields of the groups.
+        by: Vec<String>,
+    },
+    /// Aggregations over time.
+    Timechart {
+        /// Each aggregation.
+        calls: Vec<AggregateCall>,
+        /// The field that makes series.
+        series: Option<String>,
+    },
+    /// The most or least frequent values.
+    Top {
+        /// How many.
+        limit: u64,
+        /// Whether the count is shown.
+        showcount: bool,
+        /// Whether the share is shown.
+        showperc: bool,
+        /// The field of the count.
+        countfield: String,
+        /// The field of the share.
+        percentfield: String,
+        /// The fields.
+        fields: Vec<String>,
+    },
+    /// Of any other command, as text.
+    Text(String),
+}
+
+/// An aggregation as clients of the parser read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregateCall {
+    /// The function.
+    pub function: String,
+    /// The field it is of.
+    pub field: Option<String>,
+    /// The field of the result.
+    pub rename: String,
+}
+
+/// The outline of a search with the macros of a configuration.
+///
+/// # Errors
+/// If the text is not SPL.
+pub fn outline(text: &str, knowledge: &Knowledge) -> Result<Outline, Error> {
+    let macros = Macros::of(knowledge);
+    let options = ParseOptions { macros: Some(&macros), ..ParseOptions::default() };
+    let pipeline = spl::parse_with(text, &options)?;
+    let mut commands = Vec::new();
+    let mut together = false;
+    for (at, command) in pipeline.commands.iter().enumerate() {
+        let kind = command.node.definition().kind;
+        let place = match kind {
+            _ if together => CommandPlace::SearchHead,
+            CommandKind::Streaming => CommandPlace::Indexers,
+            CommandKind::Generating => generating_place(&command.node),
+            CommandKind::Transforming => CommandPlace::Both,
+            CommandKind::Dataset if sorts(&command.node) => CommandPlace::Both,
+            CommandKind::Centralised | CommandKind::Dataset => CommandPlace::SearchHead,
+        };
+        together |= place != CommandPlace::Indexers;
+        let generates = at == 0;
+        commands.push(outlined(command, kind, place, generates, text));
+    }
+    let mut names = Vec::new();
+    for command in &pipeline.commands {
+        if let Command::Search(search) = &command.node {
+            search.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
+        }
+        if let Command::Tstats(tstats) = &command.node {
+            tstats.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
+        }
+    }
+    let sql = sql_text(&pipeline);
+    Ok(Outline { normalized: pipeline.to_string(), commands, indexes: names, sql })
+}
+
+/// Commands that put rows in order: each part is sorted where it is, then merged.
+fn sorts(command: &Command) -> bool {
+    matches!(command, Command::Sort(_) | Command::Dedup(_))
+}
+
+fn generating_place(command: &Command) -> CommandPlace {
+    match command {
+        Command::Tstats(_) | Command::Metadata(_) => CommandPlace::Both,
+        _ => CommandPlace::SearchHead,
+    }
+}
+
+fn outlined(
+    command: &Spanned<Command>,
+    kind: CommandKind,
+    place: CommandPlace,
+    generates: bool,
+    text: &str,
+) -> OutlinedCommand {
+    let node = &command.node;
+    let understood = node.to_string();
+    let own = understood.strip_prefix(node.name()).unwrap_or_default().trim_start();
+    let written = written(node, command.span, text).unwrap_or(own).to_owned();
+    let arguments = arguments(node, &written);
+    let name = node.name();
+    OutlinedCommand { name, written, text: understood, kind, place, generates, arguments }
+}
+
+/// The arguments as the user wrote them, unless macros stand in them.
+fn written<'t>(command: &Command, span: Span, text: &'t str) -> Option<&'t str> {
+    let whole = text.get(span.start..span.end)?;
+    if whole.contains('`') {
+        return None;
+    }
+    let definition = command.definition();
+    let names = std::iter::once(&definition.name).chain(definition.aliases);
+    for name in names {
+        let Some(head) = whole.get(..name.len()) else { continue };
+        let rest = &whole[name.len()..];
+        let ends = rest.chars().next().is_none_or(|c| !(c.is_alphanumeric() || c == '_'));
+        let is_field = rest.trim_start().starts_with('=');
+        if head.eq_ignore_ascii_case(name) && ends && !is_field {
+            return Some(rest.trim());
+        }
+    }
+    // The implied `search` of a first command is not written.
+    matches!(command, Command::Search(_)).then(|| whole.trim())
+}
+
+fn arguments(command: &Command, written: &str) -> Arguments {
+    let patterns = |fields: &[spl::ast::FieldPattern]| -> Vec<String> {
+        fields.iter().map(|field| field.text.clone()).collect()
+    };
+    match command {
+        Command::Search(_) => Arguments::Search(written.to_owned()),
+        Command::Stats(stats) => {
+            let calls = stats.calls.iter().map(aggregate_call).collect();
+            Arguments::Stats { calls, by: patterns(&stats.by.fields) }
+        }
+        Command::Timechart(chart) => Arguments::Timechart {
+            calls: chart.calls.iter().map(aggregate_call).collect(),
+            series: chart.column.as_ref().map(|split| split.field.node.clone()),
+        },
+        Command::Top(top) | Command::Rare(top) => Arguments::Top {
+            limit: top.limit,
+            showcount: top.showcount,
+            showperc: top.showperc,
+            countfield: top.countfield.clone(),
+            percentfield: top.percentfield.clone(),
+            fields: top.fields.iter().map(|field| field.node.clone()).collect(),
+        },
+        _ => Arguments::Text(written.to_owned()),
+    }
+}
+
+fn aggregate_call(call: &StatsCall) -> AggregateCall {
+    let field = match &call.argument {
+        StatsArgument::Field(pattern) => Some(pattern.text.clone()),
+        StatsArgument::Eval(expr) => Some(format!("eval({expr})")),
+        _ => None,
+    };
+    let function = call.function.name.node.to_ascii_lowercase();
+    AggregateCall { function, field, rename: call.output_name().to_owned() }
+}
+
+fn collect_indexes(expr: &SearchExpr, names: &mut Vec<String>) {
+    let mut add = |value: &spl::ast::SearchValue| {
+        let name = value.pattern.as_literal().map(str::to_owned);
+        names.extend(name.filter(|name| !names.contains(name)));
+    };
+    match expr {
+        SearchExpr::And(members) | SearchExpr::Or(members) => {
+            members.iter().for_each(|member| collect_indexes(member, names));
+        }
+        SearchExpr::Comparison(comparison) if comparison.field.node == model::columns::INDEX => {
+            add(&comparison.value);
+        }
+        SearchExpr::In(list) if list.field.node == model::columns::INDEX => {
+            list.values.iter().for_each(add);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn outline_of(text: &str) -> Outline {
+        outline(text, &Knowledge::builtin()).unwrap()
+    }
+
+    #[test]
+    fn commands_run_where_the_events_are_until_rows_come_together() {
+        let places = |text: &str| -> Vec<CommandPlace> {
+            outline_of(text).commands.iter().map(|command| command.place).collect()
+        };
+        use CommandPlace::{Both, Indexers, SearchHead};
+        let text = "index=a | eval x=1 | stats count by x | where count>1";
+        assert_eq!(places(text), [Indexers, Indexers, Both, SearchHead]);
+        assert_eq!(places("| makeresults | eval x=1"), [SearchHead, SearchHead]);
+    }
+
+    #[test]
+    fn arguments_are_as_they_were_written() {
+        let written = |text: &str| -> Vec<String> {
+            outline_of(text).commands.into_iter().map(|command| command.written).collect()
+        };
+        assert_eq!(written("search  a=1  | STATS  count  by b "), ["a=1", "count  by b"]);
+        assert_eq!(written("search=1 error | head"), ["search=1 error", ""]);
+    }
+
+    #[test]
+    fn indexes_that_are_named_are_listed() {
+        let text = "(index=a OR index=b*) index IN (c, a) | append [search index=d]";
+        assert_eq!(outline_of(text).indexes, ["a", "c"]);
+    }
+
+    #[test]
+    fn aggregations_are_taken_apart() {
+        let text = "* | stats dc(user) AS users, count by host, source";
+        let call = |function: &str, field: Option<&str>, rename: &str| AggregateCall {
+            function: function.to_owned(),
+            field: field.map(str::to_owned),
+            rename: rename.to_owned(),
+        };
+        let calls = vec![call("dc", Some("user"), "users"), call("count", None, "count")];
+        let by = vec!["host".to_owned(), "source".to_owned()];
+        assert_eq!(outline_of(text).commands[1].arguments, Arguments::Stats { calls, by });
+    }
+}

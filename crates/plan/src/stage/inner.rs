@@ -1,0 +1,95 @@
+//! Searches within a search: where a command takes the rows of another pipeline.
+//!
+//! Guarantees: what the commands behind such a command mention is read by the inner search too.
+
+use spl::Span;
+use spl::ast::{
+    Command, Dataset, HeadCommand, NamedDataset, NamedDatasetKind, Pipeline, Spanned,
+    SubsearchOptions,
+};
+
+use super::Rows;
+use crate::execute::run_to_rows;
+use crate::pipeline::{Env, plan_before};
+use crate::{Error, MessageKind};
+
+/// A search whose rows a command takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Inner {
+    pub(crate) pipeline: Pipeline,
+    /// What its rows go through afterwards.
+    pub(crate) tail: Vec<Spanned<Command>>,
+    /// `maxout=` of the command.
+    pub(crate) limit: Option<u64>,
+    /// Who takes the rows, for messages.
+    pub(crate) command: &'static str,
+}
+
+impl Inner {
+    /// The rows, as many as the command may take; no more than one beyond them is ever collected.
+    pub(crate) async fn rows(&self, env: &Env<'_>) -> Result<Rows, Error> {
+        let most = env.context.limits.subsearch_rows;
+        let limit = self.limit.filter(|limit| *limit > 0);
+        let most = limit.map_or(most, |limit| most.min(usize::try_from(limit).unwrap_or(most)));
+        let mut pipeline = self.pipeline.clone();
+        let span = pipeline.commands.last().map_or_else(Span::default, |command| command.span);
+        let limit = Some(u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1));
+        let head = HeadCommand { limit, condition: None, keeplast: false, null: false };
+        pipeline.commands.push(Spanned::new(Command::Head(head), span));
+        let rows = self.run(&pipeline, env).await?;
+        if rows.count <= most {
+            return Ok(rows);
+        }
+        let text = format!(
+            "{} took the first {most} rows of its subsearch, which has more (maxout)",
+            self.command
+        );
+        env.log.add(MessageKind::Warning, text);
+        Ok(rows.slice(0, most))
+    }
+
+    /// The rows, as many as a stage may hold.
+    pub(crate) async fn all_rows(&self, env: &Env<'_>) -> Result<Rows, Error> {
+        self.run(&self.pipeline, env).await
+    }
+
+    async fn run(&self, pipeline: &Pipeline, env: &Env<'_>) -> Result<Rows, Error> {
+        let env = env.deeper()?;
+        let planned = Box::pin(plan_before(pipeline, Some(&self.tail), &env)).await?;
+        for message in &planned.messages {
+            env.log.add(message.kind, message.text.clone());
+        }
+        let mut context = env.context.clone();
+        context.range = planned.range;
+        Box::pin(run_to_rows(planned.stage(), &env.within(&context))).await
+    }
+}
+
+/// `maxout=` of a command.
+pub(crate) fn limit(options: &SubsearchOptions) -> Option<u64> {
+    options.maxout
+}
+
+/// The commands that give the rows of a dataset.
+pub(crate) fn pipeline_of(dataset: &Dataset) -> Result<Pipeline, Error> {
+    let named = match dataset {
+        Dataset::Subsearch(subsearch) => return Ok((*subsearch.pipeline).clone()),
+        Dataset::Named(named) => named,
+    };
+    let NamedDataset { kind, name, span } = named;
+    let name = crate::subsearch::quoted(name);
+    let text = match kind {
+        NamedDatasetKind::Datamodel => format!("| from datamodel:{name}"),
+        NamedDatasetKind::Inputlookup => format!("| inputlookup {name}"),
+        NamedDatasetKind::Savedsearch => format!("| savedsearch {name}"),
+    };
+    spl::parse(&text).map_err(|error| Error::at(error.to_string(), *span)).map(|mut pipeline| {
+        pipeline.commands.iter_mut().for_each(|command| command.span = *span);
+        pipeline
+    })
+}
+
+/// A command and those behind it, as the tail of a search whose rows it takes.
+pub(crate) fn tail(command: &Spanned<Command>, rest: &[Spanned<Command>]) -> Vec<Spanned<Command>> {
+    [std::slice::from_ref(command), rest].concat()
+}

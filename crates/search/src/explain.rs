@@ -1,0 +1,172 @@
+//! What is known of a search before it runs: its commands, what the term index is asked, its plan, and
+//! what it is in SQL.
+
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use plan::{CommandKind, Outline, PlannedSearch};
+use serde::Serialize;
+
+use crate::jobs::JobRequest;
+use crate::scan::index_expression;
+use crate::{Error, SearchService};
+
+/// A search, explained.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// The search as it was understood.
+    pub normalized: String,
+    /// Its commands in order.
+    pub commands: Vec<ExplainedCommand>,
+    /// Start of the time range, epoch seconds; none is all of time.
+    pub earliest: Option<f64>,
+    /// End of the range, likewise.
+    pub latest: Option<f64>,
+    /// Indexes read.
+    pub indexes: Vec<String>,
+    /// Conditions that are tested where the events are.
+    pub filters: Vec<String>,
+    /// What the term index is asked, in the form of the inspector.
+    pub index_expression: String,
+    /// The plan up to the first command that must see all rows.
+    pub plan: String,
+    /// The search in SQL, if there is an equivalent.
+    pub sql: Option<ExplainedSql>,
+    /// Why there is none.
+    pub no_sql: Option<String>,
+    /// What the planner has to say.
+    pub messages: Vec<String>,
+}
+
+/// A command, explained.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainedCommand {
+    /// The registered name.
+    pub name: &'static str,
+    /// The command as it was understood.
+    pub text: String,
+    /// `streaming`, `transforming`, ...
+    pub kind: &'static str,
+    /// Where it runs, in words.
+    pub runs: &'static str,
+}
+
+/// A search in SQL.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainedSql {
+    /// One `SELECT`.
+    pub query: String,
+    /// Parameter beside it.
+    pub earliest: Option<String>,
+    /// Likewise.
+    pub latest: Option<String>,
+    /// What it takes for granted.
+    pub notes: Vec<String>,
+}
+
+impl Explanation {
+    /// Puts together what is known of a search.
+    #[must_use]
+    pub fn new(outline: Outline, planned: &PlannedSearch) -> Self {
+        let commands = outline.commands.iter().map(|command| ExplainedCommand {
+            name: command.name,
+            text: command.text.clone(),
+            kind: if command.generates { "generating" } else { kind_text(command.kind) },
+            runs: command.place.text(),
+        });
+        let seconds = |micros: i64, none: i64| {
+            #[allow(clippy::cast_precision_loss, reason = "for people")]
+            let seconds = micros as f64 / 1e6;
+            (micros != none).then_some(seconds)
+        };
+        let filters = scan_filters(&planned.plan);
+        let (sql, no_sql) = match outline.sql {
+            Ok(sql) => {
+                let plan::SqlText { query, earliest, latest, notes } = sql;
+                (Some(ExplainedSql { query, earliest, latest, notes }), None)
+            }
+            Err(reason) => (None, Some(reason.to_string())),
+        };
+        let all = model::TimeRange::ALL;
+        Self {
+            normalized: outline.normalized,
+            commands: commands.collect(),
+            earliest: seconds(planned.range.earliest.0, all.earliest.0),
+            latest: seconds(planned.range.latest.0, all.latest.0),
+            indexes: planned.indexes.iter().map(ToString::to_string).collect(),
+            index_expression: index_expression(&filters),
+            filters: filters.iter().map(ToString::to_string).collect(),
+            plan: planned.plan.display_indent().to_string(),
+            sql,
+            no_sql,
+            messages: planned.messages.iter().map(|message| message.text.clone()).collect(),
+        }
+    }
+}
+
+fn kind_text(kind: CommandKind) -> &'static str {
+    match kind {
+        CommandKind::Streaming => "streaming",
+        CommandKind::Centralised => "centralised streaming",
+        CommandKind::Transforming => "transforming",
+        CommandKind::Dataset => "dataset processing",
+        CommandKind::Generating => "generating",
+    }
+}
+
+/// The conditions right above the scan of events.
+fn scan_filters(plan: &LogicalPlan) -> Vec<Expr> {
+    let mut filters = Vec::new();
+    let mut node = plan;
+    loop {
+        match node {
+            LogicalPlan::Filter(filter) => filters.push(filter.predicate.clone()),
+            LogicalPlan::TableScan(scan) => {
+                filters.extend(scan.filters.iter().cloned());
+                filters.reverse();
+                return filters;
+            }
+            // What stands above something else is no condition of stored events.
+            _ => filters.clear(),
+        }
+        match node.inputs().as_slice() {
+            [only] => node = only,
+            _ => return Vec::new(),
+        }
+    }
+}
+
+impl SearchService {
+    /// What a search consists of, without planning it.
+    ///
+    /// # Errors
+    /// [`Error::Search`] if the text is not SPL. A command that does not exist is named in Splunk's
+    /// words, which clients know.
+    pub fn outline(&self, request: &JobRequest) -> Result<Outline, Error> {
+        let knowledge = self.knowledge_of(request);
+        plan::outline(&request.search, &knowledge).map_err(|error| {
+            let kind = error.kind();
+            let text = unknown_command(&error).unwrap_or_else(|| error.render(&request.search));
+            Error::Search { text, kind }
+        })
+    }
+
+    /// Plans a search and says how it would run. Subsearches do not run.
+    ///
+    /// # Errors
+    /// As [`Self::dispatch`].
+    pub async fn explain(&self, request: &JobRequest) -> Result<Explanation, Error> {
+        let knowledge = self.knowledge_of(request);
+        let found = plan::outline(&request.search, &knowledge);
+        let outline =
+            found.map_err(|error| crate::service::search_error(&error, &request.search))?;
+        let planned = self.check(request).await?;
+        Ok(Explanation::new(outline, &planned))
+    }
+}
+
+/// The first message, if it is about a command that does not exist.
+fn unknown_command(error: &plan::Error) -> Option<String> {
+    let plan::Error::Syntax(diagnostics) = error else { return None };
+    let message = &diagnostics.first()?.message;
+    let name = message.strip_prefix("unknown search command ")?;
+    Some(format!("Unknown search command {name}."))
+}

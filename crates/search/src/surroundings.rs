@@ -1,0 +1,365 @@
+//! What searches read and write besides events: lookups and collections of apps, results of other jobs,
+//! and through the server REST, events to collect and where addresses are.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use apps::{Apps, Namespace};
+use async_trait::async_trait;
+use hashbrown::HashMap;
+use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
+use plan::{
+    Action, CollectedEvent, Error, IndexTerm, Location, LookupSource, LookupWrite, RestRequest,
+    Rows, Surroundings,
+};
+use serde_json::{Map, Value};
+
+use crate::{DispatchState, SearchService};
+
+/// Bytes of lookup files that are kept as rows.
+const KEPT_BYTES: usize = 512 << 20;
+
+/// Lookup files as rows, so that the next search need not read them again.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    kept: Mutex<HashMap<String, (usize, Arc<Rows>)>>,
+}
+
+impl Tables {
+    /// The rows of a version of a file.
+    fn rows(&self, version: &str, name: &str, bytes: &[u8]) -> Result<Arc<Rows>, Error> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rows)) = kept.get(version) {
+            return Ok(Arc::clone(rows));
+        }
+        let rows = Arc::new(csv_rows(name, bytes)?);
+        let held: usize = kept.values().map(|(bytes, _)| bytes).sum();
+        if held + bytes.len() > KEPT_BYTES {
+            kept.clear();
+        }
+        kept.insert(version.to_owned(), (bytes.len(), Arc::clone(&rows)));
+        Ok(rows)
+    }
+}
+
+/// What the searches of a namespace find around them.
+#[derive(Debug)]
+pub(crate) struct Around {
+    pub(crate) service: SearchService,
+    pub(crate) namespace: Namespace,
+    pub(crate) tables: Arc<Tables>,
+}
+
+impl Around {
+    fn apps(&self) -> &Apps {
+        &self.service.dependencies().apps
+    }
+
+    fn server(&self) -> &Arc<dyn Surroundings> {
+        &self.service.dependencies().surroundings
+    }
+
+    /// Where a collection is kept: its app's, whoever asks.
+    fn collection(&self, name: &str) -> Result<Namespace, Error> {
+        let found = self.apps().get("collections", name, &self.namespace);
+        let found = found.map_err(|_| {
+            let message = format!("there is no collection \"{name}\" in collections.conf");
+            Error::invalid_anywhere(message)
+        })?;
+        Ok(Namespace::new(apps::NOBODY, &found.app))
+    }
+}
+
+#[async_trait]
+impl Surroundings for Around {
+    async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
+        match source {
+            LookupSource::File(name) => {
+                let found = self.apps().read_lookup(name, &self.namespace).await.map_err(failed)?;
+                found.map(|found| self.tables.rows(&found.version, name, &found.bytes)).transpose()
+            }
+            LookupSource::Collection(name) => {
+                let namespace = self.collection(name)?;
+                let documents = self.apps().documents(&namespace, name).await.map_err(failed)?;
+                let records = documents.values().map(document_record).collect();
+                Ok(Some(Arc::new(Rows::of_records(records))))
+            }
+        }
+    }
+
+    async fn write_lookup(
+        &self,
+        source: &LookupSource,
+        rows: Rows,
+        write: LookupWrite,
+    ) -> Result<(), Error> {
+        match source {
+            LookupSource::File(name) => {
+                let old = match write {
+                    LookupWrite::Replace => None,
+                    _ => self.read_lookup(source).await?,
+                };
+                let rows = merged(old.as_deref(), rows, &write)?;
+                let namespace = Namespace::new(apps::NOBODY, &self.namespace.app);
+                let written = self.apps().write_lookup(name, &namespace, csv_text(&rows)?.into());
+                written.await.map_err(failed)
+            }
+            LookupSource::Collection(name) => {
+                let namespace = self.collection(name)?;
+                let documents = documents(&rows)?;
+                match write {
+                    LookupWrite::Replace => {
+                        let replaced =
+                            self.apps().replace_documents(&namespace, name, documents).await;
+                        replaced.map_err(failed)
+                    }
+                    LookupWrite::Append => self.put(&namespace, name, documents).await,
+                    LookupWrite::Upsert(field) => {
+                        let known = self.apps().documents(&namespace, name).await.map_err(failed)?;
+                        let documents = with_keys(documents, &field, &known);
+                        self.put(&namespace, name, documents).await
+                    }
+                }
+            }
+        }
+    }
+
+    async fn job(&self, name: &str) -> Result<Rows, Error> {
+        let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
+        let job = self.service.job(name).or_else(|| {
+            let jobs = self.service.jobs();
+            let of_saved_search = jobs.into_iter().find(|job| {
+                let request = job.request();
+                let label = request.label.as_deref().unwrap_or_default();
+                let full = format!("{}:{}:{label}", request.owner, request.app);
+                let done = job.status().state == DispatchState::Done;
+                !label.is_empty() && (label == name || full == name) && done
+            });
+            of_saved_search
+        });
+        let job = job.ok_or_else(unknown)?;
+        job.finished().await.map_err(|error| Error::invalid_anywhere(error.to_string()))?;
+        job.result_rows()
+    }
+
+    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
+        let mut request = request.clone();
+        request.owner.clone_from(&self.namespace.owner);
+        self.server().rest(&request).await
+    }
+
+    async fn collect(&self, index: &IndexName, events: Vec<CollectedEvent>) -> Result<(), Error> {
+        self.server().collect(index, events).await
+    }
+
+    fn locate(&self, address: IpAddr) -> Option<Location> {
+        self.server().locate(address)
+    }
+
+    async fn act(&self, action: &Action, rows: &Rows) -> Result<(), Error> {
+        self.server().act(action, rows).await
+    }
+
+    async fn history(&self) -> Result<Rows, Error> {
+        let jobs = self.service.jobs();
+        let record = |job: &Arc<crate::Job>| {
+            let counts = job.counts();
+            let seconds = |time: EventTime| vec![format!("{:.3}", time.seconds())];
+            vec![
+                ("_time".to_owned(), seconds(job.created())),
+                ("api_et".to_owned(), Vec::new()),
+                ("event_count".to_owned(), vec![counts.events_matched.to_string()]),
+                ("is_realtime".to_owned(), vec!["0".to_owned()]),
+                ("scan_count".to_owned(), vec![counts.events_scanned.to_string()]),
+                ("search".to_owned(), vec![job.request().search.clone()]),
+                ("sid".to_owned(), vec![job.sid().to_owned()]),
+                ("result_count".to_owned(), vec![job.result_count().to_string()]),
+            ]
+        };
+        let own = jobs.iter().filter(|job| job.request().owner == self.namespace.owner);
+        Ok(Rows::of_records(own.map(record).collect()))
+    }
+
+    async fn buckets(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Rows, Error> {
+        let snapshot = self.service.dependencies().catalog.snapshot();
+        let mut records = Vec::new();
+        for bucket in snapshot.overlapping(indexes, range) {
+            let summary = &bucket.summary;
+            let one = |text: String| vec![text];
+            let seconds = |time: EventTime| one(format!("{:.0}", time.seconds()));
+            records.push(vec![
+                ("bucketId".to_owned(), one(bucket.id.to_string())),
+                ("endEpoch".to_owned(), seconds(summary.last_time)),
+                ("eventCount".to_owned(), one(summary.rows.to_string())),
+                ("index".to_owned(), one(bucket.index.to_string())),
+                ("path".to_owned(), one(bucket.path.clone())),
+                ("rawSize".to_owned(), one(summary.raw_bytes.to_string())),
+                ("sizeOnDiskMB".to_owned(), one(megabytes(bucket.size))),
+                ("splunk_server".to_owned(), one(self.server_name())),
+                ("startEpoch".to_owned(), seconds(summary.first_time)),
+                ("state".to_owned(), one(state(bucket.state).to_owned())),
+            ]);
+        }
+        Ok(Rows::of_records(records))
+    }
+
+    async fn terms(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+        limit: usize,
+    ) -> Result<Vec<IndexTerm>, Error> {
+        self.server().terms(indexes, range, limit).await
+    }
+
+    fn server_name(&self) -> String {
+        self.server().server_name()
+    }
+}
+
+impl Around {
+    async fn put(
+        &self,
+        namespace: &Namespace,
+        name: &str,
+        documents: Vec<Map<String, Value>>,
+    ) -> Result<(), Error> {
+        for batch in documents.chunks(apps::MAX_BATCH) {
+            self.apps().put_documents(namespace, name, batch.to_vec()).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+fn state(state: BucketState) -> &'static str {
+    match state {
+        BucketState::Warm => "warm",
+        BucketState::Frozen => "frozen",
+        BucketState::Thawed => "thawed",
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn megabytes(bytes: u64) -> String {
+    format!("{:.6}", bytes as f64 / f64::from(1 << 20))
+}
+
+fn failed(error: apps::Error) -> Error {
+    match error.kind() {
+        ErrorKind::Invalid | ErrorKind::NotFound => Error::invalid_anywhere(error.to_string()),
+        kind => Error::Source { message: error.to_string(), kind },
+    }
+}
+
+/// CSV as rows: the first line names the fields, an empty cell is a missing value.
+fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
+    let damaged = |error: csv::Error| {
+        Error::invalid_anywhere(format!("the lookup file \"{name}\" is no CSV: {error}"))
+    };
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
+    let header = reader.byte_headers().map_err(damaged)?.clone();
+    let names: Vec<String> =
+        header.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
+    let mut cells: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
+    let mut record = csv::ByteRecord::new();
+    let mut count = 0;
+    while reader.read_byte_record(&mut record).map_err(damaged)? {
+        for (at, column) in cells.iter_mut().enumerate() {
+            let cell = record.get(at).filter(|cell| !cell.is_empty());
+            column.push(cell.map(|cell| String::from_utf8_lossy(cell).into_owned()));
+        }
+        count += 1;
+    }
+    let mut rows = Rows::blank(count);
+    for (name, column) in names.iter().zip(cells) {
+        if rows.column(name).is_none() && !name.is_empty() {
+            rows.set_texts(name, column);
+        }
+    }
+    Ok(rows)
+}
+
+/// Rows as CSV; several values of a field are separated by line breaks.
+fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
+    let names: Vec<String> =
+        rows.names().into_iter().filter(|name| !name.starts_with("__")).collect();
+    let mut columns = Vec::with_capacity(names.len());
+    for name in &names {
+        columns.push(rows.lists(name)?);
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| Error::internal(error.to_string());
+    if !names.is_empty() {
+        writer.write_record(&names).map_err(failed)?;
+    }
+    for row in 0..rows.count {
+        let cells = columns.iter().map(|column| column[row].join("\n"));
+        writer.write_record(cells).map_err(failed)?;
+    }
+    writer.into_inner().map_err(|error| Error::internal(error.to_string()))
+}
+
+/// Old rows and new ones together.
+fn merged(old: Option<&Rows>, new: Rows, write: &LookupWrite) -> Result<Rows, Error> {
+    let Some(old) = old else { return Ok(new) };
+    let LookupWrite::Upsert(field) = write else { return old.clone().append(new) };
+    let replaced: std::collections::HashSet<String> =
+        new.texts(field)?.into_iter().flatten().collect();
+    let keys = old.texts(field)?;
+    let kept: Vec<usize> = (0..old.count)
+        .filter(|row| keys[*row].as_ref().is_none_or(|key| !replaced.contains(key)))
+        .collect();
+    old.take(&kept)?.append(new)
+}
+
+/// A document as a record; nested values keep their JSON, arrays of plain values are several values.
+fn document_record(document: &Map<String, Value>) -> plan::Record {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let values = |value: &Value| match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
+            items.iter().map(text).collect()
+        }
+        other => vec![text(other)],
+    };
+    document.iter().map(|(name, value)| (name.clone(), values(value))).collect()
+}
+
+/// Rows as documents.
+fn documents(rows: &Rows) -> Result<Vec<Map<String, Value>>, Error> {
+    let mut documents = vec![Map::new(); rows.count];
+    for name in rows.names().iter().filter(|name| !name.starts_with("__")) {
+        for (document, values) in documents.iter_mut().zip(rows.lists(name)?) {
+            let value = match <[String; 1]>::try_from(values) {
+                Ok([value]) => Value::String(value),
+                Err(values) if values.is_empty() => continue,
+                Err(values) => values.into_iter().map(Value::String).collect(),
+            };
+            document.insert(name.clone(), value);
+        }
+    }
+    Ok(documents)
+}
+
+/// Documents with the `_key` of those that have the same value of a field.
+fn with_keys(
+    mut documents: Vec<Map<String, Value>>,
+    field: &str,
+    known: &apps::Collection,
+) -> Vec<Map<String, Value>> {
+    let keys: HashMap<String, &String> = known
+        .iter()
+        .filter_map(|(key, document)| Some((document.get(field)?.to_string(), key)))
+        .collect();
+    for document in &mut documents {
+        let value = document.get(field).map(ToString::to_string);
+        if let Some(key) = value.and_then(|value| keys.get(&value)) {
+            document.insert("_key".to_owned(), Value::String((*key).clone()));
+        }
+    }
+    documents
+}

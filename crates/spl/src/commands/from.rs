@@ -1,0 +1,116 @@
+//! `from`: the rows of a dataset.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, Spanned};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `from <kind>:<name>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FromCommand {
+    /// What it is.
+    pub kind: FromKind,
+    /// Its name.
+    pub name: Spanned<String>,
+}
+
+/// What a dataset is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FromKind {
+    /// A dataset of a data model.
+    Datamodel,
+    /// A lookup.
+    Lookup,
+    /// A saved search.
+    Savedsearch,
+    /// An index.
+    Index,
+}
+
+impl FromKind {
+    const ALL: [(&'static str, Self); 5] = [
+        ("datamodel", Self::Datamodel),
+        ("inputlookup", Self::Lookup),
+        ("lookup", Self::Lookup),
+        ("savedsearch", Self::Savedsearch),
+        ("index", Self::Index),
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Datamodel => "datamodel",
+            Self::Lookup => "lookup",
+            Self::Savedsearch => "savedsearch",
+            Self::Index => "index",
+        }
+    }
+}
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "from",
+    aliases: &[],
+    summary: "gives the rows of a dataset",
+    syntax: "from datamodel:<model>.<dataset> | from lookup:<lookup> | from savedsearch:<name> | from index:<index>",
+    kind: CommandKind::Generating,
+    options: &[],
+    takes: Takes::Fields,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.skip_space();
+    let quoted = p.peek() == Some('"');
+    let whole = p.text_argument("datamodel:<model>.<dataset>, lookup:<name> or savedsearch:<name>")?;
+    let (kind, mut name) = match whole.node.split_once(':') {
+        Some((kind, name)) => (kind.to_owned(), Spanned::new(name.to_owned(), whole.span)),
+        // A kind and its name may be words of their own.
+        None if !quoted && !p.at_end() => {
+            p.eat(":");
+            (whole.node.clone(), p.text_argument("the name of a dataset")?)
+        }
+        None => (String::new(), whole.clone()),
+    };
+    if name.node.is_empty() || name.node.starts_with('"') && !name.node.ends_with('"') {
+        name = p.text_argument("the name of a dataset")?;
+    }
+    name.node = name.node.trim_matches('"').to_owned();
+    let known = FromKind::ALL.iter().find(|(word, _)| kind.eq_ignore_ascii_case(word));
+    let Some((_, kind)) = known else {
+        let message = "expected datamodel:, lookup:, savedsearch: or index: in front of the name";
+        return Err(p.error(message, whole.span));
+    };
+    Ok(Command::From(FromCommand { kind: *kind, name }))
+}
+
+impl fmt::Display for FromCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = field_name(&self.name.node);
+        Arguments::default().push(format_args!("{}:{name}", self.kind.name())).write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses, same};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "| from datamodel:Web.Web",
+            "| from datamodel:\"Web.Proxy\" | stats count",
+            "| from lookup:hosts.csv | table host",
+            "| from savedsearch:\"my search\" | head 5",
+            "| from index:main",
+        ]);
+        same("| from inputlookup:a", "| from lookup:a");
+        same("| from datamodel:\"Web.Web\"", "| from datamodel:Web.Web");
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("| from", "expected datamodel:", "");
+        refuses("| from table:x", "expected datamodel:, lookup:", "table:x");
+    }
+}

@@ -1,0 +1,36 @@
+//! `inputcsv`: the rows of a CSV file.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::Command;
+use crate::parser::{Parsed, Parser};
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "inputcsv",
+    aliases: &[],
+    summary: "gives the rows of a CSV file",
+    syntax: "inputcsv [append=<bool>] [strict=<bool>] [start=<n>] [max=<n>] <file> [WHERE <terms>]",
+    kind: CommandKind::Generating,
+    options: OPTIONS,
+    takes: Takes::Search,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["append", "strict", "start", "max", "dispatch", "events"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    super::inputlookup::arguments(p, OPTIONS).map(Command::Inputcsv)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::accepts;
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "| inputcsv hosts.csv",
+            "| inputcsv dispatch=f events=t append=t start=1 max=5 hosts where a=1",
+        ]);
+    }
+}

@@ -1,0 +1,48 @@
+//! `localop`: lets the commands that follow run at the search head.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::Command;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `localop`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocalopCommand;
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "localop",
+    aliases: &[],
+    summary: "lets the commands that follow run at the search head",
+    syntax: "localop",
+    kind: CommandKind::Streaming,
+    options: &[],
+    takes: Takes::Fields,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.expect_end("the end of the command")?;
+    Ok(Command::Localop(LocalopCommand))
+}
+
+impl fmt::Display for LocalopCommand {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | localop", "* | localop | head 1"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | localop a", "the end of the command", "a");
+    }
+}

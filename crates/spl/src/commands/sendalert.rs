@@ -1,0 +1,80 @@
+//! `sendalert`: runs an alert action.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, Field};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `sendalert <action> [results_link=] [param.<name>=<value>]...`; also `sendemail`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendalertCommand {
+    /// The action.
+    pub action: Field,
+    /// Its parameters.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "sendalert",
+    aliases: &[],
+    summary: "runs an alert action with the rows",
+    syntax: "sendalert <action> [<parameter>=<value>]...",
+    kind: CommandKind::Dataset,
+    options: &[],
+    takes: Takes::Fields,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let action = p.field("the name of an alert action")?;
+    let parameters = parameters(p)?;
+    Ok(Command::Sendalert(SendalertCommand { action, parameters }))
+}
+
+/// `name=value` up to the end; names may hold dots.
+pub(super) fn parameters(p: &mut Parser<'_>) -> Parsed<Vec<(String, String)>> {
+    let mut parameters = Vec::new();
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            return Ok(parameters);
+        }
+        let name = p.field("<parameter>=<value>")?;
+        p.expect("=", "behind the name of a parameter")?;
+        p.skip_space();
+        let value = p.text_argument("a value")?;
+        parameters.push((name.node, value.node));
+    }
+}
+
+impl fmt::Display for SendalertCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Arguments::default();
+        arguments.push(field_name(&self.action.node));
+        for (name, value) in &self.parameters {
+            arguments.push(format_args!("{name}={}", crate::display::quoted(value)));
+        }
+        arguments.write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&[
+            "* | sendalert webhook param.url=\"https://example.org/x\" param.n=5",
+            "* | sendalert notable",
+        ]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | sendalert", "the name of an alert action", "");
+        refuses("* | sendalert a b", "'=' behind the name", "");
+    }
+}

@@ -1,0 +1,48 @@
+//! `uniq`: removes rows that are the same as the row before.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::Command;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `uniq`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UniqCommand;
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "uniq",
+    aliases: &[],
+    summary: "removes rows that are the same as the row before",
+    syntax: "uniq",
+    kind: CommandKind::Centralised,
+    options: &[],
+    takes: Takes::Fields,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.expect_end("the end of the command")?;
+    Ok(Command::Uniq(UniqCommand))
+}
+
+impl fmt::Display for UniqCommand {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | uniq", "* | uniq | head 1"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | uniq a", "the end of the command", "a");
+    }
+}

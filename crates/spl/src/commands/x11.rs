@@ -1,0 +1,89 @@
+//! `x11`: takes the seasons out of a time series.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::{Command, Field};
+use crate::display::{Arguments, field_name};
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `x11 [add|mult][<period>](<field>) [AS <name>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct X11Command {
+    /// Whether seasons are added (`add`) rather than factors (`mult`, the default).
+    pub additive: bool,
+    /// The length of a period in rows, 5 to 1000; found out if absent.
+    pub period: Option<u64>,
+    /// The series.
+    pub field: Field,
+    /// Where the result goes; `x11(<field>)` if absent.
+    pub alias: Option<Field>,
+}
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "x11",
+    aliases: &[],
+    summary: "takes the seasons out of a time series",
+    syntax: "x11 [add|mult][<period>](<field>) [AS <field>]",
+    kind: CommandKind::Dataset,
+    options: &[],
+    takes: Takes::Fields,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.skip_space();
+    let start = p.pos();
+    let word = p.take_while(|c| c.is_ascii_alphanumeric()).to_ascii_lowercase();
+    let span = p.span_from(start);
+    // `add()15(x)` is how the documentation writes the type alone.
+    let _ = p.attempt(|p| (p.eat("(") && p.eat(")")).then_some(()));
+    let more = p.take_while(|c| c.is_ascii_digit()).to_owned();
+    let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
+    let additive = match &word[..digits] {
+        "add" => true,
+        "mult" | "" => false,
+        _ => return Err(p.error(format!("'{word}' is neither add nor mult"), span)),
+    };
+    let number = format!("{}{more}", &word[digits..]);
+    let period = match number.parse() {
+        Ok(period) if (5..=1000).contains(&period) => Some(period),
+        Err(_) if number.is_empty() => None,
+        _ => return Err(p.error("the period is a whole number from 5 to 1000", span)),
+    };
+    p.expect("(", "before the field")?;
+    let field = p.field("a field name")?;
+    p.expect(")", "after the field")?;
+    let alias = p.alias()?;
+    Ok(Command::X11(X11Command { additive, period, field, alias }))
+}
+
+impl fmt::Display for X11Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.additive { "add" } else { "mult" };
+        let period = self.period.map(|period| period.to_string()).unwrap_or_default();
+        Arguments::default()
+            .push(format_args!("{kind}{period}({})", field_name(&self.field.node)))
+            .alias(self.alias.as_ref().map(|alias| alias.node.as_str()))
+            .write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses, same};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | x11 mult15(count)", "* | x11 add20(count) AS adjusted", "* | x11 (a)"]);
+        same("* | x11 15(count)", "* | x11 mult15(count)");
+        same("* | x11 add()7(a)", "* | x11 add7(a)");
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | x11", "expected '(' before the field", "");
+        refuses("* | x11 mult3(a)", "from 5 to 1000", "mult3");
+        refuses("* | x11 div7(a)", "'div7' is neither add nor mult", "div7");
+    }
+}

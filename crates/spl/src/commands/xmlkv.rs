@@ -1,0 +1,63 @@
+//! `xmlkv`: takes fields out of the elements of XML.
+
+use super::{CommandDefinition, CommandKind, Takes};
+use crate::ast::Command;
+use crate::display::Arguments;
+use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `xmlkv [maxinputs=]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct XmlkvCommand {
+    /// `maxinputs=`: how many rows go to the command at a time; has no effect on the result.
+    pub maxinputs: Option<u64>,
+}
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "xmlkv",
+    aliases: &[],
+    summary: "takes fields out of the elements of XML",
+    syntax: "xmlkv [maxinputs=<n>]",
+    kind: CommandKind::Streaming,
+    options: OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+const OPTIONS: &[&str] = &["maxinputs"];
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let mut maxinputs = None;
+    while let Some(option) = p.option(OPTIONS)? {
+        maxinputs = Some(option.number()?);
+    }
+    // Older searches write the number alone.
+    if maxinputs.is_none() {
+        maxinputs = p.count()?;
+    }
+    p.expect_end("maxinputs=<n> or the end of the command")?;
+    Ok(Command::Xmlkv(XmlkvCommand { maxinputs }))
+}
+
+impl fmt::Display for XmlkvCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Arguments::default().maybe("maxinputs", self.maxinputs).write(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses, same};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | xmlkv", "* | xmlkv maxinputs=10000"]);
+        same("* | xmlkv 10", "* | xmlkv maxinputs=10");
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | xmlkv a", "the end of the command", "a");
+    }
+}

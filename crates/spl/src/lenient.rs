@@ -1,0 +1,350 @@
+//! Parsing of searches whose macros and dashboard tokens are not known: each stands for something
+//! harmless that fits its place.
+//!
+//! Guarantees: a text without either is parsed as always; what was put in is told in notes; the work
+//! is bounded whatever the number of holes. Leaves to others: running such a search, which would not
+//! be the search its author meant.
+
+use crate::ast::{Pipeline, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
+use crate::macros::{Edit, Prepared, prepare_with_holes};
+use crate::parser::Parser;
+use crate::{ParseOptions, check_length};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Longest name of a token, modifiers included.
+const MAX_TOKEN_BYTES: usize = 100;
+
+/// How often a text is parsed at most, and how many bytes that may be in all.
+const MAX_ATTEMPTS: usize = 1_000;
+const MAX_BYTES: usize = 16 << 20;
+
+/// A search with notes about what is not known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lenient {
+    /// The tree, with something harmless where unknown macros and tokens stand.
+    pub pipeline: Pipeline,
+    /// One for each macro that is not known, and for each token that could not stay as it is.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// Parses a search in which an unknown macro, and a `$token$` that is none as it stands, stands for
+/// something that fits its place.
+///
+/// # Errors
+/// Everything that is wrong with it, as far as that does not hang on what is not known.
+pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, Diagnostics> {
+    check_length(text.len(), options.max_length)?;
+    let (prepared, unknown) = prepare_with_holes(text, options.macros, options.max_length)?;
+    let mut blanks: Vec<Blank> = Vec::new();
+    for hole in unknown {
+        let place = Place::of(&prepared.text, hole.at, blanks.last());
+        let at = hole.at..hole.at;
+        let candidates = place.candidates(&hole.name);
+        blanks.push(Blank { at, origin: hole.origin, name: hole.name, candidates, token: false });
+    }
+    for at in tokens(&prepared.text) {
+        let origin = prepared.map.original(Span::new(at.start, at.end));
+        let name = prepared.text[at.clone()].to_owned();
+        blanks.push(Blank { at, origin, name, candidates: TOKEN, token: true });
+    }
+    blanks.sort_by_key(|blank| (blank.at.start, blank.at.end));
+    Attempts { prepared, blanks, max_depth: options.max_depth, left: MAX_ATTEMPTS, bytes: 0 }.run()
+}
+
+/// Something that is not known.
+#[derive(Debug)]
+struct Blank {
+    /// Its place in the prepared text; empty for a macro.
+    at: Range<usize>,
+    origin: Span,
+    name: String,
+    candidates: &'static [Candidate],
+    token: bool,
+}
+
+impl Blank {
+    fn text(&self, choice: usize) -> Option<&'static str> {
+        self.candidates[choice].text
+    }
+}
+
+/// What may stand for something unknown.
+#[derive(Debug)]
+struct Candidate {
+    /// `None` leaves a token as it is.
+    text: Option<&'static str>,
+    /// What it is, for notes.
+    meaning: &'static str,
+}
+
+const fn candidate(text: &'static str, meaning: &'static str) -> Candidate {
+    Candidate { text: Some(text), meaning }
+}
+
+/// At the beginning of a search or subsearch.
+const START: &[Candidate] = &[
+    candidate("*", "a search term"),
+    candidate("", "nothing"),
+    candidate("|makeresults", "a command that makes rows"),
+    candidate("|tstats", "the name of a command"),
+];
+
+/// Behind the first pipe, when nothing stands before it.
+const GENERATING: &[Candidate] = &[
+    candidate("makeresults", "a command that makes rows"),
+    candidate("tstats", "the name of a command"),
+    candidate("tstats count", "the beginning of a command"),
+    candidate("", "nothing"),
+];
+
+/// Behind another pipe.
+const COMMAND: &[Candidate] = &[
+    candidate("fields *", "a command"),
+    candidate("search", "the name of a command"),
+    candidate("stats", "the name of a command"),
+    candidate("stats count", "the beginning of a command"),
+    candidate("eval", "the name of a command"),
+    candidate("timechart", "the name of a command"),
+    candidate("tstats", "the name of a command"),
+    candidate("", "nothing"),
+];
+
+/// Among the arguments of a command.
+const ARGUMENT: &[Candidate] = &[
+    candidate("*", "a search term, field or value"),
+    candidate("1", "a number or condition"),
+    candidate("x", "a field or value"),
+    candidate("", "nothing"),
+    candidate("count", "an aggregation"),
+    candidate("x=1", "an assignment or option"),
+    candidate("x AS y", "a renaming"),
+    candidate("ctime(x)", "a conversion"),
+    candidate("=1", "a comparison"),
+    candidate("\"x\"", "a text"),
+    candidate("1h", "a span of time"),
+];
+
+/// What is for people only.
+const COMMENT: &[Candidate] = &[candidate("", "nothing")];
+
+/// A token of a dashboard.
+const TOKEN: &[Candidate] = &[
+    Candidate { text: None, meaning: "itself" },
+    candidate("1", "a number or condition"),
+    candidate("x", "a field or value"),
+    candidate("", "nothing"),
+    candidate("*", "a search term or field"),
+    candidate("count", "an aggregation"),
+    candidate("x=1", "an assignment or option"),
+    candidate("fields *", "a command"),
+    candidate("|fields *", "a command"),
+    candidate("1h", "a span of time"),
+    candidate("=1", "a comparison"),
+];
+
+/// Where a macro stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    Generating,
+    Command,
+    Argument,
+}
+
+impl Place {
+    /// The place at an offset of a prepared text; `before` is the macro to its left.
+    fn of(text: &str, at: usize, before: Option<&Blank>) -> Self {
+        let left = text[..at].trim_end();
+        if before.is_some_and(|blank| blank.at.end >= left.len()) && at > 0 {
+            return Self::Argument;
+        }
+        match left.chars().next_back() {
+            None | Some('[') => Self::Start,
+            Some('|') => match left[..left.len() - 1].trim_end().chars().next_back() {
+                None | Some('[') => Self::Generating,
+                Some(_) => Self::Command,
+            },
+            Some(_) => Self::Argument,
+        }
+    }
+
+    fn candidates(self, name: &str) -> &'static [Candidate] {
+        match self {
+            _ if name.starts_with("comment") => COMMENT,
+            Self::Start => START,
+            Self::Generating => GENERATING,
+            Self::Command => COMMAND,
+            Self::Argument => ARGUMENT,
+        }
+    }
+}
+
+/// The places of `$name$`, `$name|s$`, `$form.name$` in a text.
+fn tokens(text: &str) -> Vec<Range<usize>> {
+    let is_name = |c: u8| c.is_ascii_alphanumeric() || b"_.:|-{}".contains(&c);
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = bytes[at..].iter().position(|byte| *byte == b'$') {
+        let start = at + next;
+        let name = bytes[start + 1..].iter().take(MAX_TOKEN_BYTES).take_while(|c| is_name(**c));
+        let end = start + 1 + name.count();
+        let begins = bytes.get(start + 1).is_some_and(|c| c.is_ascii_alphabetic() || *c == b'_');
+        if begins && bytes.get(end) == Some(&b'$') {
+            found.push(start..end + 1);
+            at = end + 1;
+        } else {
+            at = start + 1;
+        }
+    }
+    found
+}
+
+/// How wrong a text is, less is better: the number of messages, then how early they come.
+type Score = (usize, Reverse<usize>);
+
+/// One text after the other, until one is right or the work is done.
+struct Attempts {
+    prepared: Prepared<'static>,
+    blanks: Vec<Blank>,
+    max_depth: usize,
+    /// Attempts left.
+    left: usize,
+    /// Bytes parsed.
+    bytes: usize,
+}
+
+impl Attempts {
+    /// Changes one blank after the other for the better. Commands are checked apart from each other, and
+    /// a command up to its first mistake, so what fits one blank hardly hangs on those behind it.
+    fn run(mut self) -> Result<Lenient, Diagnostics> {
+        let mut choices = vec![0; self.blanks.len()];
+        let mut best = match self.parse(&choices) {
+            Ok(pipeline) => return Ok(self.lenient(pipeline, &choices)),
+            Err(diagnostics) => diagnostics,
+        };
+        for blank in 0..self.blanks.len() {
+            let mut kept = choices[blank];
+            for choice in 0..self.blanks[blank].candidates.len() {
+                if choice == kept || !self.may_go_on() {
+                    continue;
+                }
+                choices[blank] = choice;
+                match self.parse(&choices) {
+                    Ok(pipeline) => return Ok(self.lenient(pipeline, &choices)),
+                    Err(diagnostics) if score(&diagnostics) < score(&best) => {
+                        kept = choice;
+                        best = diagnostics;
+                    }
+                    Err(_) => {}
+                }
+            }
+            choices[blank] = kept;
+        }
+        Err(best)
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.left > 0 && self.bytes < MAX_BYTES
+    }
+
+    fn parse(&mut self, choices: &[usize]) -> Result<Pipeline, Diagnostics> {
+        self.left = self.left.saturating_sub(1);
+        let filled = self.blanks.iter().zip(choices).filter_map(|(blank, choice)| {
+            let (at, origin) = (blank.at.clone(), blank.origin);
+            blank.text(*choice).map(|text| Edit { at, origin, text })
+        });
+        let edits: Vec<Edit<'_>> = filled.collect();
+        let filled = self.prepared.edited(&edits);
+        self.bytes += filled.text.len();
+        Parser::new(&filled.text, &filled.map, self.max_depth).whole()
+    }
+
+    fn lenient(&self, pipeline: Pipeline, choices: &[usize]) -> Lenient {
+        let mut notes = Vec::new();
+        for (blank, choice) in self.blanks.iter().zip(choices) {
+            let Candidate { text, meaning } = &blank.candidates[*choice];
+            if text.is_none() {
+                continue;
+            }
+            let name = shorten(&blank.name);
+            let message = match blank.token {
+                true => format!("the token {name} was taken for {meaning}"),
+                false => format!("macro `{name}` is not known; it was taken for {meaning}"),
+            };
+            notes.push(Diagnostic::new(message, blank.origin));
+        }
+        Lenient { pipeline, notes }
+    }
+}
+
+fn score(diagnostics: &Diagnostics) -> Score {
+    let places = diagnostics.0.iter().map(|diagnostic| diagnostic.span.start);
+    (diagnostics.0.len(), Reverse(places.sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_macro_fits_wherever_people_put_one() {
+        passes(&[
+            "`sysmon` EventCode=1 | stats count by Image | `drop_dm_object_name(Processes)`",
+            "| tstats `summariesonly` count from datamodel=Endpoint.Processes by Processes.dest",
+            "index=`web_index` status=`bad` OR `errors` | where `is_bad(status)` AND x>`limit`",
+            "| `generate` | stats `aggregations` by host | eval `assign`, y=`number`*2 | head `n`",
+            "* | timechart span=`span` count by `split` | rename `names` | convert `times`",
+            "* | append [ `inner` | stats count ] | append [ | `rows` ] | `last(1, \"a|b\")`",
+            "`comment(\"why | we do this\")` index=a | eval y=if(`condition`, 1, 0)",
+            "* | search `a` `b` NOT `c` | where x IN (`list`) | table `fields`, z",
+        ]);
+    }
+
+    #[test]
+    fn a_dashboard_token_stays_or_becomes_what_fits() {
+        passes(&[
+            "index=$index$ host=\"$host|s$\" $extra$ | where x > $form.limit$ | head $n$",
+            "index=a earliest=$time.earliest$ latest=$time.latest$ | timechart span=$span$ count",
+            "| makeresults count=$count$ | eval a=$a$+1 | stats $function$ by $by$",
+        ]);
+        let found = lenient("index=$index$ | bin span=$n$ a").expect("both fit");
+        let notes: Vec<&str> = found.notes.iter().map(|note| note.message.as_str()).collect();
+        assert_eq!(notes, ["the token $n$ was taken for a number or condition"]);
+    }
+
+    #[test]
+    fn what_is_wrong_elsewhere_stays_wrong_at_its_place() {
+        let text = "`a` | where `b` | boguscmd `c` | head `n`";
+        let error = lenient(text).expect_err("there is no boguscmd");
+        assert_eq!(error.0.len(), 1, "{}", error.render(text));
+        assert_eq!(&text[error.0[0].span.start..error.0[0].span.end], "boguscmd");
+    }
+
+    #[test]
+    fn notes_name_the_macro_and_its_place() {
+        let text = "index=a | `x(1,2)`";
+        let note = lenient(text).expect("it fits").notes.remove(0);
+        assert_eq!(note.message, "macro `x(2)` is not known; it was taken for a command");
+        assert_eq!(&text[note.span.start..note.span.end], "`x(1,2)`");
+    }
+
+    #[test]
+    fn many_blanks_that_fit_nowhere_end_soon() {
+        let text = format!("* | boguscmd {}", "`a` $b$ ".repeat(5_000));
+        assert!(lenient(&text).is_err());
+    }
+
+    fn lenient(text: &str) -> Result<Lenient, Diagnostics> {
+        parse_lenient(text, &ParseOptions::default())
+    }
+
+    #[track_caller]
+    fn passes(texts: &[&str]) {
+        for text in texts {
+            lenient(text).unwrap_or_else(|error| panic!("{}", error.render(text)));
+        }
+    }
+}

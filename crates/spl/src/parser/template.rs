@@ -1,0 +1,103 @@
+//! Text in brackets that is kept as written, and searches named instead of written.
+//!
+//! Guarantees: quotes are respected, so a bracket inside a quoted text closes nothing.
+//! Leaves to others: what becomes of the text (`foreach`, `map`), what a name stands for.
+
+use super::{Parsed, Parser};
+use crate::ast::{Dataset, NamedDataset, NamedDatasetKind, Spanned, SubsearchOptions};
+use crate::parser::{OptionValue, is_name_character};
+
+impl Parser<'_> {
+    /// `[...]` as text, brackets and outer blanks left out.
+    pub(crate) fn raw_group(&mut self, expected: &str) -> Parsed<Spanned<String>> {
+        self.skip_space();
+        let start = self.pos;
+        let open = self.here();
+        if !self.eat("[") {
+            return Err(self.unexpected(expected));
+        }
+        let mut depth = 1_usize;
+        while let Some(c) = self.peek() {
+            match c {
+                '"' => {
+                    self.quoted('"')?;
+                    continue;
+                }
+                '\\' => {
+                    self.bump();
+                }
+                '[' => depth += 1,
+                ']' => depth -= 1,
+                _ => {}
+            }
+            self.bump();
+            if depth == 0 {
+                let text = self.slice(start + 1, self.pos - 1).trim().to_owned();
+                return Ok(Spanned::new(text, self.span_from(start)));
+            }
+        }
+        Err(self.error("unbalanced brackets: '[' is not closed", open))
+    }
+
+    /// Whether a search follows: `[...]` or `savedsearch:name`.
+    pub(crate) fn at_dataset(&mut self) -> bool {
+        self.skip_space();
+        self.peek() == Some('[') || self.dataset_kind().is_some()
+    }
+
+    fn dataset_kind(&self) -> Option<NamedDatasetKind> {
+        let (word, _) = self.rest().split_once(':')?;
+        NamedDatasetKind::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.name()))
+    }
+
+    /// A search: `[...]` or `savedsearch:name`.
+    pub(crate) fn dataset(&mut self) -> Parsed<Dataset> {
+        self.skip_space();
+        let start = self.pos;
+        let Some(kind) = self.dataset_kind() else {
+            return self.subsearch().map(Dataset::Subsearch);
+        };
+        self.pos += kind.name().len() + 1;
+        let name = self.dataset_name(&format!("a name after '{}:'", kind.name()))?.node;
+        let span = self.span_from(start);
+        Ok(Dataset::Named(NamedDataset { kind, name, span }))
+    }
+
+    /// `Web.Proxy`, also in quotes, as a whole or piece by piece.
+    pub(crate) fn dataset_name(&mut self, expected: &str) -> Parsed<Spanned<String>> {
+        let start = self.pos;
+        let mut name = String::new();
+        loop {
+            match self.peek() {
+                Some('"') => name.push_str(&self.quoted('"')?.node),
+                _ => name.push_str(self.take_while(is_name_character)),
+            }
+            if self.peek() != Some('"') && !self.rest().starts_with(".\"") {
+                break;
+            }
+            if self.peek() == Some('.') {
+                self.bump();
+                name.push('.');
+            }
+        }
+        if name.is_empty() {
+            return Err(self.unexpected(expected));
+        }
+        Ok(Spanned::new(name, self.span_from(start)))
+    }
+}
+
+/// Options of commands that run another search; a command lists them with its own.
+pub(crate) fn subsearch_option(options: &mut SubsearchOptions, option: &OptionValue) -> Parsed<()> {
+    match option.name {
+        "maxtime" => options.maxtime = Some(option.number()?),
+        "maxout" => options.maxout = Some(option.number()?),
+        "timeout" => options.timeout = Some(option.number()?),
+        "extendtimerange" => options.extendtimerange = option.boolean()?,
+        // Says how previews look; the result is the same.
+        _ => {
+            option.boolean()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Where searches are in files, by the kind of file.
+//!
+//! Guarantees: a search comes with the line it begins at. Leaves to others: whether it is one.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use knowledge::conf::ConfFile;
+
+use super::{json, xml, yaml};
+use crate::config::FileKind;
+
+/// How a text is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// A whole search.
+    Search,
+    /// The definition of a macro: any part of a search.
+    Fragment,
+    /// The definition of a macro that an expression makes.
+    Expression,
+}
+
+/// A text in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The file, as it was named.
+    pub(super) file: String,
+    /// The line it begins at, from 1.
+    pub(super) line: usize,
+    /// Whether its lines are lines of the file.
+    pub(super) lines_match: bool,
+    /// What the file calls it; may be empty.
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) reading: Reading,
+}
+
+/// Configuration files of an app that hold searches.
+const CONFS: [&str; 3] = ["savedsearches.conf", "macros.conf", "eventtypes.conf"];
+
+/// The searches of files, of those below directories, and of standard input.
+pub(super) fn read(
+    paths: &[PathBuf],
+    kind: Option<FileKind>,
+    multiline: bool,
+) -> Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+            let text = String::from_utf8_lossy(&bytes);
+            found.extend(of("-", &text, kind.unwrap_or(FileKind::Text), multiline));
+        } else if path.is_dir() {
+            let mut files = Vec::new();
+            walk(path, &mut files)?;
+            for file in files {
+                found.extend(read_file(&file, kind, multiline)?);
+            }
+        } else {
+            found.extend(read_file(path, kind, multiline)?);
+        }
+    }
+    Ok(found)
+}
+
+fn read_file(path: &Path, kind: Option<FileKind>, multiline: bool) -> Result<Vec<Found>> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let kind = kind.or_else(|| kind_of(path)).unwrap_or(FileKind::Text);
+    Ok(of(&path.display().to_string(), &text, kind, multiline))
+}
+
+/// The files below a directory that may hold searches, in the order of their names.
+fn walk(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let fail = || format!("cannot read {}", directory.display());
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(fail)? {
+        entries.push(entry.with_context(fail)?.path());
+    }
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            walk(&path, files)?;
+            continue;
+        }
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let wanted = match kind_of(&path) {
+            Some(FileKind::Conf) => CONFS.contains(&name),
+            Some(_) => true,
+            None => name.ends_with(".spl"),
+        };
+        if wanted {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn kind_of(path: &Path) -> Option<FileKind> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match extension.as_str() {
+        "conf" => FileKind::Conf,
+        "xml" => FileKind::Xml,
+        "json" => FileKind::Json,
+        "jsonl" | "ndjson" => FileKind::Jsonl,
+        "yml" | "yaml" => FileKind::Yaml,
+        _ => return None,
+    })
+}
+
+fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Vec<Found> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut found = match kind {
+        FileKind::Conf => conf(text),
+        FileKind::Xml => xml::searches(text),
+        FileKind::Json => json::searches(text),
+        FileKind::Jsonl => json::lines(text),
+        FileKind::Yaml => yaml::searches(text),
+        FileKind::Text if multiline => blocks(text),
+        FileKind::Text => lines(text),
+    };
+    found.retain(|search| !search.text.trim().is_empty());
+    found.iter_mut().for_each(|search| search.file = file.to_owned());
+    found
+}
+
+/// A search of a file yet to be named.
+pub(super) fn search(line: usize, name: &str, text: impl Into<String>) -> Found {
+    Found {
+        file: String::new(),
+        line,
+        lines_match: true,
+        name: name.to_owned(),
+        text: text.into(),
+        reading: Reading::Search,
+    }
+}
+
+fn conf(text: &str) -> Vec<Found> {
+    let file = ConfFile::parse("", text);
+    let mut found = Vec::new();
+    for stanza in &file.stanzas {
+        let is_eval = stanza.get("iseval").is_some_and(|entry| is_true(&entry.value));
+        for entry in &stanza.entries {
+            let reading = match (entry.key.as_str(), is_eval) {
+                ("search", _) => Reading::Search,
+                ("definition", false) => Reading::Fragment,
+                ("definition", true) => Reading::Expression,
+                _ => continue,
+            };
+            let line = entry.place.line as usize;
+            found.push(Found { reading, ..search(line, &stanza.name, entry.value.as_str()) });
+        }
+    }
+    found
+}
+
+fn is_true(value: &str) -> bool {
+    ["1", "true", "t", "yes", "y"].contains(&value.trim().to_ascii_lowercase().as_str())
+}
+
+fn lines(text: &str) -> Vec<Found> {
+    let numbered = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
+    numbered.map(|(number, line)| search(number, "", line)).collect()
+}
+
+fn blocks(text: &str) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut open = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.starts_with('#') {
+            continue;
+        }
+        if line.trim().is_empty() {
+            open = false;
+            continue;
+        }
+        match found.last_mut().filter(|_| open) {
+            Some(block) => {
+                block.text.push('\n');
+                block.text.push_str(line);
+            }
+            None => found.push(search(number, "", line)),
+        }
+        open = true;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conf_files_give_searches_and_definitions_with_their_lines() {
+        let text = "[a]\nsearch = index=x \\\n| head\n[m(1)]\ndefinition = x=$a$\n[e]\n\
+                    definition = if(1,2,3)\niseval = 1\n[p]\nother = 1";
+        let found = of("f", text, FileKind::Conf, false);
+        let shown = found.iter().map(|s| (s.line, s.name.as_str(), s.reading));
+        let wanted = [
+            (2, "a", Reading::Search),
+            (5, "m(1)", Reading::Fragment),
+            (7, "e", Reading::Expression),
+        ];
+        assert_eq!(shown.collect::<Vec<_>>(), wanted);
+        assert_eq!(found[0].text, "index=x \n| head");
+    }
+
+    #[test]
+    fn plain_text_is_a_search_a_line_or_a_block() {
+        let text = "# one\nindex=a\n| head\n\n\nindex=b\n";
+        let texts = |multiline| {
+            let found = of("f", text, FileKind::Text, multiline);
+            found.into_iter().map(|s| (s.line, s.text)).collect::<Vec<_>>()
+        };
+        let line = |number: usize, text: &str| (number, text.to_owned());
+        assert_eq!(texts(false), [line(2, "index=a"), line(3, "| head"), line(6, "index=b")]);
+        assert_eq!(texts(true), [line(2, "index=a\n| head"), line(6, "index=b")]);
+    }
+}

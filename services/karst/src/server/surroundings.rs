@@ -1,0 +1,186 @@
+//! What searches ask of the server: entries of its REST API, events to collect, where addresses are.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::{Context, Result};
+use api::ApiState;
+use axum::body::Body;
+use axum::http::{Request, header};
+use ingest::Ingest;
+use inputs::{CutEvents, Input, MissingTime, OriginRef, SinkExt, StreamKey};
+use knowledge::Knowledge;
+use maxminddb::{Reader, geoip2};
+use model::{ErrorKind, IndexName};
+use plan::{CollectedEvent, Error, Location, Record, RestRequest, Rows, Surroundings};
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// Largest answer of REST that a search takes.
+const MAX_ANSWER: usize = 256 << 20;
+/// Events of one batch of `collect`.
+const BATCH: usize = 10_000;
+
+/// The server, as searches see it.
+pub(crate) struct ServerSurroundings {
+    ingest: Arc<Ingest>,
+    places: Option<Reader<Vec<u8>>>,
+    /// Set once there is something to answer with.
+    api: OnceLock<ApiState>,
+}
+
+impl std::fmt::Debug for ServerSurroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerSurroundings").field("places", &self.places.is_some()).finish()
+    }
+}
+
+impl ServerSurroundings {
+    /// Reads the database of addresses, if one is configured.
+    pub(crate) fn new(ingest: Arc<Ingest>, knowledge: &Knowledge) -> Result<Self> {
+        let limits = knowledge.conf("limits");
+        let path = limits.get("iplocation", "db_path").map(|entry| entry.value.clone());
+        let open = |path: String| {
+            Reader::open_readfile(Path::new(&path))
+                .with_context(|| format!("limits.conf [iplocation] db_path = {path}"))
+        };
+        let places = path.filter(|path| !path.is_empty()).map(open).transpose()?;
+        Ok(Self { ingest, places, api: OnceLock::new() })
+    }
+
+    /// Answers REST from now on.
+    pub(crate) fn answer_rest(&self, state: &ApiState) {
+        let _ = self.api.set(state.clone());
+    }
+}
+
+#[async_trait::async_trait]
+impl Surroundings for ServerSurroundings {
+    async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
+        let unavailable = |message: String| Error::Source { message, kind: ErrorKind::Unavailable };
+        let state =
+            self.api.get().ok_or_else(|| unavailable("REST does not answer yet".to_owned()))?;
+        let session = state.accounts.local_session(&request.owner);
+        let uri = format!("{}?{}", request.path, query(&request.parameters));
+        let get = Request::get(&uri)
+            .header(header::AUTHORIZATION, format!("Splunk {session}"))
+            .body(Body::empty())
+            .map_err(|error| Error::invalid_anywhere(format!("{}: {error}", request.path)))?;
+        let answer = api::rest_router(state.clone()).oneshot(get).await;
+        state.accounts.close_local_session(&session);
+        let Ok(answer) = answer;
+        let status = answer.status();
+        let bytes = axum::body::to_bytes(answer.into_body(), MAX_ANSWER).await;
+        let bytes = bytes.map_err(|error| unavailable(format!("{}: {error}", request.path)))?;
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if !status.is_success() {
+            let text = body["messages"][0]["text"].as_str().unwrap_or_default();
+            let message = format!("rest: {} answers {status}: {text}", request.path);
+            return Err(Error::invalid_anywhere(message));
+        }
+        let none = Vec::new();
+        let entries = body["entry"].as_array().unwrap_or(&none);
+        Ok(Rows::of_records(entries.iter().map(|entry| self.record(entry)).collect()))
+    }
+
+    async fn collect(&self, index: &IndexName, events: Vec<CollectedEvent>) -> Result<(), Error> {
+        let failed = |error: inputs::Error| Error::Source {
+            message: format!("collect: {error}"),
+            kind: error.kind(),
+        };
+        for batch in events.chunks(BATCH) {
+            let mut cut = CutEvents::new(MissingTime::Now);
+            for event in batch {
+                let origin = OriginRef {
+                    index,
+                    host: &event.host,
+                    source: &event.source,
+                    sourcetype: Some(&event.sourcetype),
+                };
+                if !cut.push(origin, Some(event.time), event.raw.as_bytes()) {
+                    return Err(Error::invalid_anywhere("collect: an event is larger than 4 GiB"));
+                }
+            }
+            let stream = StreamKey(format!("collect:{}", uuid::Uuid::new_v4()).into());
+            let input = Input::Events { stream, events: cut };
+            self.ingest.submit(input).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn locate(&self, address: IpAddr) -> Option<Location> {
+        let found = self.places.as_ref()?.lookup(address).ok()?;
+        let city: geoip2::City<'_> = found.decode().ok()??;
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let region = city.subdivisions.first().and_then(|region| region.names.english);
+        Some(Location {
+            city: text(city.city.names.english),
+            continent: text(city.continent.names.english),
+            country: text(city.country.names.english),
+            metro_code: city.location.metro_code.map(|code| code.to_string()),
+            latitude: city.location.latitude,
+            longitude: city.location.longitude,
+            region: text(region),
+            timezone: text(city.location.time_zone),
+        })
+    }
+
+    fn server_name(&self) -> String {
+        self.api.get().map_or_else(super::assemble::host_name, |api| api.info.server_name.clone())
+    }
+}
+
+impl ServerSurroundings {
+    /// An entry as `rest` shows it: the content, and what is known of the entry itself.
+    fn record(&self, entry: &Value) -> Record {
+        let mut record = Record::new();
+        for (name, field) in [("title", "name"), ("id", "id"), ("author", "author"), ("updated", "updated")]
+        {
+            if let Some(text) = entry[field].as_str() {
+                record.push((name.to_owned(), vec![text.to_owned()]));
+            }
+        }
+        for (prefix, part) in [("", &entry["content"]), ("eai:acl.", &entry["acl"])] {
+            for (name, value) in part.as_object().into_iter().flatten() {
+                flatten(&format!("{prefix}{name}"), value, &mut record);
+            }
+        }
+        record.push(("splunk_server".to_owned(), vec![self.server_name()]));
+        record
+    }
+}
+
+/// The parameters of a request for JSON.
+fn query(parameters: &[(String, String)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(parameters).append_pair("output_mode", "json");
+    query.finish()
+}
+
+/// A value of JSON as fields with dots in their names.
+fn flatten(name: &str, value: &Value, record: &mut Record) {
+    let values = match value {
+        Value::Null => Vec::new(),
+        Value::Object(members) => {
+            for (member, value) in members {
+                flatten(&format!("{name}.{member}"), value, record);
+            }
+            return;
+        }
+        Value::Array(items) => items.iter().map(text).collect(),
+        other => vec![text(other)],
+    };
+    if !record.iter().any(|(known, _)| known == name) {
+        record.push((name.to_owned(), values));
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // REST of Splunk writes truth as digits.
+        Value::Bool(truth) => u8::from(*truth).to_string(),
+        other => other.to_string(),
+    }
+}
