@@ -317,12 +317,7 @@ impl Apps {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Builtin`], or if the catalog cannot be written.
-    pub async fn remove(
-        &self,
-        conf: &str,
-        name: &str,
-        namespace: &Namespace,
-    ) -> Result<(), Error> {
+    pub async fn remove(&self, conf: &str, name: &str, namespace: &Namespace) -> Result<(), Error> {
         let _writing = self.inner.writing.lock().await;
         let object = self.get(conf, name, namespace)?;
         let (Some(document), _) = self.stored_of(&object) else {
@@ -432,8 +427,10 @@ impl Apps {
     /// [`Error::Exists`], [`Error::Invalid`], or if the catalog cannot be written.
     pub async fn create_app(&self, name: &str, settings: &[(String, String)]) -> Result<(), Error> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        if name.is_empty() || name.len() > 100 || !name.chars().all(plain) || name.starts_with('.') {
-            let message = format!("\"{name}\" cannot be the name of an app: letters, digits, _ - .");
+        if name.is_empty() || name.len() > 100 || !name.chars().all(plain) || name.starts_with('.')
+        {
+            let message =
+                format!("\"{name}\" cannot be the name of an app: letters, digits, _ - .");
             return Err(Error::Invalid(message));
         }
         if self.apps().iter().any(|app| app.name == name) {

@@ -239,7 +239,8 @@ impl Apps {
         mut documents: Vec<Map<String, Value>>,
     ) -> Result<Vec<String>, Error> {
         if documents.len() > MAX_BATCH {
-            let message = format!("a batch has at most {MAX_BATCH} documents, not {}", documents.len());
+            let message =
+                format!("a batch has at most {MAX_BATCH} documents, not {}", documents.len());
             return Err(Error::Invalid(message));
         }
         let mut keys = Vec::with_capacity(documents.len());
@@ -269,7 +270,8 @@ impl Apps {
     ) -> Result<(), Error> {
         let mut changes = vec![Change::Clear];
         for mut document in documents {
-            if !document.get("_key").is_some_and(|key| key.as_str().is_some_and(|k| !k.is_empty())) {
+            if !document.get("_key").is_some_and(|key| key.as_str().is_some_and(|k| !k.is_empty()))
+            {
                 let key = uuid::Uuid::new_v4().as_simple().to_string();
                 document.insert("_key".to_owned(), Value::String(key));
             }

@@ -97,7 +97,8 @@ pub fn install(install: &Install) -> Result<Installed, Error> {
             continue;
         }
         let file = target.join(path);
-        let fail = |source| Error::File { action: "write", path: file.display().to_string(), source };
+        let fail =
+            |source| Error::File { action: "write", path: file.display().to_string(), source };
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(fail)?;
         }
@@ -157,7 +158,8 @@ fn of_archive(path: &Path) -> Result<Files, Error> {
         let inside: PathBuf = inside.components().filter(|c| *c != Component::CurDir).collect();
         let sound = inside.components().all(|part| matches!(part, Component::Normal(_)));
         if !sound {
-            let message = format!("{} has a file outside of it: {}", path.display(), inside.display());
+            let message =
+                format!("{} has a file outside of it: {}", path.display(), inside.display());
             return Err(Error::Invalid(message));
         }
         let mut bytes = Vec::new();
@@ -210,10 +212,9 @@ fn examine(path: &Path, bytes: &[u8], report: &mut Installed) {
     };
     let file = ConfFile::parse(&shown, &String::from_utf8_lossy(bytes));
     for warning in &file.warnings {
-        report.remarks.push(Remark {
-            place: warning.place.to_string(),
-            text: warning.text.clone(),
-        });
+        report
+            .remarks
+            .push(Remark { place: warning.place.to_string(), text: warning.text.clone() });
     }
     if registry::settings(conf).is_none() && !USED.contains(&conf) {
         let text = "this file means nothing to Karst".to_owned();

@@ -82,8 +82,10 @@ impl Apps {
                 match lookups.store.get(&path).await {
                     Ok(found) => {
                         let tag = found.meta.e_tag.clone().unwrap_or_default();
-                        let version =
-                            format!("{path} {tag} {} {}", found.meta.last_modified, found.meta.size);
+                        let version = format!(
+                            "{path} {tag} {} {}",
+                            found.meta.last_modified, found.meta.size
+                        );
                         let bytes = found.bytes().await;
                         let bytes = bytes.map_err(|source| failed("read", &path, source))?;
                         let bytes = unpacked(name, bytes)?;
@@ -94,7 +96,8 @@ impl Apps {
                 }
             }
             let Some(file) = lookups.file(app, name) else { continue };
-            let fail = |source| Error::File { action: "read", path: file.display().to_string(), source };
+            let fail =
+                |source| Error::File { action: "read", path: file.display().to_string(), source };
             match tokio::fs::read(&file).await {
                 Ok(bytes) => {
                     let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());

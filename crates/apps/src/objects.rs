@@ -137,7 +137,9 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Error> {
         || name.chars().any(|c| c.is_control())
         || name.trim() != name;
     if bad {
-        let message = format!("\"{name}\" cannot be the name of {what}: 1 to 256 bytes, no blanks at the ends");
+        let message = format!(
+            "\"{name}\" cannot be the name of {what}: 1 to 256 bytes, no blanks at the ends"
+        );
         return Err(Error::Invalid(message));
     }
     Ok(())

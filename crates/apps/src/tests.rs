@@ -10,7 +10,10 @@ use serde_json::json;
 
 use crate::{Apps, Error, Install, NOBODY, Namespace, Parts, Sharing, install};
 
-async fn open(store: &Arc<dyn ObjectStore>, directory: Option<&std::path::Path>) -> (Apps, Catalog) {
+async fn open(
+    store: &Arc<dyn ObjectStore>,
+    directory: Option<&std::path::Path>,
+) -> (Apps, Catalog) {
     let clock = Arc::new(runtime::SystemClock);
     let settings = catalog::Settings::default();
     let catalog = Catalog::open(Arc::clone(store), "catalog", settings, clock).await.unwrap();

@@ -125,7 +125,9 @@ impl Knowledge {
             (Some(file), _) => LookupPlace::File(file),
             (None, Some(collection)) => LookupPlace::Collection(collection),
             (None, None) if text("external_cmd").is_some() => {
-                return Err(format!("the lookup \"{name}\" runs a program, which Karst does not do"));
+                return Err(format!(
+                    "the lookup \"{name}\" runs a program, which Karst does not do"
+                ));
             }
             (None, None) => {
                 let message = "has neither filename nor collection";
@@ -200,7 +202,8 @@ impl Knowledge {
 fn match_types(name: &str, text: &str) -> Result<HashMap<String, MatchType>, String> {
     let mut found = HashMap::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let bad = || format!("[{name}] match_type = {text}: expected WILDCARD(<field>) or CIDR(<field>)");
+        let bad =
+            || format!("[{name}] match_type = {text}: expected WILDCARD(<field>) or CIDR(<field>)");
         let (kind, rest) = part.split_once('(').ok_or_else(bad)?;
         let field = rest.strip_suffix(')').ok_or_else(bad)?.trim();
         let kind = match kind.trim().to_ascii_uppercase().as_str() {
@@ -249,7 +252,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_looked_up_says_why() {
-        let found = knowledge("[p]\nexternal_cmd = x.py\n[q]\nREGEX = x\n[r]\nfilename=a\nmatch_type=X(a)\n");
+        let found = knowledge(
+            "[p]\nexternal_cmd = x.py\n[q]\nREGEX = x\n[r]\nfilename=a\nmatch_type=X(a)\n",
+        );
         let error = |name: &str| found.lookup(name).unwrap_err();
         assert!(error("p").contains("runs a program"));
         assert!(error("q").contains("neither filename nor collection"));

@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn event_types_come_by_priority() {
-        let conf = "[b]\nsearch = x\n[a]\nsearch = y\npriority = 3\n[c]\nsearch = z\ndisabled = 1\n[d]\n";
+        let conf =
+            "[b]\nsearch = x\n[a]\nsearch = y\npriority = 3\n[c]\nsearch = z\ndisabled = 1\n[d]\n";
         let found = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "eventtypes", conf));
         let names: Vec<String> = found.event_types().into_iter().map(|e| e.name).collect();
         assert_eq!(names, ["b", "a"]);

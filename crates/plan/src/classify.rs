@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use knowledge::Knowledge;
 use spl::ast::{
-    ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern,
-    SearchValue, Span, Term,
+    ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern, SearchValue,
+    Span, Term,
 };
 
 use crate::expr::Typed;
@@ -70,11 +70,7 @@ impl Expansion<'_> {
         })
     }
 
-    fn comparison(
-        &self,
-        comparison: &SearchComparison,
-        depth: usize,
-    ) -> Result<SearchExpr, Error> {
+    fn comparison(&self, comparison: &SearchComparison, depth: usize) -> Result<SearchExpr, Error> {
         let SearchComparison { field, operator, value, span } = comparison;
         if !is_class(&field.node) {
             return Ok(SearchExpr::Comparison(comparison.clone()));
@@ -150,7 +146,12 @@ fn matches(pattern: &SearchPattern, name: &str) -> bool {
 }
 
 /// The search of an event type, at the place of its name.
-fn parsed(name: &str, search: &str, knowledge: &Knowledge, span: Span) -> Result<SearchExpr, Error> {
+fn parsed(
+    name: &str,
+    search: &str,
+    knowledge: &Knowledge,
+    span: Span,
+) -> Result<SearchExpr, Error> {
     let macros = crate::macros::Macros::of(knowledge);
     let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
     let parsed = spl::parse_search_terms_with(search, &options);
@@ -186,8 +187,11 @@ impl Wanted {
     pub(crate) fn of(mentions: &mut Mentions, knowledge: &Knowledge) -> Result<Self, Error> {
         let named = |mentions: &Mentions, name: &str| mentions.names.iter().any(|n| n == name);
         let tag_field = |name: &String| name.starts_with("tag::");
-        let tags = named(mentions, TAG) || mentions.names.iter().any(tag_field);
-        let event_types = tags || named(mentions, EVENTTYPE);
+        // Where nothing is configured, these are fields like any other.
+        let tags = (named(mentions, TAG) || mentions.names.iter().any(tag_field))
+            && !knowledge.tagged_values().is_empty();
+        let event_types =
+            (tags || named(mentions, EVENTTYPE)) && !knowledge.event_types().is_empty();
         if event_types {
             for event_type in knowledge.event_types() {
                 let span = Span::default();
@@ -219,11 +223,7 @@ impl Wanted {
 }
 
 /// The names of the event types of each event.
-fn event_type_field(
-    frame: Frame,
-    knowledge: &Knowledge,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+fn event_type_field(frame: Frame, knowledge: &Knowledge, env: &Env<'_>) -> Result<Frame, Error> {
     let mut names = Vec::new();
     let mut conditions = Vec::new();
     for event_type in knowledge.event_types() {
@@ -234,7 +234,10 @@ fn event_type_field(
         names.push(event_type.name);
     }
     let parameters = names.join("\n");
+    let own = names.len();
+    conditions.push(frame.field(EVENTTYPE));
     let function = multi("event_types", move |row, out| {
+        row.value(own).each_text(|text| out.append_value(text));
         for (at, name) in names.iter().enumerate() {
             if matches!(row.value(at), Value::Boolean(true)) {
                 out.append_value(name);
@@ -259,14 +262,17 @@ fn tag_fields(frame: Frame, knowledge: &Knowledge) -> Result<Frame, Error> {
     }
     let tags = Arc::new(tags);
     let mut values = Vec::new();
-    let all: Vec<(String, Vec<usize>)> = std::iter::once((TAG.to_owned(), (0..fields.len()).collect()))
-        .chain(fields.iter().enumerate().map(|(at, field)| (format!("tag::{field}"), vec![at])))
-        .collect();
+    let all: Vec<(String, Vec<usize>)> =
+        std::iter::once((TAG.to_owned(), (0..fields.len()).collect()))
+            .chain(fields.iter().enumerate().map(|(at, field)| (format!("tag::{field}"), vec![at])))
+            .collect();
     for (name, places) in all {
-        let arguments = places.iter().map(|at| frame.field(&fields[*at])).collect();
+        let mut arguments: Vec<Typed> = places.iter().map(|at| frame.field(&fields[*at])).collect();
+        arguments.push(frame.field(&name));
         let parameters = format!("{name} {:p}", Arc::as_ptr(&tags));
         let tags = Arc::clone(&tags);
         let function = multi("tags", move |row, out| {
+            row.value(places.len()).each_text(|text| out.append_value(text));
             let mut found: Vec<&String> = Vec::new();
             for (argument, at) in places.iter().enumerate() {
                 row.value(argument).each_text(|text| {
@@ -284,4 +290,3 @@ fn tag_fields(frame: Frame, knowledge: &Knowledge) -> Result<Frame, Error> {
     }
     frame.with_columns(values)
 }
-

@@ -115,12 +115,12 @@ use spl::ast::{Command, Spanned};
 
 pub(crate) use begin::{Begin, begin, expand};
 
+use self::inputlookup::Named;
+use crate::Error;
 use crate::frame::Frame;
 use crate::pipeline::{Env, Start};
 use crate::stage::Finish;
 use crate::stage::inner::tail;
-use self::inputlookup::Named;
-use crate::Error;
 
 /// What a command makes of a frame.
 #[derive(Debug)]

@@ -58,9 +58,7 @@ pub use empty::EmptySource;
 pub use error::Error;
 pub use execute::{Completed, OnBatch, Stage, Watch, execute, execute_watched};
 pub use macros::Macros;
-pub use outline::{
-    AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline,
-};
+pub use outline::{AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline};
 pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
 pub use planned::{

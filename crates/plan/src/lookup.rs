@@ -79,7 +79,10 @@ fn matches_parts(parts: &[String], text: &str) -> bool {
 }
 
 /// The rows of a lookup by its name; the error says what is missing.
-pub(crate) async fn read(name: &str, env: &Env<'_>) -> Result<(LookupDefinition, Arc<Rows>), Error> {
+pub(crate) async fn read(
+    name: &str,
+    env: &Env<'_>,
+) -> Result<(LookupDefinition, Arc<Rows>), Error> {
     let definition = env.context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
     let source = source(&definition.place);
     let found = env.context.surroundings.read_lookup(&source).await?;

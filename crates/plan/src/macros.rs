@@ -39,7 +39,8 @@ impl spl::MacroResolver for Macros<'_> {
         let Some(definition) = value("definition") else {
             return Err(format!("the macro \"{wanted}\" has no definition"));
         };
-        let names: Vec<&str> = value("args").unwrap_or_default().split(',').map(str::trim).collect();
+        let names: Vec<&str> =
+            value("args").unwrap_or_default().split(',').map(str::trim).collect();
         let bound = Bound { names, values: in_order(&value("args"), arguments) };
         bound.validate(&wanted, stanza)?;
         let text = bound.fill(definition);
@@ -140,8 +141,8 @@ impl Bound<'_> {
             return Ok(());
         };
         let expression = Expression::compile(validation);
-        let expression =
-            expression.map_err(|error| format!("the validation of macro \"{macro_name}\": {error}"))?;
+        let expression = expression
+            .map_err(|error| format!("the validation of macro \"{macro_name}\": {error}"))?;
         match expression.evaluate(self) {
             // A text is the error itself, as of `validate()`.
             Value::Text(text) => Err(text.into_owned()),

@@ -7,8 +7,9 @@ mod analysis;
 mod texts;
 
 use spl::ast::{
-    Command, Expr, ExprKind, FieldPattern, ForeachCommand, ForeachMode, JoinCommand, MakemvCommand, SearchExpr, Span, Spanned, SplitBy,
-    StatsArgument, StatsBy, StatsCall, StrcatPart, TableCommand, TopCommand,
+    Command, Expr, ExprKind, FieldPattern, ForeachCommand, ForeachMode, JoinCommand, MakemvCommand,
+    SearchExpr, Span, Spanned, SplitBy, StatsArgument, StatsBy, StatsCall, StrcatPart,
+    TableCommand, TopCommand,
 };
 
 /// Names and patterns in the order of their first mention.
@@ -303,7 +304,16 @@ impl Mentions {
             }
             // The one function that reads fields it does not name.
             ExprKind::Call(call) if call.function.node == "tojson" => self.pattern("*"),
-            ExprKind::Call(call) => call.arguments.iter().for_each(|item| self.expr(item)),
+            ExprKind::Call(call) => {
+                call.arguments.iter().for_each(|item| self.expr(item));
+                // The text of `searchmatch` is a filter.
+                if let ("searchmatch", [Expr { kind: ExprKind::String(text), .. }]) =
+                    (call.function.node.as_str(), call.arguments.as_slice())
+                    && let Ok(search) = spl::parse_search_terms(text)
+                {
+                    search.expr.iter().for_each(|expr| self.search(expr));
+                }
+            }
         }
     }
 }
@@ -356,18 +366,18 @@ fn replaces_fields(command: &Command) -> bool {
     analysis::replaces_fields(command)
         || texts::replaces_fields(command)
         || matches!(
-        command,
-        Command::Stats(_)
-            | Command::Chart(_)
-            | Command::Timechart(_)
-            | Command::Top(_)
-            | Command::Rare(_)
-            | Command::Table(_)
-            | Command::Tstats(_)
-            | Command::Transpose(_)
-            | Command::Untable(_)
-            | Command::Xyseries(_)
-            | Command::Fieldsummary(_)
-            | Command::Map(_)
-    )
+            command,
+            Command::Stats(_)
+                | Command::Chart(_)
+                | Command::Timechart(_)
+                | Command::Top(_)
+                | Command::Rare(_)
+                | Command::Table(_)
+                | Command::Tstats(_)
+                | Command::Transpose(_)
+                | Command::Untable(_)
+                | Command::Xyseries(_)
+                | Command::Fieldsummary(_)
+                | Command::Map(_)
+        )
 }

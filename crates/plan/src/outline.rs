@@ -6,9 +6,9 @@ use knowledge::Knowledge;
 use spl::ast::{Command, SearchExpr, Span, Spanned, StatsArgument, StatsCall};
 use spl::{CommandKind, ParseOptions};
 
+use crate::Error;
 use crate::macros::Macros;
 use crate::sql_text::{NoSql, SqlText, sql_text};
-use crate::Error;
 
 /// A search in short.
 #[derive(Debug, Clone)]

@@ -218,12 +218,11 @@ pub(crate) async fn plan_before(
         return Ok(planned);
     }
     let mentioned = read_by(&pipeline.commands, tail);
-    let (start, finish, rest) =
-        match Box::pin(commands::begin(first, &mentioned, env)).await? {
-            Begin::Rows(start) => (start, None, rest),
-            Begin::Table(start, finish) => (start, Some(finish), rest),
-            Begin::Nothing => (Start::nothing(env)?, None, &pipeline.commands[..]),
-        };
+    let (start, finish, rest) = match Box::pin(commands::begin(first, &mentioned, env)).await? {
+        Begin::Rows(start) => (start, None, rest),
+        Begin::Table(start, finish) => (start, Some(finish), rest),
+        Begin::Nothing => (Start::nothing(env)?, None, &pipeline.commands[..]),
+    };
     let mut context = env.context.clone();
     context.range = start.range;
     let ranged = env.within(&context);
@@ -306,11 +305,7 @@ fn stage_before(
     stage(frame, Some(rest), env)
 }
 
-fn stage(
-    frame: &Frame,
-    rest: Option<Continuation>,
-    env: &Env<'_>,
-) -> Result<StagePlan, Error> {
+fn stage(frame: &Frame, rest: Option<Continuation>, env: &Env<'_>) -> Result<StagePlan, Error> {
     let (mut plan, mut columns) = frame.finish()?;
     let mut unformatted = None;
     if rest.is_none() && !frame.formats.is_empty() {

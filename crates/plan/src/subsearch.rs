@@ -52,11 +52,7 @@ pub(crate) async fn parse_placed(
     }
 }
 
-fn begin(
-    text: &str,
-    place: Option<spl::Span>,
-    env: &Env<'_>,
-) -> Result<spl::Resolution, Error> {
+fn begin(text: &str, place: Option<spl::Span>, env: &Env<'_>) -> Result<spl::Resolution, Error> {
     let macros = crate::macros::Macros::of(&env.context.knowledge);
     let macros = Some(&macros as &dyn spl::MacroResolver);
     let options = spl::ParseOptions { macros, place, ..spl::ParseOptions::default() };

@@ -115,7 +115,8 @@ impl Surroundings for Around {
                     }
                     LookupWrite::Append => self.put(&namespace, name, documents).await,
                     LookupWrite::Upsert(field) => {
-                        let known = self.apps().documents(&namespace, name).await.map_err(failed)?;
+                        let known =
+                            self.apps().documents(&namespace, name).await.map_err(failed)?;
                         let documents = with_keys(documents, &field, &known);
                         self.put(&namespace, name, documents).await
                     }

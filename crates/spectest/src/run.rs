@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use knowledge::Knowledge;
 use knowledge::layers::{Layer, Layers};
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
@@ -68,9 +69,10 @@ pub async fn run_file(file: &Path, topologies: &[Arc<dyn Topology>]) -> Result<R
     let blocks = parse(&text).map_err(|error| format!("{name}: {error}"))?;
     let mut report = Report { blocks: blocks.len(), failures: Vec::new() };
     let mut rewrites = Vec::new();
+    let builtin = Arc::new(Knowledge::builtin());
     for block in &blocks {
         for topology in topologies {
-            let outcome = run_block(block, topology.as_ref()).await;
+            let outcome = run_block(block, topology.as_ref(), &builtin).await;
             if let Err(message) = check(block, &outcome) {
                 if std::env::var_os(BLESS).is_some() {
                     rewrites.push((block.expect_lines, expectation(&outcome)));
@@ -91,7 +93,11 @@ pub async fn run_file(file: &Path, topologies: &[Arc<dyn Topology>]) -> Result<R
     Ok(report)
 }
 
-async fn run_block(block: &Block, topology: &dyn Topology) -> Result<Outcome, String> {
+/// The configuration of a block: that of all where it has none of its own, which takes long to compile.
+fn knowledge_of(block: &Block, builtin: &Arc<Knowledge>) -> Arc<Knowledge> {
+    if block.conf.is_empty() && block.models.is_empty() {
+        return Arc::clone(builtin);
+    }
     let mut layers = Layers::builtin();
     for (name, text) in &block.conf {
         layers = layers.with(Layer::SystemLocal, name, text);
@@ -99,7 +105,15 @@ async fn run_block(block: &Block, topology: &dyn Topology) -> Result<Outcome, St
     for (name, json) in &block.models {
         layers = layers.with_model("search", name, json);
     }
-    let knowledge = Arc::new(knowledge::Knowledge::new(layers));
+    Arc::new(Knowledge::new(layers))
+}
+
+async fn run_block(
+    block: &Block,
+    topology: &dyn Topology,
+    builtin: &Arc<Knowledge>,
+) -> Result<Outcome, String> {
+    let knowledge = knowledge_of(block, builtin);
     let source = topology.load(&block.events, &knowledge).await?;
     let timezone = jiff::tz::TimeZone::get(&block.timezone).map_err(|error| error.to_string())?;
     let range = block.range.map_or(TimeRange::ALL, |(from, to)| TimeRange {
@@ -143,7 +157,9 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
 async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
     let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
     let session = Session::new(&settings, Vec::new()).map_err(|error| error.to_string())?;
-    let planned = plan_search(text, context, Subsearches::Run(&session)).await.map_err(|error| error.render(text))?;
+    let planned = plan_search(text, context, Subsearches::Run(&session))
+        .await
+        .map_err(|error| error.render(text))?;
     let mut batches = Vec::new();
     let completed = execute(&planned, &session, &mut |_, batch| {
         batches.push(batch);

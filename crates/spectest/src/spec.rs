@@ -208,7 +208,11 @@ impl Reader<'_> {
             "lookup" | "model" => {
                 let text: Vec<String> = self.indented().into_iter().map(|(_, line)| line).collect();
                 let named = (value.to_owned(), text.join("\n"));
-                if keyword == "lookup" { block.lookups.push(named) } else { block.models.push(named) }
+                if keyword == "lookup" {
+                    block.lookups.push(named)
+                } else {
+                    block.models.push(named)
+                }
             }
             "limit" => {
                 let parsed = value.split_once(' ').and_then(|(name, number)| {

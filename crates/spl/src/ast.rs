@@ -12,19 +12,19 @@ mod expr;
 mod search;
 mod stats;
 
+pub use crate::commands::Command;
+pub use crate::commands::arguments::*;
 pub use chart::{
     BinOptions, BinSpan, ChartCommand, SeriesLimit, SeriesOptions, SplitBy, SplitWhere,
     SplitWhereCondition, TimeSpan, TimeUnit, TimechartCommand,
 };
-pub use crate::commands::Command;
-pub use crate::commands::arguments::*;
 pub use commands::*;
 pub use dataset::{Dataset, NamedDataset, NamedDatasetKind, SubsearchOptions};
 pub use expr::{BinaryOperator, Call, Expr, ExprKind, FieldRef, UnaryOperator};
 pub use search::{
-    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison, SearchComputed,
-    SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term, TimeModifier,
-    TimeModifierKind,
+    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
+    SearchComputed, SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term,
+    TimeModifier, TimeModifierKind,
 };
 pub use stats::{
     EventstatsCommand, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsFunction, StatsKind,
@@ -122,4 +122,3 @@ pub struct Pipeline {
     /// The commands in order; never empty.
     pub commands: Vec<Spanned<Command>>,
 }
-

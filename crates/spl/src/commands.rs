@@ -134,19 +134,6 @@ mod xyseries;
 
 /// The arguments of commands that stand with their grammar.
 pub(crate) mod arguments {
-    pub use super::sendemail::SendemailCommand;
-    pub use super::sendalert::SendalertCommand;
-    pub use super::tags::TagsCommand;
-    pub use super::typer::TyperCommand;
-    pub use super::dbinspect::DbinspectCommand;
-    pub use super::eventcount::EventcountCommand;
-    pub use super::rest::RestCommand;
-    pub use super::from::{FromCommand, FromKind};
-    pub use super::datamodel::{DatamodelCommand, DatamodelMode};
-    pub use super::collect::CollectCommand;
-    pub use super::inputlookup::InputlookupCommand;
-    pub use super::lookup::{LookupCommand, LookupField, LookupOutput};
-    pub use super::outputlookup::OutputlookupCommand;
     pub use super::abstract_::AbstractCommand;
     pub use super::addcoltotals::AddcoltotalsCommand;
     pub use super::addinfo::AddinfoCommand;
@@ -160,11 +147,15 @@ pub(crate) mod arguments {
     pub use super::autoregress::AutoregressCommand;
     pub use super::cluster::{ClusterCommand, ClusterMatch};
     pub use super::cofilter::CofilterCommand;
+    pub use super::collect::CollectCommand;
     pub use super::concurrency::ConcurrencyCommand;
     pub use super::contingency::ContingencyCommand;
     pub use super::correlate::CorrelateCommand;
+    pub use super::datamodel::{DatamodelCommand, DatamodelMode};
+    pub use super::dbinspect::DbinspectCommand;
     pub use super::diff::DiffCommand;
     pub use super::erex::ErexCommand;
+    pub use super::eventcount::EventcountCommand;
     pub use super::extract::ExtractCommand;
     pub use super::fieldformat::FieldformatCommand;
     pub use super::fieldsummary::FieldsummaryCommand;
@@ -172,6 +163,7 @@ pub(crate) mod arguments {
     pub use super::folderize::FolderizeCommand;
     pub use super::foreach::{ForeachCommand, ForeachMode, Placeholders};
     pub use super::format::FormatCommand;
+    pub use super::from::{FromCommand, FromKind};
     pub use super::fromjson::FromjsonCommand;
     pub use super::gauge::{GaugeCommand, GaugeNumber};
     pub use super::gentimes::GentimesCommand;
@@ -181,6 +173,7 @@ pub(crate) mod arguments {
     pub use super::highlight::HighlightCommand;
     pub use super::history::HistoryCommand;
     pub use super::iconify::IconifyCommand;
+    pub use super::inputlookup::InputlookupCommand;
     pub use super::iplocation::IplocationCommand;
     pub use super::join::{JoinCommand, JoinOn};
     pub use super::kmeans::{KmeansCommand, KmeansDistance};
@@ -188,6 +181,7 @@ pub(crate) mod arguments {
     pub use super::loadjob::{LoadedJob, LoadjobCommand};
     pub use super::localize::LocalizeCommand;
     pub use super::localop::LocalopCommand;
+    pub use super::lookup::{LookupCommand, LookupField, LookupOutput};
     pub use super::makecontinuous::MakecontinuousCommand;
     pub use super::map::{MapCommand, MapSearch};
     pub use super::multikv::MultikvCommand;
@@ -195,6 +189,7 @@ pub(crate) mod arguments {
     pub use super::mvcombine::MvcombineCommand;
     pub use super::noop::NoopCommand;
     pub use super::outlier::{OutlierAction, OutlierCommand, OutlierOptions};
+    pub use super::outputlookup::OutputlookupCommand;
     pub use super::predict::{
         PredictAlgorithm, PredictBound, PredictCommand, PredictField, PredictGroup, PredictOptions,
     };
@@ -202,12 +197,16 @@ pub(crate) mod arguments {
     pub use super::redistribute::RedistributeCommand;
     pub use super::reltime::ReltimeCommand;
     pub use super::require::RequireCommand;
+    pub use super::rest::RestCommand;
     pub use super::return_::{ReturnCommand, Returned, ReturnedForm};
     pub use super::savedsearch::SavedsearchCommand;
     pub use super::searchtxn::SearchtxnCommand;
     pub use super::selfjoin::SelfjoinCommand;
+    pub use super::sendalert::SendalertCommand;
+    pub use super::sendemail::SendemailCommand;
     pub use super::set::{SetCommand, SetOperation};
     pub use super::setfields::SetfieldsCommand;
+    pub use super::tags::TagsCommand;
     pub use super::timewrap::{TimewrapAlign, TimewrapCommand, TimewrapSeries};
     pub use super::tojson::{JsonKind, TojsonCommand};
     pub use super::transaction::{
@@ -215,6 +214,7 @@ pub(crate) mod arguments {
     };
     pub use super::trendline::{Trend, TrendKind, TrendlineCommand};
     pub use super::typelearner::TypelearnerCommand;
+    pub use super::typer::TyperCommand;
     pub use super::union::UnionCommand;
     pub use super::uniq::UniqCommand;
     pub use super::x11::X11Command;

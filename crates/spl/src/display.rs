@@ -5,9 +5,9 @@
 
 use crate::ast::{
     BinOptions, BinSpan, BinaryOperator, Command, Directive, DirectiveKind, Expr, ExprKind,
-    FieldPattern, PatternPart, Pipeline, SearchCommand, SearchComputed, SearchExpr, SearchPattern, SeriesLimit,
-    SeriesOptions, SortKey, SortOrder, SplitBy, SplitWhere, SplitWhereCondition, StatsArgument,
-    StatsBy, StatsCall, Subsearch, Term, TimeModifier, TimeSpan, UnaryOperator,
+    FieldPattern, PatternPart, Pipeline, SearchCommand, SearchComputed, SearchExpr, SearchPattern,
+    SeriesLimit, SeriesOptions, SortKey, SortOrder, SplitBy, SplitWhere, SplitWhereCondition,
+    StatsArgument, StatsBy, StatsCall, Subsearch, Term, TimeModifier, TimeSpan, UnaryOperator,
 };
 use crate::parser::is_name_character;
 use std::fmt;

@@ -11,9 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use spl::{
-    CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat,
-};
+pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
 /// The machine-data engine on object storage.
 #[derive(Debug, Parser)]
@@ -43,6 +41,8 @@ pub(crate) enum Command {
     Inspect(InspectOptions),
     /// Show the effective configuration, and which file each value comes from.
     Btool(BtoolOptions),
+    /// Install an app or add-on.
+    App(AppOptions),
     /// Check searches in files, and explain one.
     Spl(SplOptions),
 }
@@ -342,6 +342,30 @@ pub(crate) struct BtoolOptions {
     pub(crate) conf: String,
     /// Only this stanza.
     pub(crate) stanza: Option<String>,
+    /// Directory of .conf layers.
+    #[arg(long, env = "KARST_CONF_DIR")]
+    pub(crate) conf_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppOptions {
+    #[command(subcommand)]
+    pub(crate) what: AppWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AppWhat {
+    /// Put an app into the directory of configuration, and report what of it is used.
+    Install(AppInstallOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppInstallOptions {
+    /// A directory, or a packed app (.tgz, .tar.gz, .spl).
+    pub(crate) from: PathBuf,
+    /// Replace an app of the same name; its `local` stays.
+    #[arg(long)]
+    pub(crate) update: bool,
     /// Directory of .conf layers.
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,

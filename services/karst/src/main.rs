@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         config::Command::Freeze(options) => cli::run(cli::thaw::freeze(options)),
         config::Command::Inspect(options) => cli::run(cli::inspect::inspect(options)),
         config::Command::Btool(options) => cli::btool::btool(options),
+        config::Command::App(options) => cli::app::app(options),
         config::Command::Spl(options) => cli::run(cli::spl::spl(options)),
     };
     match result {

@@ -192,8 +192,16 @@ mod tests {
     }
 
     fn ask(method: &Method, path: &str) -> Option<Value> {
-        let info =
-            ServerInfo { server_name: "n".into(), guid: "g".into(), cores: 1, startup_time: 0 };
+        let info = ServerInfo {
+            server_name: "n".into(),
+            guid: "g".into(),
+            cores: 1,
+            startup_time: 0,
+            home: std::path::PathBuf::new(),
+            management_port: 0,
+            web_port: 0,
+            web_tls: false,
+        };
         answer(method, path, "8.1.2", &info)
     }
 }

@@ -32,7 +32,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     used("base_max_searches", "[search]: searches at a time, base; default 6"),
     used("max_searches_per_cpu", "[search]: further searches at a time per processor; default 1"),
-    used("db_path", "[iplocation]: file with places of addresses (MaxMind's .mmdb); none by default"),
+    used(
+        "db_path",
+        "[iplocation]: file with places of addresses (MaxMind's .mmdb); none by default",
+    ),
     used("ttl", "[search]: seconds a finished search is kept; default 600"),
     used("default_save_ttl", "[search]: seconds a saved search job is kept; default 604800"),
     used("preview_interval_ms", "[search]: time between two previews of a search; default 600"),

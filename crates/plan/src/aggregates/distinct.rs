@@ -228,8 +228,7 @@ impl Summary for Estimate {
 
     fn result(&mut self) -> Result<ScalarValue> {
         #[allow(clippy::cast_precision_loss)]
-        let error =
-            if self.registers.is_some() { 1.04 / (REGISTERS as f64).sqrt() } else { 0.0 };
+        let error = if self.registers.is_some() { 1.04 / (REGISTERS as f64).sqrt() } else { 0.0 };
         Ok(ScalarValue::Float64(Some(if self.error { error } else { self.estimate().round() })))
     }
 

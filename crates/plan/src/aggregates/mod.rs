@@ -135,8 +135,8 @@ pub fn aggregate_with(
         return by_place(call, &value, &place).unwrap_or_else(|| by_value(call, value, options));
     }
     let value = if value.kind == ValueType::Boolean { one_if(value) } else { value };
-    let result = by_place(call, &value, &place)
-        .unwrap_or_else(|| by_value(call, value.clone(), options))?;
+    let result =
+        by_place(call, &value, &place).unwrap_or_else(|| by_value(call, value.clone(), options))?;
     if options.only_numbers { only_of_numbers(result, value) } else { Ok(result) }
 }
 

@@ -144,8 +144,7 @@ impl Summary for Moments {
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        let parts =
-            std::array::from_fn(|at| state::number(&states[at], row).unwrap_or_default());
+        let parts = std::array::from_fn(|at| state::number(&states[at], row).unwrap_or_default());
         self.add_parts(parts);
         Ok(())
     }

@@ -68,9 +68,7 @@ pub(super) fn aggregate(
         let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
         let part = parts.iter().find(|(name, _)| *name == column.name);
         Ok(match part {
-            Some((_, value)) => {
-                Transformed::new(value.expr.clone(), true, TreeNodeRecursion::Jump)
-            }
+            Some((_, value)) => Transformed::new(value.expr.clone(), true, TreeNodeRecursion::Jump),
             None => Transformed::no(node),
         })
     })?;

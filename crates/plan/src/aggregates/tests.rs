@@ -54,10 +54,8 @@ async fn by_host(text: &str, partitions: usize) -> Vec<String> {
     let memory = datafusion::datasource::MemTable::try_new(batch.schema(), parts).unwrap();
     let source = datafusion::datasource::provider_as_source(Arc::new(memory));
     let scan = LogicalPlanBuilder::scan("t", source, None).unwrap().build().unwrap();
-    let columns = table.columns.iter().map(|(name, kind, _)| FrameColumn {
-        name: name.clone(),
-        kind: *kind,
-    });
+    let columns =
+        table.columns.iter().map(|(name, kind, _)| FrameColumn { name: name.clone(), kind: *kind });
     let frame = Frame::of_table(scan, "t", columns.collect(), Vec::new()).unwrap();
     let kind = typed.kind;
     let keys = vec![("host".to_owned(), frame.field("host"))];

@@ -17,9 +17,8 @@ use crate::types::ValueType;
 pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
     if let Some(step) = stats::times_needed(&command.calls, &frame, env)? {
         let splits = [command.row.as_ref(), command.column.as_ref()];
-        let counted = |split: &&SplitBy| {
-            split.bins != BinOptions::default() && split.bins.span.is_none()
-        };
+        let counted =
+            |split: &&SplitBy| split.bins != BinOptions::default() && split.bins.span.is_none();
         if let Some(split) = splits.into_iter().flatten().find(counted) {
             let message = "beside a sparkline, bins need span= or the search a time range";
             return Err(Error::at(message, split.field.span));
@@ -27,8 +26,7 @@ pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Resul
         return Ok(step);
     }
     let Some(row) = &command.row else {
-        let rules =
-            Rules { sparklines: stats::sparkline_axis(&frame, env), ..Rules::default() };
+        let rules = Rules { sparklines: stats::sparkline_axis(&frame, env), ..Rules::default() };
         let values = stats::aggregates_by(&command.calls, &[], &frame, env, rules)?;
         return Ok(Step::Next(stats::grouped(frame, Vec::new(), values)?));
     };

@@ -10,10 +10,10 @@ use model::TimeRange;
 use serde_json::Value;
 use spl::Span;
 use spl::ast::{
-    BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode,
-    FromKind, Field, FieldPattern, FillnullCommand, FromCommand, InputlookupCommand, Pipeline,
-    Rename, RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison, SearchExpr,
-    SearchPattern, SearchValue, Spanned, StatsCommand, TstatsCommand,
+    BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode, Field,
+    FieldPattern, FillnullCommand, FromCommand, FromKind, InputlookupCommand, Pipeline, Rename,
+    RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison, SearchExpr, SearchPattern,
+    SearchValue, Spanned, StatsCommand, TstatsCommand,
 };
 
 use super::begin::Expanded;
@@ -215,8 +215,7 @@ pub(super) async fn expand_from(
             vec![Spanned::new(Command::Inputlookup(lookup), span)]
         }
         FromKind::Savedsearch => {
-            let saved =
-                SavedsearchCommand { name, nosubstitution: false, arguments: Vec::new() };
+            let saved = SavedsearchCommand { name, nosubstitution: false, arguments: Vec::new() };
             vec![Spanned::new(Command::Savedsearch(saved), span)]
         }
         FromKind::Index => {
@@ -259,8 +258,7 @@ pub(super) async fn expand_datamodel(
     };
     let dataset = find(&model.node, Some(&dataset.node), dataset.span, env)?;
     let prefixed = mode != DatamodelMode::Flat;
-    let commands =
-        commands(&dataset, &SearchCommand::default(), prefixed, span, env).await?;
+    let commands = commands(&dataset, &SearchCommand::default(), prefixed, span, env).await?;
     Ok(Some(Expanded { commands, range: env.context.range }))
 }
 
@@ -314,8 +312,7 @@ pub(super) async fn expand_tstats(
         }
     };
     if let Some(text) = &command.fillnull_value {
-        let fillnull =
-            FillnullCommand { value: text.clone(), fields: command.by.fields.clone() };
+        let fillnull = FillnullCommand { value: text.clone(), fields: command.by.fields.clone() };
         commands.push(at(Command::Fillnull(fillnull)));
     }
     if let Some(width) = &command.by.span {

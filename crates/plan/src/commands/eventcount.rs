@@ -12,10 +12,7 @@ use crate::pipeline::{Env, Start};
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
-pub(super) async fn eventcount(
-    command: &EventcountCommand,
-    env: &Env<'_>,
-) -> Result<Start, Error> {
+pub(super) async fn eventcount(command: &EventcountCommand, env: &Env<'_>) -> Result<Start, Error> {
     let indexes = meant(&command.indexes, env);
     let range = env.context.range;
     let mut counts: BTreeMap<&IndexName, u64> = BTreeMap::new();

@@ -60,11 +60,7 @@ impl TableOp for Append {
     }
 }
 
-async fn frame(
-    command: &InputlookupCommand,
-    named: Named,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
+async fn frame(command: &InputlookupCommand, named: Named, env: &Env<'_>) -> Result<Frame, Error> {
     let rows = match Box::pin(rows(command, named, env)).await {
         Ok(rows) => rows,
         Err(Error::Invalid { message, .. }) if !command.strict => {
@@ -93,11 +89,7 @@ async fn frame(
     Ok(frame)
 }
 
-async fn rows(
-    command: &InputlookupCommand,
-    named: Named,
-    env: &Env<'_>,
-) -> Result<Rows, Error> {
+async fn rows(command: &InputlookupCommand, named: Named, env: &Env<'_>) -> Result<Rows, Error> {
     let name = &command.name.node;
     match named {
         Named::Lookup => {

@@ -77,7 +77,8 @@ pub(super) fn apply(
         let found = output(lookup, &field.lookup.node, one)?.call(vec![matches.clone()]);
         let name = field.event_name().to_owned();
         let old = frame.field(&name);
-        let kind = if only_new || condition.is_some() { found.kind.union(old.kind) } else { found.kind };
+        let kind =
+            if only_new || condition.is_some() { found.kind.union(old.kind) } else { found.kind };
         let (mut expr, old) = (convert(found, kind).expr, convert(old, kind).expr);
         if only_new {
             expr = when(old.clone().is_null(), expr).otherwise(old.clone())?;
@@ -96,15 +97,12 @@ pub(super) fn outputs(command: &LookupCommand, lookup: &Lookup) -> Vec<LookupFie
         return fields.clone();
     }
     let compared = |name: &String| command.inputs.iter().any(|input| input.lookup.node == *name);
-    let is_time = |name: &String| {
-        lookup.definition.time.as_ref().is_some_and(|time| time.field == *name)
-    };
+    let is_time =
+        |name: &String| lookup.definition.time.as_ref().is_some_and(|time| time.field == *name);
     let names = lookup.rows.names().into_iter();
     let names = names.filter(|name| !compared(name) && !is_time(name) && !name.starts_with('_'));
     let span = command.name.span;
-    names
-        .map(|name| LookupField { lookup: spl::Spanned::new(name, span), event: None })
-        .collect()
+    names.map(|name| LookupField { lookup: spl::Spanned::new(name, span), event: None }).collect()
 }
 
 /// The numbers of the rows that match, as texts.

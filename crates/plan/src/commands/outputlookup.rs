@@ -44,7 +44,6 @@ pub(super) fn file_name(name: &str) -> String {
     if ended { name.to_owned() } else { format!("{name}.csv") }
 }
 
-
 #[derive(Debug)]
 struct Output {
     command: OutputlookupCommand,

@@ -199,9 +199,7 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
     for call in calls {
         let pattern = match &call.argument {
             StatsArgument::Field(pattern) if pattern.has_wildcard() => pattern.clone(),
-            StatsArgument::None if !counts_rows(call) => {
-                FieldPattern::new("*", call.span)
-            }
+            StatsArgument::None if !counts_rows(call) => FieldPattern::new("*", call.span),
             _ => {
                 expanded.push(call.clone());
                 continue;

@@ -22,9 +22,8 @@ pub(super) fn tags(command: &TagsCommand, frame: Frame, env: &Env<'_>) -> Result
         command.fields.is_empty()
             || command.fields.iter().any(|pattern| wildcard(&pattern.text, field))
     };
-    let allowed = |tag: &String| {
-        command.allowed_tags.is_empty() || command.allowed_tags.contains(tag)
-    };
+    let allowed =
+        |tag: &String| command.allowed_tags.is_empty() || command.allowed_tags.contains(tag);
     let mut fields: Vec<String> = Vec::new();
     let mut tags: HashMap<(usize, String), Vec<String>> = HashMap::new();
     for tagged in env.context.knowledge.tagged_values() {
@@ -41,7 +40,9 @@ pub(super) fn tags(command: &TagsCommand, frame: Frame, env: &Env<'_>) -> Result
     let (names, values) = (command.inclname, command.inclvalue);
     let groups: Vec<(String, Vec<usize>)> = match &command.outputfield {
         Some(output) => vec![(output.clone(), (0..fields.len()).collect())],
-        None => fields.iter().enumerate().map(|(at, f)| (format!("{TAG}::{f}"), vec![at])).collect(),
+        None => {
+            fields.iter().enumerate().map(|(at, f)| (format!("{TAG}::{f}"), vec![at])).collect()
+        }
     };
     let tags = std::sync::Arc::new(tags);
     let mut outputs = Vec::new();
@@ -71,4 +72,3 @@ pub(super) fn tags(command: &TagsCommand, frame: Frame, env: &Env<'_>) -> Result
     }
     frame.with_columns(outputs)
 }
-

@@ -30,7 +30,8 @@ pub(super) async fn start(
     let filter = search::expanded(&command.filter, env)?;
     let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;
-    let node = spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });
+    let node =
+        spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });
     let mentions = Mentions::of(&[spl::Spanned::new(node, span)]);
     let mut frame = search::events(&filter, &indexes, bounds, mentions, env).await?;
     frame.open = false;

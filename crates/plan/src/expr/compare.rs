@@ -135,7 +135,8 @@ pub(crate) fn compare_values(
 
 /// The truth that a value is or names; none if it is another text.
 fn truth_of(value: Value<'_>) -> Option<bool> {
-    let is = |text: &str, words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    let is =
+        |text: &str, words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     match value {
         Value::Text(text) if is(text, ["true", "t"]) => Some(true),
         Value::Text(text) if is(text, ["false", "f"]) => Some(false),

@@ -171,9 +171,8 @@ fn meaningful(places: i64, result: f64) -> Option<i64> {
 
 /// The decimals of a product or quotient; below zero they are zeros before the point.
 fn product_places(result: f64, operands: [(f64, Option<i64>); 2]) -> Option<i64> {
-    let digits = |(value, places): (f64, Option<i64>)| {
-        Some((places? + magnitude(value) + 1).max(1))
-    };
+    let digits =
+        |(value, places): (f64, Option<i64>)| Some((places? + magnitude(value) + 1).max(1));
     let least = operands.into_iter().filter_map(digits).min()?;
     meaningful(least - 1 - magnitude(result), result)
 }
@@ -219,13 +218,8 @@ pub(crate) fn precise(operation: Operation, result: Typed, left: &Typed, right: 
         };
         Ok(Arc::new((0..rows).map(of).collect::<Int64Array>()))
     });
-    let arguments = vec![
-        result.clone(),
-        number(left),
-        number(right),
-        whole(places.0),
-        whole(places.1),
-    ];
+    let arguments =
+        vec![result.clone(), number(left), number(right), whole(places.0), whole(places.1)];
     let places = function.with(format!("{operation:?}")).call(arguments);
     result.with_places(places.expr)
 }
@@ -257,7 +251,11 @@ mod tests {
             ((3.0, None), (2.0, None), None),
         ];
         for (left, right, expected) in cases {
-            assert_eq!(product_places(left.0 * right.0, [left, right]), expected, "{left:?} {right:?}");
+            assert_eq!(
+                product_places(left.0 * right.0, [left, right]),
+                expected,
+                "{left:?} {right:?}"
+            );
         }
     }
 

@@ -14,7 +14,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     values(&["bit_or"], (2, ANY), |call| fold("bit_or", call, |one, two| one | two)),
     values(&["bit_xor"], (2, ANY), |call| fold("bit_xor", call, |one, two| one ^ two)),
     values(&["bit_not"], (1, 2), not),
-    values(&["bit_shift_left"], (2, 2), |call| shift("bit_shift_left", call, |bits, by| bits << by)),
+    values(&["bit_shift_left"], (2, 2), |call| {
+        shift("bit_shift_left", call, |bits, by| bits << by)
+    }),
     values(&["bit_shift_right"], (2, 2), |call| {
         shift("bit_shift_right", call, |bits, by| bits >> by)
     }),

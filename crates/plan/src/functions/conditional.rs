@@ -54,8 +54,8 @@ pub(crate) fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) ->
         .chain(otherwise.as_ref().map(|value| value.kind))
         .fold(ValueType::Null, ValueType::union);
     let carries = |value: &Typed| value.carried().is_some();
-    let any_carries = branches.iter().any(|(_, value)| carries(value))
-        || otherwise.as_ref().is_some_and(carries);
+    let any_carries =
+        branches.iter().any(|(_, value)| carries(value)) || otherwise.as_ref().is_some_and(carries);
     if kind == ValueType::Float && any_carries {
         // The decimals are those of the branch that is taken.
         let places = |value: &Typed| match value.carried() {
@@ -63,8 +63,7 @@ pub(crate) fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) ->
             None => Typed::null(ValueType::Integer),
         };
         let of = |(condition, value): &(Typed, Typed)| (condition.clone(), places(value));
-        let places =
-            of_branches(branches.iter().map(of).collect(), otherwise.as_ref().map(places));
+        let places = of_branches(branches.iter().map(of).collect(), otherwise.as_ref().map(places));
         let plain = |(condition, value): (Typed, Typed)| (condition, value.plain());
         let branches = branches.into_iter().map(plain).collect();
         return of_branches(branches, otherwise.map(Typed::plain)).with_places(places.expr);
@@ -107,8 +106,7 @@ fn nullif(call: Invocation<'_>) -> Result<Typed, Error> {
     let [left, right] = &call.arguments[..] else {
         return Err(Error::internal("nullif has two arguments"));
     };
-    let equal =
-        compare(ComparisonOperator::Equal, left.clone().plain(), right.clone().plain());
+    let equal = compare(ComparisonOperator::Equal, left.clone().plain(), right.clone().plain());
     Ok(choose(vec![(equal, Typed::null(ValueType::Null))], Some(left.clone())))
 }
 

@@ -10,7 +10,9 @@ use crate::expr::kernel::text_of_each;
 use crate::functions::{Function, Invocation, shown_values};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    shown_values(&["md5"], (1, 1), |call| digest("md5", call, |text, out| hex(&Md5::digest(text), out))),
+    shown_values(&["md5"], (1, 1), |call| {
+        digest("md5", call, |text, out| hex(&Md5::digest(text), out))
+    }),
     shown_values(&["sha1"], (1, 1), |call| {
         digest("sha1", call, |text, out| sha(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text, out))
     }),

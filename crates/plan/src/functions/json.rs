@@ -16,18 +16,19 @@ use crate::expr::kernel::{multi, text, truth};
 use crate::functions::{ANY, Function, Invocation, values};
 use crate::value::NumberText;
 
-pub(crate) const FUNCTIONS: &[Function] = &[
-    values(&["spath"], (2, 2), spath),
-    values(&["json_extract"], (1, ANY), extract),
-    values(&["json_extract_exact"], (1, ANY), extract_exact),
-    values(&["json_valid"], (1, 1), valid),
-    values(&["json"], (1, 1), json),
-    values(&["json_keys"], (1, 1), |call| Ok(text("json_keys", keys).call(call.arguments))),
-    values(&["json_entries"], (1, 1), |call| {
-        Ok(text("json_entries", entries).call(call.arguments))
-    }),
-    values(&["json_has_key_exact"], (2, 2), has_key),
-];
+pub(crate) const FUNCTIONS: &[Function] =
+    &[
+        values(&["spath"], (2, 2), spath),
+        values(&["json_extract"], (1, ANY), extract),
+        values(&["json_extract_exact"], (1, ANY), extract_exact),
+        values(&["json_valid"], (1, 1), valid),
+        values(&["json"], (1, 1), json),
+        values(&["json_keys"], (1, 1), |call| Ok(text("json_keys", keys).call(call.arguments))),
+        values(&["json_entries"], (1, 1), |call| {
+            Ok(text("json_entries", entries).call(call.arguments))
+        }),
+        values(&["json_has_key_exact"], (2, 2), has_key),
+    ];
 
 /// A place in a JSON document: `a.b{0}.c`, `items{}.id`, and keys in single quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,7 +221,9 @@ fn extract_exact(call: Invocation<'_>) -> Result<Typed, Error> {
         let found = match row.arguments.len() {
             1 => json,
             2 => at(row.value(1))?,
-            _ => Json::Array(row.values().skip(1).map(|key| at(key).unwrap_or(Json::Null)).collect()),
+            _ => {
+                Json::Array(row.values().skip(1).map(|key| at(key).unwrap_or(Json::Null)).collect())
+            }
         };
         out.push_str(&json_text(&found)?);
         Some(())

@@ -40,8 +40,7 @@ type Change = fn(&[Step], &mut Json, Json);
 fn edit(name: &'static str, call: Invocation<'_>, change: Change) -> Result<Typed, Error> {
     check_pairs(name, &call)?;
     let literals = literals(&call);
-    let paths: Vec<_> =
-        (1..call.arguments.len()).step_by(2).map(|at| paths(&call, at)).collect();
+    let paths: Vec<_> = (1..call.arguments.len()).step_by(2).map(|at| paths(&call, at)).collect();
     let parameters = format!("{literals:?}");
     let function = text(name, move |row, out| {
         let mut json = parse(row.value(0))?;
@@ -61,8 +60,7 @@ fn check_pairs(name: &str, call: &Invocation<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let last = call.arguments.len() - 1;
-    let message =
-        format!("{name}() takes pairs of a path and a value; this path has no value");
+    let message = format!("{name}() takes pairs of a path and a value; this path has no value");
     Err(call.error(last, message))
 }
 

@@ -23,7 +23,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     shown_values(&["mvappend"], (1, ANY), mvappend),
     shown_values(&["mvdedup"], (1, 1), |call| Ok(multi("mvdedup", mvdedup).call(call.texts()))),
     shown_values(&["mvsort"], (1, 1), |call| Ok(multi("mvsort", mvsort).call(call.texts()))),
-    shown_values(&["mvreverse"], (1, 1), |call| Ok(multi("mvreverse", mvreverse).call(call.texts()))),
+    shown_values(&["mvreverse"], (1, 1), |call| {
+        Ok(multi("mvreverse", mvreverse).call(call.texts()))
+    }),
     shown_values(&["mvzip"], (2, 3), |call| Ok(multi("mvzip", mvzip).call(call.texts()))),
     shown_values(&["mvfind"], (2, 2), mvfind),
     values(&["mvrange"], (2, 3), mvrange),

@@ -23,10 +23,8 @@ pub(super) fn exponent(number: f64, digits: usize, point: bool) -> String {
 pub(super) fn shortest(number: f64, digits: usize, point: bool) -> String {
     let digits = digits.max(1);
     let scientific = exponent(number, digits - 1, point);
-    let power: i64 = scientific
-        .split_once('e')
-        .and_then(|(_, power)| power.parse().ok())
-        .unwrap_or(0);
+    let power: i64 =
+        scientific.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
     let most = i64::try_from(digits).unwrap_or(i64::MAX);
     if power < -4 || power >= most {
         let (mantissa, tail) = scientific.split_once('e').unwrap_or((&scientific, "+00"));

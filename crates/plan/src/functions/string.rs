@@ -11,11 +11,21 @@ use crate::functions::{Function, Invocation, shown_values};
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     shown_values(&["len", "length"], (1, 1), len),
-    shown_values(&["lower"], (1, 1), |call| map("lower", call, |row, out| lower(&row.text(0)?, out))),
-    shown_values(&["upper"], (1, 1), |call| map("upper", call, |row, out| upper(&row.text(0)?, out))),
-    shown_values(&["trim"], (1, 2), |call| map("trim", call, |row, out| trim(row, out, true, true))),
-    shown_values(&["ltrim"], (1, 2), |call| map("ltrim", call, |row, out| trim(row, out, true, false))),
-    shown_values(&["rtrim"], (1, 2), |call| map("rtrim", call, |row, out| trim(row, out, false, true))),
+    shown_values(&["lower"], (1, 1), |call| {
+        map("lower", call, |row, out| lower(&row.text(0)?, out))
+    }),
+    shown_values(&["upper"], (1, 1), |call| {
+        map("upper", call, |row, out| upper(&row.text(0)?, out))
+    }),
+    shown_values(&["trim"], (1, 2), |call| {
+        map("trim", call, |row, out| trim(row, out, true, true))
+    }),
+    shown_values(&["ltrim"], (1, 2), |call| {
+        map("ltrim", call, |row, out| trim(row, out, true, false))
+    }),
+    shown_values(&["rtrim"], (1, 2), |call| {
+        map("rtrim", call, |row, out| trim(row, out, false, true))
+    }),
     shown_values(&["substr"], (2, 3), |call| map("substr", call, substr)),
     shown_values(&["urldecode"], (1, 1), |call| map("urldecode", call, urldecode)),
     shown_values(&["like"], (2, 2), like),

@@ -181,7 +181,10 @@ fn json_is_read_and_written() {
     check("json_extract(json, \"a.b{2}.c\")", "x");
     check("json_extract(json, \"a.b{}\")", "[1,2,{\"c\":\"x\"}]");
     check("spath(json, \"a.b{}\")", "1|2|{\"c\":\"x\"}");
-    check("json_extract(json, \"{}\")", "{\"a\":{\"b\":[1,2,{\"c\":\"x\"}]},\"t\":\"text\",\"n\":null}");
+    check(
+        "json_extract(json, \"{}\")",
+        "{\"a\":{\"b\":[1,2,{\"c\":\"x\"}]},\"t\":\"text\",\"n\":null}",
+    );
     check("json_extract_exact(\"{\\\"a.b\\\":1}\", \"a.b\")", "1");
     check("json_entries(\"{\\\"a\\\":1}\")", "[{\"key\":\"a\",\"value\":1}]");
     check("json_set(\"{}\", \"a.b\", 1, \"a.c\", \"x\")", "{\"a\":{\"b\":1,\"c\":\"x\"}}");

@@ -43,11 +43,7 @@ fn tonumber(call: Invocation<'_>) -> Result<Typed, Error> {
     read("tonumber", call, |number| number)
 }
 
-fn read(
-    name: &'static str,
-    call: Invocation<'_>,
-    finish: fn(f64) -> f64,
-) -> Result<Typed, Error> {
+fn read(name: &'static str, call: Invocation<'_>, finish: fn(f64) -> f64) -> Result<Typed, Error> {
     if let Some(base) = call.arguments.get(1).and_then(Typed::literal_number)
         && !(2.0..=36.0).contains(&base)
     {

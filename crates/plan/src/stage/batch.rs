@@ -40,10 +40,7 @@ impl Rows {
     ///
     /// # Errors
     /// If a column is of another type than its kind has.
-    pub fn of_batches(
-        columns: &[OutputColumn],
-        batches: &[RecordBatch],
-    ) -> Result<Self, Error> {
+    pub fn of_batches(columns: &[OutputColumn], batches: &[RecordBatch]) -> Result<Self, Error> {
         let Some(first) = batches.first() else {
             let empty = columns.iter().map(|column| Column {
                 name: column.name.clone(),

@@ -152,10 +152,8 @@ impl Rows {
     pub fn slice(&self, from: usize, count: usize) -> Self {
         let from = from.min(self.count);
         let count = count.min(self.count - from);
-        let slice = |column: &Column| Column {
-            array: column.array.slice(from, count),
-            ..column.clone()
-        };
+        let slice =
+            |column: &Column| Column { array: column.array.slice(from, count), ..column.clone() };
         Self { columns: self.columns.iter().map(slice).collect(), count }
     }
 

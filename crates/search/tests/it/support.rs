@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use apps::{Apps, Parts};
 use arrow::array::{
     RecordBatch, StringArray, StringDictionaryBuilder, StringViewArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::Int32Type;
-use apps::{Apps, Parts};
 use bucket::{
     FieldExtractor, FieldSource, HotBucket, HotBuckets, WriteOptions, hot_schema, write_bucket,
 };

@@ -45,7 +45,9 @@ pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
 fn target(p: &mut Parser<'_>) -> Parsed<Field> {
     p.skip_space();
     if matches!(p.peek(), Some('"' | '\'')) {
-        return p.field("a field name");
+        // In quotes a star is a part of the name.
+        let pattern = p.field_pattern("a field name")?;
+        return Ok(Spanned::new(pattern.text, pattern.span));
     }
     let start = p.pos();
     let name = p.take_while(|c| crate::parser::is_name_character(c) && !"+*/%'!".contains(c));

@@ -60,26 +60,26 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    const EXPECTED: &str = "datamodel:<model>.<dataset>, lookup:<name> or savedsearch:<name>";
     p.skip_space();
-    let quoted = p.peek() == Some('"');
-    let whole = p.text_argument("datamodel:<model>.<dataset>, lookup:<name> or savedsearch:<name>")?;
-    let (kind, mut name) = match whole.node.split_once(':') {
-        Some((kind, name)) => (kind.to_owned(), Spanned::new(name.to_owned(), whole.span)),
-        // A kind and its name may be words of their own.
-        None if !quoted && !p.at_end() => {
-            p.eat(":");
-            (whole.node.clone(), p.text_argument("the name of a dataset")?)
+    let start = p.pos();
+    let (kind, name) = if p.peek() == Some('"') {
+        let whole = p.quoted('"')?;
+        let (kind, name) = whole.node.split_once(':').unwrap_or(("", &whole.node));
+        (kind.to_owned(), Spanned::new(name.to_owned(), whole.span))
+    } else {
+        let kind = p.take_while(|c| c.is_ascii_alphanumeric() || c == '_').to_owned();
+        if kind.is_empty() {
+            return Err(p.unexpected(EXPECTED));
         }
-        None => (String::new(), whole.clone()),
+        p.eat(":");
+        p.skip_space();
+        (kind, p.text_argument("the name of a dataset")?)
     };
-    if name.node.is_empty() || name.node.starts_with('"') && !name.node.ends_with('"') {
-        name = p.text_argument("the name of a dataset")?;
-    }
-    name.node = name.node.trim_matches('"').to_owned();
     let known = FromKind::ALL.iter().find(|(word, _)| kind.eq_ignore_ascii_case(word));
     let Some((_, kind)) = known else {
         let message = "expected datamodel:, lookup:, savedsearch: or index: in front of the name";
-        return Err(p.error(message, whole.span));
+        return Err(p.error(message, p.span_from(start)));
     };
     Ok(Command::From(FromCommand { kind: *kind, name }))
 }

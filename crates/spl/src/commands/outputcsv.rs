@@ -29,6 +29,9 @@ mod tests {
 
     #[test]
     fn accepts_its_forms() {
-        accepts(&["* | outputcsv hosts", "* | outputcsv append=t create_empty=f singlefile=t a.csv"]);
+        accepts(&[
+            "* | outputcsv hosts",
+            "* | outputcsv append=t create_empty=f singlefile=t a.csv",
+        ]);
     }
 }

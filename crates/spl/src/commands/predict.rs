@@ -178,7 +178,10 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 fn last<'g>(groups: &'g mut [PredictGroup], p: &mut Parser<'_>) -> Parsed<&'g mut PredictOptions> {
     match groups.last_mut() {
         Some(group) => Ok(&mut group.options),
-        None => Err(p.error("options stand behind the field they belong to", p.here())),
+        None => {
+            p.skip_separators();
+            Err(p.error("options stand behind the field they belong to", p.here()))
+        }
     }
 }
 

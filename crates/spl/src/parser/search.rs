@@ -5,8 +5,8 @@
 use super::{Parsed, Parser};
 use crate::ast::{
     ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
-    SearchComputed, SearchExpr, SearchIn, SearchPattern, SearchValue, Span, Spanned, Term, TimeModifier,
-    TimeModifierKind,
+    SearchComputed, SearchExpr, SearchIn, SearchPattern, SearchValue, Span, Spanned, Term,
+    TimeModifier, TimeModifierKind,
 };
 use crate::diagnostic::shorten;
 

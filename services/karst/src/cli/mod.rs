@@ -4,6 +4,7 @@
 //! the search is at fault, 4 the server cannot be reached, 5 not logged in.
 
 pub(crate) mod add;
+pub(crate) mod app;
 pub(crate) mod btool;
 mod cache;
 mod client;

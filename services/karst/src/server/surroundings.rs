@@ -135,7 +135,8 @@ impl ServerSurroundings {
     /// An entry as `rest` shows it: the content, and what is known of the entry itself.
     fn record(&self, entry: &Value) -> Record {
         let mut record = Record::new();
-        for (name, field) in [("title", "name"), ("id", "id"), ("author", "author"), ("updated", "updated")]
+        for (name, field) in
+            [("title", "name"), ("id", "id"), ("author", "author"), ("updated", "updated")]
         {
             if let Some(text) = entry[field].as_str() {
                 record.push((name.to_owned(), vec![text.to_owned()]));
