@@ -185,7 +185,7 @@ pub(crate) struct Imported {
 }
 
 fn union(roles: &[Role], of: impl Fn(&Role) -> &Vec<String>) -> Vec<String> {
-    let all: BTreeSet<&String> = roles.iter().flat_map(|role| of(role)).collect();
+    let all: BTreeSet<&String> = roles.iter().flat_map(of).collect();
     all.into_iter().cloned().collect()
 }
 

@@ -270,8 +270,7 @@ impl Apps {
     ) -> Result<(), Error> {
         let mut changes = vec![Change::Clear];
         for mut document in documents {
-            if !document.get("_key").is_some_and(|key| key.as_str().is_some_and(|k| !k.is_empty()))
-            {
+            if document.get("_key").and_then(Value::as_str).is_none_or(str::is_empty) {
                 let key = uuid::Uuid::new_v4().as_simple().to_string();
                 document.insert("_key".to_owned(), Value::String(key));
             }

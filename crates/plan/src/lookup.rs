@@ -29,8 +29,11 @@ pub(crate) struct Lookup {
     tests: Vec<(usize, Vec<Test>)>,
     /// The seconds of each row, for time-based lookups.
     times: Option<Vec<Option<f64>>>,
-    remembered: Mutex<HashMap<Vec<Option<String>>, Arc<[u32]>>>,
+    remembered: Mutex<Remembered>,
 }
+
+/// The rows found for values.
+type Remembered = HashMap<Vec<Option<String>>, Arc<[u32]>>;
 
 /// What the value of a row asks of an event's value.
 #[derive(Debug)]
@@ -257,44 +260,51 @@ mod tests {
         Lookup::new(definition(conf), rows, &inputs).unwrap()
     }
 
+    fn places(rows: &[u32]) -> Vec<u32> {
+        rows.to_vec()
+    }
+
     #[test]
     fn all_inputs_must_be_equal() {
         let table = rows(&[("a", &["1", "1", "2", ""]), ("b", &["x", "y", "x", "z"])]);
         let found = lookup("", table, &["a", "b"]);
-        assert_eq!(*found.find(&[Some("1"), Some("y")], None), [1]);
-        assert_eq!(*found.find(&[Some("2"), Some("y")], None), []);
-        assert_eq!(*found.find(&[None, Some("z")], None), []);
+        assert_eq!(found.find(&[Some("1"), Some("y")], None).to_vec(), places(&[1]));
+        assert_eq!(found.find(&[Some("2"), Some("y")], None).to_vec(), places(&[]));
+        assert_eq!(found.find(&[None, Some("z")], None).to_vec(), places(&[]));
     }
 
     #[test]
     fn case_counts_unless_it_is_told_not_to() {
         let table = rows(&[("a", &["Web", "web"])]);
-        assert_eq!(*lookup("", Arc::clone(&table), &["a"]).find(&[Some("web")], None), [1]);
+        assert_eq!(
+            lookup("", Arc::clone(&table), &["a"]).find(&[Some("web")], None).to_vec(),
+            places(&[1])
+        );
         let found = lookup("case_sensitive_match = false", table, &["a"]);
-        assert_eq!(*found.find(&[Some("WEB")], None), [0, 1]);
+        assert_eq!(found.find(&[Some("WEB")], None).to_vec(), places(&[0, 1]));
     }
 
     #[test]
     fn patterns_and_networks_are_tried_in_the_order_of_rows() {
         let table = rows(&[("u", &["/a/*", "*.css", "*b*d", "/exact"])]);
         let found = lookup("match_type = WILDCARD(u)", table, &["u"]);
-        assert_eq!(*found.find(&[Some("/a/x.css")], None), [0, 1]);
-        assert_eq!(*found.find(&[Some("abcd")], None), [2]);
-        assert_eq!(*found.find(&[Some("/exact")], None), [3]);
-        assert_eq!(*found.find(&[Some("/exact2")], None), []);
+        assert_eq!(found.find(&[Some("/a/x.css")], None).to_vec(), places(&[0, 1]));
+        assert_eq!(found.find(&[Some("abcd")], None).to_vec(), places(&[2]));
+        assert_eq!(found.find(&[Some("/exact")], None).to_vec(), places(&[3]));
+        assert_eq!(found.find(&[Some("/exact2")], None).to_vec(), places(&[]));
         let table = rows(&[("n", &["10.0.0.0/8", "10.1.0.0/16", "bad"])]);
         let found = lookup("match_type = CIDR(n)\nmax_matches = 1", table, &["n"]);
-        assert_eq!(*found.find(&[Some("10.1.2.3")], None), [0]);
-        assert_eq!(*found.find(&[Some("11.1.2.3")], None), []);
+        assert_eq!(found.find(&[Some("10.1.2.3")], None).to_vec(), places(&[0]));
+        assert_eq!(found.find(&[Some("11.1.2.3")], None).to_vec(), places(&[]));
     }
 
     #[test]
     fn a_time_based_lookup_gives_the_newest_row_before_the_event() {
         let table = rows(&[("ip", &["a", "a", "a"]), ("at", &["100", "200", "300"])]);
         let found = lookup("time_field = at\nmax_offset_secs = 150", table, &["ip"]);
-        assert_eq!(*found.find(&[Some("a")], Some(250.0)), [1]);
-        assert_eq!(*found.find(&[Some("a")], Some(99.0)), []);
-        assert_eq!(*found.find(&[Some("a")], Some(600.0)), []);
-        assert_eq!(*found.find(&[Some("a")], None), []);
+        assert_eq!(found.find(&[Some("a")], Some(250.0)).to_vec(), places(&[1]));
+        assert_eq!(found.find(&[Some("a")], Some(99.0)).to_vec(), places(&[]));
+        assert_eq!(found.find(&[Some("a")], Some(600.0)).to_vec(), places(&[]));
+        assert_eq!(found.find(&[Some("a")], None).to_vec(), places(&[]));
     }
 }

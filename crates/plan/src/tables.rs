@@ -39,6 +39,7 @@ struct Header<'t> {
 }
 
 /// Visits each row of the tables in a text: its line, and its values with the names of their columns.
+#[allow(clippy::type_complexity, reason = "said in full in the line above")]
 pub(crate) fn rows<'t>(
     text: &'t str,
     reading: &Reading,

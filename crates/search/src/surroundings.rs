@@ -129,14 +129,13 @@ impl Surroundings for Around {
         let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
         let job = self.service.job(name).or_else(|| {
             let jobs = self.service.jobs();
-            let of_saved_search = jobs.into_iter().find(|job| {
+            jobs.into_iter().find(|job| {
                 let request = job.request();
                 let label = request.label.as_deref().unwrap_or_default();
                 let full = format!("{}:{}:{label}", request.owner, request.app);
                 let done = job.status().state == DispatchState::Done;
                 !label.is_empty() && (label == name || full == name) && done
-            });
-            of_saved_search
+            })
         });
         let job = job.ok_or_else(unknown)?;
         job.finished().await.map_err(|error| Error::invalid_anywhere(error.to_string()))?;

@@ -98,7 +98,7 @@ impl<'v> Counts<'v> {
     #[allow(clippy::cast_precision_loss)]
     fn most(&self, limit: u64, share: &str) -> Vec<&'v str> {
         let mut sorted = self.counts.clone();
-        sorted.sort_by(|a, b| b.1.cmp(&a.1));
+        sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let all: i64 = sorted.iter().map(|(_, count)| count).sum();
         let wanted = parse_number(share).unwrap_or(1.0) * all as f64;
         let mut covered = 0;

@@ -85,7 +85,7 @@ impl Discovery {
         env: &Env<'_>,
     ) -> Result<Frame, Error> {
         let fixed = |name: &str| matches!(name, "host" | "source" | "sourcetype" | "index");
-        names.retain(|name| !name.starts_with('_') && !(frame.open && fixed(name)));
+        names.retain(|name| !(name.starts_with('_') || frame.open && fixed(name)));
         if names.is_empty() {
             return Ok(frame);
         }

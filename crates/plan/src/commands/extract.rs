@@ -103,6 +103,7 @@ fn adapted(extractor: Extractor, command: &ExtractCommand) -> Extractor {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are a few of them per search")]
 enum Rule {
     /// A rule and the place of its input.
     Named(Extractor, usize),

@@ -104,6 +104,7 @@ impl TableOp for Learner {
 
 impl Learner {
     /// The groups of events, by source type and value, in the order they are first seen.
+    #[allow(clippy::type_complexity, reason = "said in full in the line above")]
     fn looks(&self, rows: &Rows) -> Result<Vec<((String, String), Look)>, Error> {
         let raw = rows.texts(RAW)?;
         let sourcetypes = rows.texts(SOURCETYPE)?;

@@ -53,6 +53,7 @@ struct Clusters {
 
 impl Kmeans {
     /// The fields with their numbers: those named, or those with a number in every row.
+    #[allow(clippy::type_complexity, reason = "names, and the numbers of each")]
     fn columns(&self, rows: &Rows) -> Result<(Vec<String>, Vec<Vec<Option<f64>>>), Error> {
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         for name in sample::fields(rows, &self.0.fields) {

@@ -71,11 +71,11 @@ fn set(steps: &[Step], json: &mut Json, value: Json) {
         return;
     };
     match (step, json) {
-        (Step::Key(key), Json::Object(object)) => {
-            if object.contains_key(key) || matches!(rest.first(), None | Some(Step::Key(_))) {
-                let empty = || Json::Object(Map::new());
-                set(rest, object.entry(key.clone()).or_insert_with(empty), value);
-            }
+        (Step::Key(key), Json::Object(object))
+            if object.contains_key(key) || matches!(rest.first(), None | Some(Step::Key(_))) =>
+        {
+            let empty = || Json::Object(Map::new());
+            set(rest, object.entry(key.clone()).or_insert_with(empty), value);
         }
         (Step::Item(at), Json::Array(items)) => {
             if let Some(item) = items.get_mut(*at) {

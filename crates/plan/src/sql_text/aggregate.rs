@@ -110,7 +110,7 @@ impl Group {
     }
 
     fn layer(self) -> Layer {
-        let (from, filters) = (self.layer.from_text(), self.layer.where_text());
+        let (from, filters) = (self.layer.source_text(), self.layer.where_text());
         let mut text = format!("SELECT {}\nFROM {from}{filters}", self.items.join(", "));
         if !self.keys.is_empty() {
             text.push_str(&format!("\nGROUP BY {}", self.keys.join(", ")));

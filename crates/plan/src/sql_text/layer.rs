@@ -245,7 +245,7 @@ impl Layer {
         items.join(", ")
     }
 
-    pub(super) fn from_text(&self) -> String {
+    pub(super) fn source_text(&self) -> String {
         match &self.from {
             From::Table(name) => name.clone(),
             From::Query(text, _) => format!("(\n{}\n)", indented(text)),
@@ -267,7 +267,7 @@ impl Layer {
                 return text.clone();
             }
         }
-        format!("SELECT {}\nFROM {}{}", self.list(), self.from_text(), self.where_text())
+        format!("SELECT {}\nFROM {}{}", self.list(), self.source_text(), self.where_text())
     }
 
     /// The whole.

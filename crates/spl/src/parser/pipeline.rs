@@ -93,7 +93,7 @@ impl Parser<'_> {
         }
         let error = self.error("the result of its subsearch is not known yet", found.span);
         let at = start..self.pos();
-        self.stopped.get_or_insert_with(|| Stopped { at, pipeline: *found.pipeline });
+        self.stopped.get_or_insert(Stopped { at, pipeline: *found.pipeline });
         Err(error)
     }
 

@@ -62,13 +62,13 @@ impl Items {
         let lists = rows.lists(field)?.into_iter();
         let plain = |list: Vec<String>| list.into_iter().map(|text| (text, false)).collect();
         Ok(match self.command.mode {
-            ForeachMode::JsonArray => {
-                lists.map(|list| single(&list).and_then(array).unwrap_or_default()).collect()
-            }
+            ForeachMode::JsonArray => lists
+                .map(|list| single(&list).and_then(|text| array(text)).unwrap_or_default())
+                .collect(),
             ForeachMode::AutoCollections => {
                 // Where no field is named, a single value is no collection.
                 let named = !self.command.fields.is_empty();
-                let items = |list: Vec<String>| match single(&list).and_then(array) {
+                let items = |list: Vec<String>| match single(&list).and_then(|text| array(text)) {
                     Some(items) => items,
                     None if named || list.len() > 1 => plain(list),
                     None => Vec::new(),
@@ -186,7 +186,7 @@ fn single(list: &[String]) -> Option<&String> {
 }
 
 /// The elements of a JSON array.
-fn array(text: &String) -> Option<Vec<Item>> {
+fn array(text: &str) -> Option<Vec<Item>> {
     if !text.trim_start().starts_with('[') {
         return None;
     }

@@ -27,10 +27,9 @@ pub(super) fn together(one: &[Option<f64>], two: &[Option<f64>], ahead: usize) -
 pub(super) fn from_other(one: &[Option<f64>], other: &[Option<f64>]) -> Forecast {
     let mut filter = Filter::new(one, other);
     let mut found = Forecast::default();
-    for row in 0..other.len() {
+    for (row, beside) in other.iter().copied().enumerate() {
         filter.step(row > 0);
         let number = one.get(row).copied().flatten();
-        let beside = other[row];
         // What the other one is now tells of the level, and of the noise around it.
         let (mean, variance) = filter.given_other(beside);
         push(&mut found, mean, variance);
@@ -190,8 +189,8 @@ mod tests {
         let (known, other) = (steps(1.0), steps(2.0));
         let found = from_other(&known[..50], &other);
         assert_eq!(found.means.len(), 60);
-        for row in 50..60 {
-            let expected = known[row].unwrap_or_default();
+        for (row, expected) in known.iter().enumerate().take(60).skip(50) {
+            let expected = expected.unwrap_or_default();
             assert!((found.means[row] - expected).abs() < 5.0, "{row}: {}", found.means[row]);
         }
     }
