@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn commands_are_offered_behind_a_pipe() {
-        assert_eq!(texts("* | tim"), ["timechart"]);
-        assert_eq!(texts("* | append [ me"), ["metadata"]);
+        assert_eq!(texts("* | timec"), ["timechart"]);
+        assert_eq!(texts("* | append [ metad"), ["metadata"]);
         assert_eq!(texts("* |").len(), COMMANDS.len());
     }
 

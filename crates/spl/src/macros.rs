@@ -44,6 +44,11 @@ struct Piece {
 }
 
 impl SourceMap {
+    /// Of a text that is all at one place of the user's.
+    pub(crate) fn at(origin: Span) -> Self {
+        Self { pieces: vec![Piece { at: 0, origin, expanded: true }] }
+    }
+
     /// The user's text for a range of the prepared text.
     pub(crate) fn original(&self, span: Span) -> Span {
         if self.pieces.is_empty() {
@@ -142,7 +147,7 @@ impl Prepared<'_> {
 
     /// The same, all of it at one place of the user's text.
     pub(crate) fn placed(self, origin: Span) -> Self {
-        Self { map: SourceMap { pieces: vec![Piece { at: 0, origin, expanded: true }] }, ..self }
+        Self { map: SourceMap::at(origin), ..self }
     }
 
     /// The same, on its own.

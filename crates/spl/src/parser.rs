@@ -13,6 +13,7 @@ mod search;
 mod split;
 mod stats;
 mod template;
+mod time;
 
 pub(crate) use options::OptionValue;
 pub(crate) use search::pattern_of;

@@ -22,7 +22,14 @@ const OPTIONS: &[&str] = &["maxtime", "maxout", "timeout", "extendtimerange", "r
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let (mut maxtime, mut maxout, mut timeout, mut extendtimerange) = (None, None, None, false);
-    while let Some(option) = p.option(OPTIONS)? {
+    let mut subsearch = None;
+    loop {
+        p.skip_separators();
+        if p.peek() == Some('[') && subsearch.is_none() {
+            subsearch = Some(p.subsearch()?);
+            continue;
+        }
+        let Some(option) = p.option(OPTIONS)? else { break };
         match option.name {
             "maxtime" => maxtime = Some(option.number()?),
             "maxout" => maxout = Some(option.number()?),
@@ -34,7 +41,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             }
         }
     }
-    let subsearch = p.subsearch()?;
+    let subsearch = subsearch.ok_or_else(|| p.unexpected("a subsearch in square brackets"))?;
     Ok(Command::Append(AppendCommand { subsearch, maxtime, maxout, timeout, extendtimerange }))
 }
 
@@ -60,6 +67,7 @@ mod tests {
             "* | append [search index=b | stats count]",
             r#"* | append maxout=10 [| makeresults | eval a="]"] | table a"#,
             "* | append [index=b [search c | fields d] | head 1]",
+            "* | append [makeresults] maxtime=5 run_in_preview=t",
         ]);
     }
 

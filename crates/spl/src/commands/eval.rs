@@ -108,7 +108,6 @@ mod tests {
         refuses("* | eval a=1 b=2", "found 'b=2'", "b=2");
         refuses("* | eval a=lower(x y)", "in the arguments of lower", "y");
         refuses(r#"* | eval a="x"#, "unbalanced quotes", r#"""#);
-        refuses("* | eval a=[search x]", "subsearch", "[");
         refuses("* | eval a=x NOT y", "LIKE or IN after NOT", "y");
     }
 

@@ -74,7 +74,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         }
         p.eat(":");
         p.skip_space();
-        (kind, p.text_argument("the name of a dataset")?)
+        (kind, p.dataset_name("the name of a dataset")?)
     };
     let known = FromKind::ALL.iter().find(|(word, _)| kind.eq_ignore_ascii_case(word));
     let Some((_, kind)) = known else {

@@ -21,11 +21,16 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] = &["limit"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let field = p.field("a field name")?;
     let mut limit = 0;
-    while let Some(option) = p.option(OPTIONS)? {
-        limit = option.number()?;
-    }
+    let mut options = |p: &mut Parser<'_>| -> Parsed<()> {
+        while let Some(option) = p.option(OPTIONS)? {
+            limit = option.number()?;
+        }
+        Ok(())
+    };
+    options(p)?;
+    let field = p.field("a field name")?;
+    options(p)?;
     Ok(Command::Mvexpand(MvexpandCommand { field, limit }))
 }
 
@@ -46,7 +51,7 @@ mod tests {
 
     #[test]
     fn accepts_its_forms() {
-        accepts(&["* | mvexpand a{}.b", "* | mvexpand a limit=5"]);
+        accepts(&["* | mvexpand a{}.b", "* | mvexpand a limit=5", "* | mvexpand limit=5 a"]);
     }
 
     #[test]

@@ -90,7 +90,6 @@ mod tests {
         refuses("a `m(1)` b", "macro `m(1)` cannot be expanded", "`m(1)`");
         refuses("a ```b", "comment is not closed", "```b");
         refuses("host=CASE(x)", "cannot be compared", "CASE");
-        refuses("x=[search y]", "a subsearch cannot stand there", "[");
         refuses("[search a", "is not closed", "[");
         refuses("TERM()", "holds no term", "TERM()");
     }

@@ -8,15 +8,20 @@ use crate::ast::{BinOptions, BinSpan, TimeSpan, TimeUnit};
 /// Options that `BinOptions` takes.
 pub(crate) const BIN_OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
 
+/// What stands for a span that is the result of a subsearch.
+const UNKNOWN: &str = "1s";
+
 impl OptionValue {
     /// `span=5m`.
     pub(crate) fn time_span(&self) -> Parsed<TimeSpan> {
-        time_span(&self.value).ok_or_else(|| self.error("a time such as 30s, 5m, 1h or 1d"))
+        let text = if self.is_subsearch() { UNKNOWN } else { &self.value };
+        time_span(text).ok_or_else(|| self.error("a time such as 30s, 5m, 1h or 1d"))
     }
 
     /// `span=5m`, `span=10` or `span=2log10`.
     pub(crate) fn bin_span(&self) -> Parsed<BinSpan> {
-        bin_span(&self.value).ok_or_else(|| self.error("a span such as 30s, 5m, 1d, 10 or 2log10"))
+        let text = if self.is_subsearch() { UNKNOWN } else { &self.value };
+        bin_span(text).ok_or_else(|| self.error("a span such as 30s, 5m, 1d, 10 or 2log10"))
     }
 
     /// Puts the option into `bins`; `false` if it is none of theirs.

@@ -5,6 +5,7 @@
 use super::{Parsed, Parser};
 use crate::ast::{Expr, Field, Span, Spanned};
 use crate::diagnostic::{Diagnostic, shorten};
+use crate::macros::SourceMap;
 use crate::suggest::nearest;
 
 /// An option as read.
@@ -113,6 +114,14 @@ impl Parser<'_> {
     pub(crate) fn option_expr(&mut self, option: &OptionValue) -> Parsed<Expr> {
         let behind = self.pos;
         let quoted = self.text[option.at..].starts_with(['"', '\'']);
+        if quoted && self.text[option.at..behind].contains('\\') {
+            let map = SourceMap::at(option.value_span);
+            let mut inside = Parser::new(&option.value, &map, self.max_depth);
+            inside.command = self.command;
+            let expr = inside.expr()?;
+            inside.expect_end(&format!("the end of the value of '{}'", option.name))?;
+            return Ok(expr);
+        }
         self.pos = option.at + usize::from(quoted);
         let expr = self.expr()?;
         self.skip_space();
@@ -138,7 +147,7 @@ impl OptionValue {
     }
 
     /// Whether the value is the result of a subsearch, which is not known here.
-    fn is_subsearch(&self) -> bool {
+    pub(super) fn is_subsearch(&self) -> bool {
         self.value.starts_with('[')
     }
 
@@ -164,6 +173,9 @@ impl OptionValue {
 
     /// A number, kept as text.
     pub(crate) fn decimal(&self) -> Parsed<String> {
+        if self.is_subsearch() {
+            return Ok("1".to_owned());
+        }
         match self.value.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(self.value.clone()),
             _ => Err(self.error("a number")),

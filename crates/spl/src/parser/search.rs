@@ -165,6 +165,14 @@ impl Parser<'_> {
         if let Some(found) = self.search_in(&piece, start)? {
             return Ok(Some(SearchExpr::In(found)));
         }
+        let older = || {
+            let (name, value) = piece.pattern.as_literal()?.split_once("::")?;
+            super::time::older_modifier(name, value).filter(|_| !piece.quoted)
+        };
+        if let Some((kind, value)) = older() {
+            time.push(TimeModifier { kind, value, span: piece.span });
+            return Ok(None);
+        }
         if let Some(comparison) = double_colon(&piece) {
             return Ok(Some(SearchExpr::Comparison(comparison)));
         }
@@ -222,6 +230,11 @@ impl Parser<'_> {
         let span = self.span_from(start);
         let modifier = TimeModifierKind::ALL.into_iter().find(|kind| kind.name() == field.node);
         let Some(kind) = modifier else {
+            let older = super::time::older_modifier(&field.node, &value.pattern.text());
+            if let (Some((kind, value)), ComparisonOperator::Equal) = (older, operator) {
+                time.push(TimeModifier { kind, value, span });
+                return Ok(None);
+            }
             let comparison = SearchComparison { field, operator, value, span };
             return Ok(Some(SearchExpr::Comparison(comparison)));
         };

@@ -37,7 +37,7 @@ fn series_limit(text: &str) -> Option<SeriesLimit> {
 }
 
 impl Parser<'_> {
-    /// `agg=max(x)`: the one option whose value is a call.
+    /// `agg=max(x)` or `agg=max`: the one option whose value is a call.
     pub(crate) fn agg_option(&mut self) -> Parsed<Option<StatsCall>> {
         let found = self.attempt(|p| {
             let name = p.option_name()?;
@@ -46,7 +46,7 @@ impl Parser<'_> {
         if found.is_none() {
             return Ok(None);
         }
-        self.stats_call(StatsDialect::Chart).map(Some)
+        self.split_where_call().map(Some)
     }
 
     /// What follows the word `where`.

@@ -1,0 +1,56 @@
+//! The time modifiers that older searches have, as `earliest` and `latest`.
+
+use crate::ast::TimeModifierKind;
+
+/// What `daysago=2`, `starttimeu=1700000000` and their like mean: `earliest=-2d`, `earliest=1700000000`.
+pub(super) fn older_modifier(name: &str, value: &str) -> Option<(TimeModifierKind, String)> {
+    let (kind, what) = match name.strip_prefix("end") {
+        Some(what) => (TimeModifierKind::Latest, what),
+        None => (TimeModifierKind::Earliest, name.strip_prefix("start").unwrap_or(name)),
+    };
+    let unit = match what {
+        "daysago" => "d",
+        "hoursago" => "h",
+        "minutesago" => "m",
+        "monthsago" => "mon",
+        // Fields have these names too: only what is a time counts.
+        "timeu" if name != what && is_number(value) => return Some((kind, value.to_owned())),
+        "time" if name != what && is_date(value) => return Some((kind, value.to_owned())),
+        _ => return None,
+    };
+    let count: u32 = value.parse().ok()?;
+    Some((kind, format!("-{count}{unit}")))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a text has the form `10/27/2025:00:00:00`.
+fn is_date(text: &str) -> bool {
+    let pieces: Vec<&str> = text.split(['/', ':']).collect();
+    pieces.len() == 6 && pieces.iter().all(|piece| is_number(piece))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::same;
+
+    #[test]
+    fn older_modifiers_have_meanings_of_today() {
+        same("a daysago=2", "a earliest=-2d");
+        same("a starthoursago=3 endminutesago=30", "a earliest=-3h latest=-30m");
+        same("a startmonthsago=1", "a earliest=-1mon");
+        same("a starttimeu=5 endtimeu=9", "a earliest=5 latest=9");
+        same("a starttimeu::5 endtimeu::9", "a earliest=5 latest=9");
+        same("a starttime=10/27/2025:00:00:00", "a earliest=10/27/2025:00:00:00");
+    }
+
+    #[test]
+    fn fields_of_their_names_are_fields() {
+        for text in ["daysago=x", "starttime=*", "endtime=5", "time=5", "daysago>5"] {
+            let pipeline = crate::parse(text).expect(text);
+            assert_eq!(pipeline.to_string(), format!("search {text}"));
+        }
+    }
+}
