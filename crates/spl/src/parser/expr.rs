@@ -1,8 +1,8 @@
 //! The grammar of eval expressions, by precedence: XOR, OR, AND, NOT, comparisons,
 //! `+ - .`, `* / %`, signs.
 //!
-//! Guarantees: backslashes in texts are resolved; trees are at most [`MAX_CHAIN`] deep along one operator chain; AND and OR are
-//! balanced, as their order does not matter.
+//! Guarantees: backslashes in texts are resolved; trees are at most [`MAX_CHAIN`] deep along one
+//! operator chain; AND and OR are balanced, as their order does not matter.
 
 use super::{Parsed, Parser};
 use crate::ast::{BinaryOperator, Call, Expr, ExprKind, FieldRef, Spanned, UnaryOperator};
