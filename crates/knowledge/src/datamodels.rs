@@ -116,6 +116,9 @@ impl DataModel {
     /// # Errors
     /// A message if the text is no data model.
     pub fn parse(app: &str, name: &str, json: &str) -> Result<Self, String> {
+        if !json.trim_start().starts_with('{') {
+            return Err("it is no JSON object".to_owned());
+        }
         let raw: RawModel = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let by_name: HashMap<&str, &RawObject> =
             raw.objects.iter().map(|object| (object.name.as_str(), object)).collect();
