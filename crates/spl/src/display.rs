@@ -99,6 +99,7 @@ fn option_text(value: &str) -> String {
         return value.to_owned();
     }
     let bare = !value.is_empty()
+        && !value.starts_with('=')
         && value.chars().all(|c| !c.is_whitespace() && !"|,()[]\"'`\\".contains(c));
     if bare { value.to_owned() } else { quoted(value) }
 }

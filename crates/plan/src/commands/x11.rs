@@ -111,11 +111,13 @@ fn adjusted(series: &[f64], period: usize, additive: bool) -> Vec<f64> {
 }
 
 /// A moving average over a period, the two ends counting half if it is even; near the ends of the
-/// series over as much of the period as there is.
+/// series that of the nearest whole period, as a part of one has seasons that do not cancel out.
 fn centred(series: &[f64], period: usize) -> Vec<f64> {
     let half = period / 2;
     let end = if period.is_multiple_of(2) { 0.5 } else { 1.0 };
     let average = |at: usize| {
+        let last = (series.len() - 1).saturating_sub(half);
+        let at = if half <= last { at.clamp(half, last) } else { at };
         let (from, to) = (at.saturating_sub(half), (at + half).min(series.len() - 1));
         let (mut sum, mut weights) = (0.0, 0.0);
         for (place, number) in series.iter().enumerate().take(to + 1).skip(from) {
