@@ -44,7 +44,13 @@ pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, 
         let candidates = place.candidates(&hole.name);
         blanks.push(Blank { at, origin: hole.origin, name: hole.name, candidates, token: false });
     }
+    let holes: Vec<usize> = blanks.iter().map(|blank| blank.at.start).collect();
     for at in tokens(&prepared.text) {
+        // What has the expansion of a macro inside is no token of the author's.
+        let next = holes.partition_point(|hole| *hole <= at.start);
+        if holes.get(next).is_some_and(|hole| *hole < at.end) {
+            continue;
+        }
         let origin = prepared.map.original(Span::new(at.start, at.end));
         let name = prepared.text[at.clone()].to_owned();
         blanks.push(Blank { at, origin, name, candidates: TOKEN, token: true });

@@ -79,13 +79,3 @@ fn blanks_and_line_ends_are_where_they_like() {
     ];
     reads(searches.into_iter());
 }
-
-#[test]
-fn scratch_panic() {
-    let text = "$base_search$ | stats count by $field$ | where count>$thr`d$`d$  | se[ areout= ";
-    let options = crate::ParseOptions { unknown_macros: crate::UnknownMacros::Opaque, ..crate::ParseOptions::default() };
-    let _ = parse(text);
-    let _ = crate::parse_expression(text);
-    for at in 0..text.len() { let _ = crate::complete(text, at); }
-    let _ = crate::parse_with(text, &options);
-}
