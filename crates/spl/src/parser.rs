@@ -346,7 +346,7 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected(what));
         }
         let start = self.pos;
-        if self.peek() == Some('[') && self.stops {
+        if self.peek() == Some('[') {
             self.text_subsearch()?;
         }
         let closing = self.brackets > 0;

@@ -177,6 +177,8 @@ impl Parser<'_> {
             return Ok(Some(SearchExpr::Comparison(comparison)));
         }
         let Piece { pattern, quoted, span } = piece;
+        // The word alone is as good as in quotes, and in those no list can seem to follow it.
+        let quoted = quoted || pattern.as_literal().is_some_and(|w| w.eq_ignore_ascii_case("in"));
         Ok(Some(SearchExpr::Term(Term { pattern, quoted, span })))
     }
 
