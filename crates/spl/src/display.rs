@@ -94,14 +94,23 @@ pub(crate) fn commas<T: fmt::Display>(things: &[T]) -> String {
     things.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// A value as options take it: in brackets only if it is a search that these can hold.
 fn option_text(value: &str) -> String {
-    if value.starts_with('[') && value.ends_with(']') {
+    if is_subsearch(value) {
         return value.to_owned();
     }
     let bare = !value.is_empty()
         && !value.starts_with('=')
         && value.chars().all(|c| !c.is_whitespace() && !"|,()[]\"'`\\".contains(c));
     if bare { value.to_owned() } else { quoted(value) }
+}
+
+/// Whether this is a subsearch in its brackets, and not a list as JSON has them.
+fn is_subsearch(value: &str) -> bool {
+    let begins = |inside: &str| inside.starts_with(|c: char| c == '|' || c == '`' || c.is_alphabetic());
+    value.strip_prefix('[').is_some_and(|inside| begins(inside.trim_start()))
+        && crate::parse_search_terms(value)
+            .is_ok_and(|found| matches!(found.expr, Some(SearchExpr::Subsearch(_))))
 }
 
 impl fmt::Display for Pipeline {
