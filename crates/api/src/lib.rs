@@ -7,7 +7,7 @@
 //! ```text
 //! 8088 hec::router         events in, tokens
 //! 4317 otlp, 9200 elastic  the same from OpenTelemetry and from Elasticsearch's shippers
-//! 8089 rest::router        Splunk REST, sessions
+//! 8089 rest::router        Splunk REST, sessions; flight: Arrow Flight SQL
 //! 8000 rest::router + console files
 //! ```
 //!
@@ -21,6 +21,7 @@ mod credentials;
 mod elastic;
 mod error;
 mod filter;
+mod flight;
 mod hec;
 mod http_input;
 mod indexes;

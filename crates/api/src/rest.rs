@@ -17,6 +17,7 @@ use tower::{Layer, Service};
 
 use crate::ApiState;
 use crate::error::RestError;
+use crate::flight;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
@@ -46,7 +47,8 @@ pub fn router(
         .merge(own_routes());
     let guarded = guarded.layer(from_fn_with_state(state.clone(), authenticate));
     let routes = open_routes().merge(guarded).layer(from_fn_with_state(state.clone(), prepare));
-    MapRequestLayer::new(canonical_path).layer(routes.with_state(state))
+    let routes = routes.with_state(state.clone()).merge(flight::router(state));
+    MapRequestLayer::new(canonical_path).layer(routes)
 }
 
 /// What needs no session.

@@ -81,9 +81,11 @@ pub(crate) fn cookie_header(name: &str, key: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&cookie).ok()
 }
 
-type Cookie = (String, String);
+/// Its name and its value.
+pub(crate) type Cookie = (String, String);
 
-async fn caller(
+/// Who sends these headers, and the cookie that says so if it was one.
+pub(crate) async fn caller(
     state: &ApiState,
     headers: &HeaderMap,
 ) -> Result<(Caller, Option<Cookie>), RestError> {

@@ -46,4 +46,4 @@ pub use render::Value;
 pub use report::{ScanCounts, Timeline};
 pub use service::{Dependencies, IndexNames, Objects, SearchService};
 pub use settings::Settings;
-pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlStream};
+pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};

@@ -47,6 +47,17 @@ pub struct SqlRequest {
     pub timezone: TimeZone,
     /// The only indexes there are for this query; all if none.
     pub indexes: Option<Vec<IndexName>>,
+    /// How many rows may come.
+    pub rows: SqlRows,
+}
+
+/// How many rows a query may give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SqlRows {
+    /// As many as the setting `maxresultrows` allows: they are gathered before they are handed on.
+    Limited,
+    /// All: they are handed on one batch at a time.
+    All,
 }
 
 /// Rows of a query.
@@ -107,7 +118,10 @@ impl SearchService {
             let frame = service.plan_sql(&request, &granted.session).await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
             let rows = frame.execute_stream().await.map_err(sql_error)?;
-            let limit = service.settings().max_result_rows;
+            let limit = match request.rows {
+                SqlRows::Limited => service.settings().max_result_rows,
+                SqlRows::All => usize::MAX,
+            };
             let (sender, batches) = mpsc::channel(WAITING_BATCHES);
             let truncated = Arc::new(AtomicBool::new(false));
             let forward = Forward { sender, limit, truncated: Arc::clone(&truncated) };
@@ -130,6 +144,17 @@ impl SearchService {
         };
         let task = self.runtime().spawn(plan);
         task.await.map_err(|error| Error::Internal(error.to_string()))?
+    }
+
+    /// The indexes that are tables, of those that may be searched (all if none are given), in order.
+    #[must_use]
+    pub fn sql_tables(&self, allowed: Option<&[IndexName]>) -> Vec<String> {
+        let knowledge = self.dependencies().apps.knowledge();
+        let mut indexes = self.stored_events(&Arc::default(), &Arc::default(), knowledge).indexes();
+        indexes.retain(|index| allowed.is_none_or(|allowed| allowed.contains(index)));
+        let mut names: Vec<String> = indexes.iter().map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
     }
 
     async fn plan_sql(
@@ -166,7 +191,7 @@ impl SearchService {
 pub struct SqlStream {
     /// Names and types.
     pub schema: SchemaRef,
-    /// The most rows that come (`maxresultrows`).
+    /// The most rows that come.
     pub limit: usize,
     batches: mpsc::Receiver<Result<RecordBatch, Error>>,
     truncated: Arc<AtomicBool>,

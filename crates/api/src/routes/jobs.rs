@@ -145,7 +145,7 @@ pub(super) fn of_caller(
 
 /// The indexes that the caller's searches read if they name none, and the only ones they may read; none
 /// if that is all of them.
-pub(super) fn allowed_indexes(
+pub(crate) fn allowed_indexes(
     state: &ApiState,
     caller: &Caller,
 ) -> (Vec<IndexName>, Option<Vec<IndexName>>) {

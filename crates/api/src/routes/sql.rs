@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::tz::TimeZone;
-use search::SqlRequest;
+use search::{SqlRequest, SqlRows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -47,6 +47,7 @@ pub(crate) async fn query(
         latest: body.latest,
         timezone,
         indexes: allowed_indexes(&state, &caller).1,
+        rows: SqlRows::Limited,
     };
     let result = state.search.sql(request).await?;
     let page = result.page();

@@ -1,0 +1,88 @@
+//! What there is to ask: one catalog, one schema, a table per index.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+use arrow_flight::error::FlightError;
+use arrow_flight::sql::metadata::SqlInfoDataBuilder;
+use arrow_flight::sql::{
+    CommandGetCatalogs, CommandGetDbSchemas, CommandGetSqlInfo, CommandGetTableTypes,
+    CommandGetTables, SqlInfo,
+};
+use jiff::tz::TimeZone;
+use model::IndexName;
+use search::{SQL_CATALOG, SQL_SCHEMA, SearchService, SqlRequest, SqlRows};
+
+use super::convert::portable;
+use super::search_status;
+
+/// The kind of every table.
+const TABLE: &str = "TABLE";
+
+/// What the server is and can do.
+pub(super) fn server(query: CommandGetSqlInfo) -> Result<RecordBatch, FlightError> {
+    let mut info = SqlInfoDataBuilder::new();
+    info.append(SqlInfo::FlightSqlServerName, "Karst");
+    info.append(SqlInfo::FlightSqlServerVersion, env!("CARGO_PKG_VERSION"));
+    info.append(SqlInfo::FlightSqlServerArrowVersion, "1.3");
+    info.append(SqlInfo::FlightSqlServerReadOnly, true);
+    info.append(SqlInfo::FlightSqlServerSql, true);
+    info.append(SqlInfo::FlightSqlServerSubstrait, false);
+    info.append(SqlInfo::SqlIdentifierQuoteChar, "\"");
+    info.append(SqlInfo::SqlDdlCatalog, false);
+    info.append(SqlInfo::SqlDdlSchema, false);
+    info.append(SqlInfo::SqlDdlTable, false);
+    query.into_builder(&info.build()?).build()
+}
+
+pub(super) fn catalogs(query: CommandGetCatalogs) -> Result<RecordBatch, FlightError> {
+    let mut builder = query.into_builder();
+    builder.append(SQL_CATALOG);
+    builder.build()
+}
+
+pub(super) fn schemas(query: CommandGetDbSchemas) -> Result<RecordBatch, FlightError> {
+    let mut builder = query.into_builder();
+    builder.append(SQL_CATALOG, SQL_SCHEMA);
+    builder.build()
+}
+
+pub(super) fn table_types(query: CommandGetTableTypes) -> Result<RecordBatch, FlightError> {
+    let mut builder = query.into_builder();
+    builder.append(TABLE);
+    builder.build()
+}
+
+/// The indexes that the caller may search, with their columns if they are asked for.
+pub(super) async fn tables(
+    search: &SearchService,
+    query: CommandGetTables,
+    indexes: Option<Vec<IndexName>>,
+) -> Result<RecordBatch, FlightError> {
+    let mut builder = query.into_builder();
+    for name in search.sql_tables(indexes.as_deref()) {
+        let schema = if builder.include_schema() {
+            columns(search, &name, indexes.clone()).await?
+        } else {
+            Schema::empty()
+        };
+        builder.append(SQL_CATALOG, SQL_SCHEMA, name, TABLE, &schema)?;
+    }
+    builder.build()
+}
+
+async fn columns(
+    search: &SearchService,
+    table: &str,
+    indexes: Option<Vec<IndexName>>,
+) -> Result<Schema, FlightError> {
+    let request = SqlRequest {
+        query: format!("SELECT * FROM \"{}\"", table.replace('"', "\"\"")),
+        earliest: None,
+        latest: None,
+        timezone: TimeZone::UTC,
+        indexes,
+        rows: SqlRows::All,
+    };
+    let schema = search.sql_schema(request).await.map_err(search_status)?;
+    Ok(portable(&schema))
+}

@@ -1,0 +1,363 @@
+//! Arrow Flight SQL, at the management port: the same SQL as `POST /api/v1/sql`, as columns and as a stream.
+//!
+//! Guarantees: no state between two calls. A handle holds its query, so that any search head may answer
+//! the next call; there is nothing to expire, and nothing to close. Rows come as they are found, all of
+//! them: a reader that waits makes the query wait, and one that leaves ends it.
+//!
+//! The range of time and the zone come as headers, as connections of ADBC and JDBC can set them:
+//! `karst-earliest`, `karst-latest`, `karst-timezone`.
+
+mod convert;
+mod metadata;
+mod statement;
+
+use std::pin::Pin;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::ipc::writer::IpcWriteOptions;
+use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::error::FlightError;
+use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
+use arrow_flight::sql::metadata::SqlInfoDataBuilder;
+use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
+use arrow_flight::sql::{
+    ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
+    ActionCreatePreparedStatementResult, CommandGetCatalogs, CommandGetDbSchemas,
+    CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandPreparedStatementQuery,
+    CommandStatementQuery, CommandStatementUpdate, DoPutPreparedStatementResult, ProstMessageExt,
+    SqlInfo, TicketStatementQuery,
+};
+use arrow_flight::{
+    Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse,
+    IpcMessage, SchemaAsIpc, Ticket,
+};
+use axum::Router;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use prost::Message;
+use search::{SqlRequest, SqlStream};
+use tonic::metadata::{MetadataMap, MetadataValue};
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use crate::ApiState;
+use crate::error::RestError;
+use crate::routes::jobs::allowed_indexes;
+use crate::session::{self, Caller};
+use convert::{portable, portable_batch};
+use statement::Statement;
+
+/// Where gRPC finds the service.
+const PATH: &str = "/arrow.flight.protocol.FlightService/{*call}";
+/// What no query may do here.
+const READ_ONLY: &str = "events are changed by ingest only: send a SELECT";
+
+type FlightStream = <Flight as FlightService>::DoGetStream;
+type HandshakeStream = Pin<Box<dyn Stream<Item = Result<HandshakeResponse, Status>> + Send>>;
+
+/// The service's calls.
+pub(crate) fn router(state: ApiState) -> Router {
+    Router::new().route_service(PATH, FlightServiceServer::new(Flight { state }))
+}
+
+struct Flight {
+    state: ApiState,
+}
+
+impl Flight {
+    async fn caller(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
+        let headers = metadata.clone().into_headers();
+        let found = session::caller(&self.state, &headers).await;
+        found.map(|(caller, _)| caller).map_err(|error| status_of(&error))
+    }
+
+    /// The query of a handle, as its caller may run it.
+    fn request(&self, statement: Statement, caller: &Caller) -> Result<SqlRequest, Status> {
+        let indexes = allowed_indexes(&self.state, caller).1;
+        statement.request(indexes).map_err(Status::invalid_argument)
+    }
+
+    async fn schema(&self, request: SqlRequest) -> Result<Schema, Status> {
+        let schema = self.state.search.sql_schema(request).await.map_err(search_status)?;
+        Ok(portable(&schema))
+    }
+
+    /// Says where the rows of a statement are to be had: here.
+    async fn info_of(
+        &self,
+        statement: Statement,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let caller = self.caller(request.metadata()).await?;
+        let ticket = TicketStatementQuery { statement_handle: statement.handle() };
+        let schema = self.schema(self.request(statement, &caller)?).await?;
+        info(&schema, &ticket, request.into_inner())
+    }
+
+    async fn rows_of(
+        &self,
+        statement: Statement,
+        metadata: &MetadataMap,
+    ) -> Result<Response<FlightStream>, Status> {
+        let caller = self.caller(metadata).await?;
+        let request = self.request(statement, &caller)?;
+        let rows = self.state.search.sql_stream(request).await.map_err(search_status)?;
+        let schema = SchemaRef::new(portable(&rows.schema));
+        let batches = portable_rows(rows, SchemaRef::clone(&schema));
+        let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
+        Ok(Response::new(encoded.map_err(Status::from).boxed()))
+    }
+
+    /// What describes the server and its tables fits in one batch.
+    async fn metadata(
+        &self,
+        request: &Request<Ticket>,
+        batch: impl Future<Output = Result<RecordBatch, FlightError>>,
+    ) -> Result<Response<FlightStream>, Status> {
+        self.caller(request.metadata()).await?;
+        let batch = batch.await.map_err(Status::from)?;
+        let encoder = FlightDataEncoderBuilder::new().with_schema(batch.schema());
+        let encoded = encoder.build(stream::iter([Ok(batch)]));
+        Ok(Response::new(encoded.map_err(Status::from).boxed()))
+    }
+}
+
+/// Batches as any client reads them.
+fn portable_rows(
+    rows: SqlStream,
+    schema: SchemaRef,
+) -> impl Stream<Item = Result<RecordBatch, FlightError>> + Send {
+    stream::unfold((rows, schema), async |(mut rows, schema)| {
+        let batch = rows.next().await?;
+        let batch = match batch {
+            Ok(batch) => portable_batch(&batch, &schema).map_err(FlightError::from),
+            Err(error) => Err(FlightError::from(search_status(error))),
+        };
+        Some((batch, (rows, schema)))
+    })
+}
+
+/// One endpoint, without a location: whoever was asked for it answers.
+fn info(
+    schema: &Schema,
+    ticket: &impl ProstMessageExt,
+    descriptor: FlightDescriptor,
+) -> Result<Response<FlightInfo>, Status> {
+    let ticket = Ticket::new(ticket.as_any().encode_to_vec());
+    let info = FlightInfo::new()
+        .try_with_schema(schema)
+        .map_err(|error| Status::internal(error.to_string()))?
+        .with_endpoint(FlightEndpoint::new().with_ticket(ticket))
+        .with_descriptor(descriptor);
+    Ok(Response::new(info))
+}
+
+fn search_status(error: search::Error) -> Status {
+    use model::ErrorKind as K;
+    let code = match error.kind() {
+        K::Invalid => Code::InvalidArgument,
+        K::NotFound => Code::NotFound,
+        K::Conflict => Code::Aborted,
+        K::Unavailable => Code::Unavailable,
+        K::Exhausted => Code::ResourceExhausted,
+        K::Corrupt => Code::DataLoss,
+        K::Internal => Code::Internal,
+    };
+    Status::new(code, error.to_string())
+}
+
+fn status_of(error: &RestError) -> Status {
+    let code = match error.status.as_u16() {
+        401 => Code::Unauthenticated,
+        403 => Code::PermissionDenied,
+        _ => Code::InvalidArgument,
+    };
+    Status::new(code, error.text.clone())
+}
+
+#[tonic::async_trait]
+impl FlightSqlService for Flight {
+    type FlightService = Self;
+
+    /// A session for a name and a password, as the header `authorization` of the answer.
+    async fn do_handshake(
+        &self,
+        request: Request<Streaming<HandshakeRequest>>,
+    ) -> Result<Response<HandshakeStream>, Status> {
+        let caller = self.caller(request.metadata()).await?;
+        let key = caller.session.unwrap_or_else(|| {
+            tracing::info!(target: "audit", user = caller.user, "login");
+            self.state.accounts.open_session(&caller.user)
+        });
+        let answer = HandshakeResponse { protocol_version: 0, payload: key.clone().into() };
+        let mut response: Response<HandshakeStream> =
+            Response::new(stream::iter([Ok(answer)]).boxed());
+        let bearer = MetadataValue::try_from(format!("Bearer {key}"));
+        let bearer = bearer.map_err(|error| Status::internal(error.to_string()))?;
+        response.metadata_mut().insert("authorization", bearer);
+        Ok(response)
+    }
+
+    async fn get_flight_info_statement(
+        &self,
+        query: CommandStatementQuery,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let statement = Statement::of(query.query, request.metadata())?;
+        self.info_of(statement, request).await
+    }
+
+    async fn do_get_statement(
+        &self,
+        ticket: TicketStatementQuery,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        let statement = Statement::from_handle(&ticket.statement_handle)?;
+        self.rows_of(statement, request.metadata()).await
+    }
+
+    async fn do_action_create_prepared_statement(
+        &self,
+        query: ActionCreatePreparedStatementRequest,
+        request: Request<Action>,
+    ) -> Result<ActionCreatePreparedStatementResult, Status> {
+        let caller = self.caller(request.metadata()).await?;
+        let statement = Statement::of(query.query, request.metadata())?;
+        let prepared_statement_handle = statement.handle();
+        let schema = self.schema(self.request(statement, &caller)?).await?;
+        let message: Result<IpcMessage, _> =
+            SchemaAsIpc::new(&schema, &IpcWriteOptions::default()).try_into();
+        let IpcMessage(dataset_schema) =
+            message.map_err(|error| Status::internal(error.to_string()))?;
+        Ok(ActionCreatePreparedStatementResult {
+            prepared_statement_handle,
+            dataset_schema,
+            ..Default::default()
+        })
+    }
+
+    async fn do_action_close_prepared_statement(
+        &self,
+        _: ActionClosePreparedStatementRequest,
+        _: Request<Action>,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
+
+    async fn get_flight_info_prepared_statement(
+        &self,
+        query: CommandPreparedStatementQuery,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let statement = Statement::from_handle(&query.prepared_statement_handle)?;
+        self.info_of(statement, request).await
+    }
+
+    async fn do_get_prepared_statement(
+        &self,
+        query: CommandPreparedStatementQuery,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        let statement = Statement::from_handle(&query.prepared_statement_handle)?;
+        self.rows_of(statement, request.metadata()).await
+    }
+
+    async fn do_put_prepared_statement_query(
+        &self,
+        _: CommandPreparedStatementQuery,
+        _: Request<PeekableFlightDataStream>,
+    ) -> Result<DoPutPreparedStatementResult, Status> {
+        Err(Status::unimplemented("parameters of statements are not taken: write their values out"))
+    }
+
+    async fn do_put_statement_update(
+        &self,
+        _: CommandStatementUpdate,
+        _: Request<PeekableFlightDataStream>,
+    ) -> Result<i64, Status> {
+        Err(Status::invalid_argument(READ_ONLY))
+    }
+
+    async fn get_flight_info_catalogs(
+        &self,
+        query: CommandGetCatalogs,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        info(&query.into_builder().schema(), &query, request.into_inner())
+    }
+
+    async fn do_get_catalogs(
+        &self,
+        query: CommandGetCatalogs,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        self.metadata(&request, async { metadata::catalogs(query) }).await
+    }
+
+    async fn get_flight_info_schemas(
+        &self,
+        query: CommandGetDbSchemas,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        info(&query.clone().into_builder().schema(), &query, request.into_inner())
+    }
+
+    async fn do_get_schemas(
+        &self,
+        query: CommandGetDbSchemas,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        self.metadata(&request, async { metadata::schemas(query) }).await
+    }
+
+    async fn get_flight_info_tables(
+        &self,
+        query: CommandGetTables,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        info(&query.clone().into_builder().schema(), &query, request.into_inner())
+    }
+
+    async fn do_get_tables(
+        &self,
+        query: CommandGetTables,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        let caller = self.caller(request.metadata()).await?;
+        let indexes = allowed_indexes(&self.state, &caller).1;
+        self.metadata(&request, metadata::tables(&self.state.search, query, indexes)).await
+    }
+
+    async fn get_flight_info_table_types(
+        &self,
+        query: CommandGetTableTypes,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        info(&query.into_builder().schema(), &query, request.into_inner())
+    }
+
+    async fn do_get_table_types(
+        &self,
+        query: CommandGetTableTypes,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        self.metadata(&request, async { metadata::table_types(query) }).await
+    }
+
+    async fn get_flight_info_sql_info(
+        &self,
+        query: CommandGetSqlInfo,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        info(SqlInfoDataBuilder::schema(), &query, request.into_inner())
+    }
+
+    async fn do_get_sql_info(
+        &self,
+        query: CommandGetSqlInfo,
+        request: Request<Ticket>,
+    ) -> Result<Response<FlightStream>, Status> {
+        self.metadata(&request, async { metadata::server(query) }).await
+    }
+
+    async fn register_sql_info(&self, _: i32, _: &SqlInfo) {}
+}
