@@ -32,6 +32,7 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 tools: ## an S3 server, an OpenTelemetry collector, Python clients and a browser for the tests
 	@ci/tools/minio.sh
 	@ci/tools/python.sh
+	@ci/tools/splunk-js.sh
 	@ci/tools/chromium.sh
 	@ci/tools/otel.sh
 

@@ -59,6 +59,12 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// Something sealed that this server has no key for.
+    #[error("\"{name}\" cannot be opened: it was sealed with another key, or is damaged")]
+    Sealed {
+        /// Which one.
+        name: String,
+    },
     /// Ingest failed.
     #[error(transparent)]
     Ingest(#[from] ingest::Error),
@@ -73,7 +79,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Catalog(error) => error.kind(),
-            Self::Document { .. } => ErrorKind::Corrupt,
+            Self::Document { .. } | Self::Sealed { .. } => ErrorKind::Corrupt,
             Self::Name(_) | Self::Setting { .. } => ErrorKind::Invalid,
             Self::SecretTaken { .. } => ErrorKind::Conflict,
             Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,

@@ -28,6 +28,8 @@ mod indexes;
 mod kv_query;
 mod messages;
 mod namespace;
+#[cfg(test)]
+mod openapi;
 mod otlp;
 mod output;
 mod params;
@@ -36,6 +38,7 @@ mod receiver;
 mod rest;
 mod roles;
 mod routes;
+mod secrets;
 mod server_settings;
 mod session;
 mod sessions;
@@ -61,6 +64,7 @@ pub use permissions::Permissions;
 pub use receiver::Receivers;
 pub use rest::router as rest_router;
 pub use roles::Roles;
+pub use secrets::Secrets;
 pub use server_settings::ServerSettings;
 pub use suppressions::Suppressions;
 pub use tokens::{HecToken, HecTokens};
@@ -96,6 +100,8 @@ pub struct ApiState {
     pub apps: Apps,
     /// Who reads and changes shared objects.
     pub permissions: Arc<Permissions>,
+    /// Passwords that apps keep.
+    pub secrets: Arc<Secrets>,
     /// Until when alerts are held back.
     pub suppressions: Arc<Suppressions>,
     /// Cache counters and control.

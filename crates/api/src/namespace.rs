@@ -34,9 +34,8 @@ impl PathNamespace {
 
 /// A segment of a path without its escapes.
 fn decoded(segment: &str) -> String {
-    // In a query `+` is a blank, in a path it is itself.
-    let kept = segment.replace('+', "%2B");
-    let mut pairs = form_urlencoded::parse(kept.as_bytes());
+    // A name with `=` or `&` is escaped there: a segment reads as a form with one name.
+    let mut pairs = form_urlencoded::parse(segment.as_bytes());
     pairs.next().map(|(name, _)| name.into_owned()).unwrap_or_default()
 }
 
@@ -59,6 +58,9 @@ mod tests {
             (namespace.app.as_deref(), path.as_str()),
             (Some("-"), "/services/saved/searches/a")
         );
+        let (blank, _) = PathNamespace::split("/servicesNS/me%2Byou/an+app/search/jobs");
+        assert_eq!(blank.owner.as_deref(), Some("me+you"));
+        assert_eq!(blank.app.as_deref(), Some("an app"));
         let plain = PathNamespace::split("/services/search/jobs");
         assert_eq!(plain, (PathNamespace::default(), "/services/search/jobs".to_owned()));
     }

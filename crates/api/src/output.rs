@@ -68,6 +68,8 @@ pub(crate) struct ResultPage<'a> {
     /// Words to mark in `_raw`, where asked for.
     pub(crate) highlight: Option<&'a [String]>,
     pub(crate) preview: bool,
+    /// Rows that a further search over the result gave, where there was one.
+    pub(crate) post_process: Option<usize>,
 }
 
 impl ResultPage<'_> {
@@ -92,28 +94,33 @@ impl ResultPage<'_> {
             "messages": messages_json(self.messages), "fields": fields, "results": results,
         });
         body["highlighted"] = self.highlight.map_or_else(|| json!({}), |words| json!(words));
-        body.to_string()
+        self.finish(body)
     }
 
     fn json_rows(&self) -> String {
-        json!({
+        self.finish(json!({
             "preview": self.preview, "init_offset": self.offset,
             "messages": messages_json(self.messages),
             "fields": self.page.fields, "rows": self.page.rows,
-        })
-        .to_string()
+        }))
+    }
+
+    fn finish(&self, mut body: Json) -> String {
+        if let Some(rows) = self.post_process {
+            body["post_process_count"] = json!(rows);
+        }
+        body.to_string()
     }
 
     fn json_cols(&self) -> String {
         let column =
             |at: usize| self.page.rows.iter().map(|row| json!(row[at])).collect::<Vec<Json>>();
         let columns: Vec<_> = (0..self.page.fields.len()).map(column).collect();
-        json!({
+        self.finish(json!({
             "preview": self.preview, "init_offset": self.offset,
             "messages": messages_json(self.messages),
             "fields": self.page.fields, "columns": columns,
-        })
-        .to_string()
+        }))
     }
 
     fn xml(&self) -> String {

@@ -2,7 +2,8 @@
 //! in `routes/`; who asks is found out in `session`.
 //!
 //! A path is written without its namespace, without the version of the search API and without a slash
-//! at the end: those mean the same with and without.
+//! at the end: those mean the same with and without. A `+` in it is a blank, as clients of Splunk write
+//! names with blanks.
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -24,7 +25,8 @@ use crate::params::Params;
 use crate::routes::{
     apps, auth, buckets, complete, configs, console, data_indexes, data_inputs, directory, explain,
     export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages, metrics, objects,
-    parser, receivers, results, roles, saved_searches, server, settings, sql, users,
+    parser, passwords, props, receivers, results, roles, saved_searches, server, settings, sql,
+    users,
 };
 use crate::session::authenticate;
 
@@ -221,6 +223,8 @@ fn object_routes() -> Router<ApiState> {
             action(&objects::COLLECTIONS),
         )
         .merge(document_routes())
+        .merge(password_routes())
+        .merge(props_routes())
         .merge(conf_routes())
 }
 
@@ -238,6 +242,25 @@ fn document_routes() -> Router<ApiState> {
         .route(
             "/services/data/lookup-table-files/{name}",
             get(lookups::show).post(lookups::edit).delete(lookups::remove),
+        )
+}
+
+fn password_routes() -> Router<ApiState> {
+    Router::new()
+        .route("/services/storage/passwords", get(passwords::list).post(passwords::create))
+        .route(
+            "/services/storage/passwords/{name}",
+            get(passwords::show).post(passwords::edit).delete(passwords::remove),
+        )
+}
+
+fn props_routes() -> Router<ApiState> {
+    Router::new()
+        .route("/services/data/props", get(props::kinds))
+        .route("/services/data/props/{kind}", get(props::list).post(props::create))
+        .route(
+            "/services/data/props/{kind}/{name}",
+            get(props::show).post(props::edit).delete(props::remove),
         )
 }
 
@@ -270,6 +293,9 @@ fn own_routes() -> Router<ApiState> {
 fn canonical_path(mut request: Request) -> Request {
     let path = request.uri().path();
     let (namespace, mut canonical) = PathNamespace::split(path);
+    if canonical.starts_with("/services/") && canonical.contains('+') {
+        canonical = canonical.replace('+', "%20");
+    }
     if let Some(rest) = canonical.strip_prefix("/services/search/v2/") {
         canonical = format!("/services/search/{rest}");
     }

@@ -6,10 +6,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::ApiState;
 use crate::error::RestError;
+
+/// Names and passwords come with padding or, from clients of Flight written in Go, without.
+const PASSWORDS: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -112,7 +118,7 @@ fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
 }
 
 async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, RestError> {
-    let decoded = BASE64_STANDARD.decode(credentials).ok();
+    let decoded = PASSWORDS.decode(credentials).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
     let (user, password) = text.split_once(':').ok_or_else(unauthorized)?;
     if state.accounts.verify(user, password).await {

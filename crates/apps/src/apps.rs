@@ -188,6 +188,8 @@ impl Apps {
                 && stored.seen_by(namespace)
                 && let Some(object) = found.get_mut(stored.name.as_str())
                 && object.app == stored.app
+                // A private object hides the shared one of its name, and is not that one.
+                && (object.sharing == Sharing::User) == (stored.sharing == Sharing::User)
             {
                 object.owner.clone_from(&stored.owner);
                 object.sharing = stored.sharing;

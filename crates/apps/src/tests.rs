@@ -63,6 +63,21 @@ async fn an_object_is_seen_by_its_owner_until_it_is_shared() {
 }
 
 #[tokio::test]
+async fn a_private_object_beside_a_shared_one_of_its_name_is_its_owners() {
+    let (apps, _) = open(&memory(), None).await;
+    let (all, ann) = (Namespace::default(), Namespace::new("ann", "search"));
+    apps.create("macros", "web", &all, settings(&[("definition", "shared")])).await.unwrap();
+    apps.create("macros", "web", &ann, settings(&[("definition", "own")])).await.unwrap();
+    let found = |namespace: &Namespace| apps.get("macros", "web", namespace).unwrap();
+    assert_eq!((found(&ann).sharing, found(&all).sharing), (Sharing::User, Sharing::App));
+    assert_eq!(apps.private("macros").len(), 1);
+    apps.update("macros", "web", &ann, &settings(&[("definition", "changed")])).await.unwrap();
+    assert_eq!(found(&all).get("definition"), Some("shared"));
+    apps.remove("macros", "web", &ann).await.unwrap();
+    assert_eq!(found(&ann).get("definition"), Some("shared"));
+}
+
+#[tokio::test]
 async fn objects_outlive_the_process_and_can_be_removed() {
     let store = memory();
     let ns = Namespace::default();

@@ -41,6 +41,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("indexes", include_str!("defaults/indexes.conf")),
     ("inputs", include_str!("defaults/inputs.conf")),
     ("limits", include_str!("defaults/limits.conf")),
+    ("macros", include_str!("defaults/macros.conf")),
     ("props", include_str!("defaults/props.conf")),
     ("savedsearches", include_str!("defaults/savedsearches.conf")),
     ("server", include_str!("defaults/server.conf")),

@@ -238,10 +238,13 @@ impl<'a> Values<'a> {
         self.entries.get(key).copied().filter(|entry| !entry.value.is_empty())
     }
 
-    /// Entries of a family such as `EXTRACT-`, with the class, in the order of the classes.
+    /// Entries of a family such as `EXTRACT-`, with the class, in the order of the classes. One without
+    /// a value switches off what a lower layer says.
     pub(crate) fn family(&self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         let entries = self.entries.range(prefix..);
-        entries.map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, *entry)))
+        entries
+            .map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, *entry)))
+            .filter(|(_, entry)| !entry.value.trim().is_empty())
     }
 
     pub(crate) fn typed<T>(

@@ -29,11 +29,13 @@ mod convert;
 mod correlate;
 mod dataset;
 mod dedup;
+mod delete;
 mod diff;
 mod discover;
 mod enrich;
 mod erex;
 mod eval;
+pub(crate) mod eval_named;
 mod eventcount;
 mod eventstats;
 mod extract;
@@ -63,16 +65,27 @@ mod lookup;
 mod makecontinuous;
 mod makeresults;
 pub(crate) mod map;
+mod mcatalog;
+mod mcollect;
 mod metadata;
+mod metasearch;
+mod metrics;
+mod mpreview;
+mod mstats;
 mod multikv;
 mod multisearch;
 mod multivalue;
 mod mvcombine;
 mod outlier;
 mod outputlookup;
+mod outputtext;
+mod overlap;
+mod pivot;
 mod predict;
+pub(crate) mod prestats;
 mod rangemap;
 mod regex;
+mod relevancy;
 mod reltime;
 mod rename;
 mod replace;
@@ -83,6 +96,8 @@ mod rex;
 mod running;
 mod sample;
 mod savedsearch;
+mod script;
+mod scrub;
 mod search;
 mod searchtxn;
 mod selfjoin;
@@ -95,17 +110,21 @@ mod split;
 mod stats;
 mod strcat;
 mod streamstats;
+pub(crate) mod summary;
 mod tags;
 mod template;
 mod timechart;
 mod timewrap;
 mod tojson;
+mod tokens;
 mod top;
 mod transaction;
 mod trendline;
 mod tstats;
+mod typeahead;
 mod union;
 mod uniq;
+mod walklex;
 mod x11;
 mod xmlkv;
 mod xmlunescape;
@@ -151,7 +170,11 @@ pub(crate) async fn start(
         Command::Datamodel(command) => dataset::describe(command, env),
         Command::Eventcount(command) => eventcount::eventcount(command, env).await,
         Command::Dbinspect(command) => eventcount::dbinspect(command, env).await,
+        Command::Mcatalog(command) => mcatalog::start(command, env).await,
         Command::Metadata(command) => metadata::start(command, env).await,
+        Command::Typeahead(command) => typeahead::start(command, env).await,
+        Command::Walklex(command) => walklex::start(command, env).await,
+        Command::Mpreview(command) => mpreview::start(command, env).await,
         _ => Err(Error::at(
             "a search begins with search, tstats, makeresults or metadata",
             command.span,
@@ -203,6 +226,7 @@ pub(crate) async fn plan(
         Command::Sendemail(command) => return Ok(sendalert::email(command, frame)),
         Command::Collect(command) => return collect::plan(command, frame, env),
         Command::Concurrency(command) => return Ok(concurrency::plan(command, frame)),
+        Command::Delete(_) => return Err(delete::refused(command.span)),
         Command::Diff(command) => return Ok(diff::plan(command, frame)),
         Command::Extract(command) => return extract::plan(command, frame, rest, env),
         Command::Fieldformat(command) => fieldformat::plan(command, frame, env)?,
@@ -224,6 +248,12 @@ pub(crate) async fn plan(
         Command::Lookup(command) => lookup::plan(command, frame, env).await?,
         Command::Makecontinuous(command) => return makecontinuous::plan(command, frame, env),
         Command::Multikv(command) => return multikv::plan(command, frame),
+        Command::Mcollect(options) | Command::Meventcollect(options) => {
+            return mcollect::plan(options, command.span, frame, env);
+        }
+        node if prestats::appends(node) => {
+            return Ok(prestats::append(command, frame, &tail(command, rest)));
+        }
         Command::Mvcombine(command) => return Ok(mvcombine::plan(command, frame, rest)),
         Command::Outputlookup(command) => {
             return outputlookup::plan(command, Named::Lookup, frame, env);
@@ -241,7 +271,7 @@ pub(crate) async fn plan(
         Command::Convert(command) => convert::plan(command, frame, env)?,
         Command::Dedup(command) => dedup::plan(command, frame, env)?,
         Command::Delta(command) => running::delta(command, frame, env)?,
-        Command::Eval(command) => eval::plan(command, frame, env)?,
+        Command::Eval(found) => return eval::plan(found, command.span, frame, rest, env),
         Command::Eventstats(command) => eventstats::plan(command, frame, env)?,
         Command::Fields(command) => fields::fields(command, frame)?,
         Command::Fieldsummary(command) => return Ok(fieldsummary::plan(command, frame)),
@@ -254,19 +284,31 @@ pub(crate) async fn plan(
         Command::Map(found) => return Ok(map::plan(found, frame, rest)),
         Command::Mvexpand(command) => multivalue::mvexpand(command, frame)?,
         Command::Nomv(command) => multivalue::nomv(command, frame)?,
+        Command::Outputtext(command) => outputtext::plan(command, frame)?,
+        Command::Overlap(_) => return Ok(overlap::plan(frame)),
         Command::Rangemap(command) => rangemap::plan(command, frame)?,
         Command::Rare(command) => top::plan(command, top::Order::Rarest, frame)?,
         Command::Regex(command) => regex::plan(command, frame, env)?,
         Command::Reltime(command) => reltime::plan(command, frame, env)?,
+        Command::Relevancy(_) => relevancy::plan(frame)?,
         Command::Rename(command) => rename::plan(command, frame)?,
         Command::Replace(command) => replace::plan(command, frame)?,
         Command::Require(_) => require::plan(frame)?,
         Command::Return(command) => return Ok(format::returned(command, frame)),
         Command::Reverse(_) => frame.reverse(),
         Command::Rex(command) => rex::plan(command, frame)?,
+        Command::Rtorder(_) => frame,
+        Command::Script(command) => script::plan(command, frame, env),
+        Command::Scrub(_) => scrub::plan(frame, env)?,
         Command::Search(command) => search::filter(command, frame, env)?,
         Command::Selfjoin(command) => return Ok(selfjoin::plan(command, frame)),
         Command::Setfields(command) => setfields::plan(command, frame)?,
+        Command::Sichart(found) => return summary::chart(found, command.span, frame),
+        Command::Sirare(found) | Command::Sitop(found) => {
+            return summary::top(found, command.span, frame);
+        }
+        Command::Sistats(found) => return summary::stats(found, command.span, frame),
+        Command::Sitimechart(found) => return summary::timechart(found, command.span, frame),
         Command::Sort(command) => sort::plan(command, frame, env)?,
         Command::Spath(command) => return spath::plan(command, frame, rest),
         Command::Stats(command) => return stats::plan(command, frame, env),
@@ -282,6 +324,7 @@ pub(crate) async fn plan(
         }
         Command::Transpose(command) => return Ok(reshape::transpose(command, frame)),
         Command::Trendline(command) => trendline::plan(command, frame)?,
+        Command::Tscollect(found) => return Err(delete::uncollected(found, command.span)),
         Command::Union(found) => return union::plan(found, frame, &tail(command, rest)),
         Command::Uniq(_) => uniq::plan(frame)?,
         Command::Untable(command) => return Ok(reshape::untable(command, frame)),
@@ -295,11 +338,18 @@ pub(crate) async fn plan(
         | Command::History(_)
         | Command::Loadjob(_)
         | Command::Makeresults(_)
+        | Command::Mcatalog(_)
         | Command::Metadata(_)
+        | Command::Metasearch(_)
+        | Command::Mpreview(_)
+        | Command::Mstats(_)
         | Command::Multisearch(_)
+        | Command::Pivot(_)
         | Command::Savedsearch(_)
         | Command::Set(_)
-        | Command::Tstats(_) => {
+        | Command::Tstats(_)
+        | Command::Typeahead(_)
+        | Command::Walklex(_) => {
             return Err(Error::at("this command can only begin a search", command.span));
         }
         _ => return Err(Error::at("this command cannot be planned yet", command.span)),

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::expr::Sort as SortExpr;
 use datafusion::logical_expr::{
-    Aggregate, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast, lit,
+    Aggregate, EmptyRelation, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast,
+    lit,
 };
 
 use crate::expr::Typed;
@@ -341,7 +342,18 @@ impl Frame {
         }
         let input = Arc::new(self.plan.clone());
         if inner.is_empty() && group.is_empty() {
-            return Err(Error::internal("aggregation without aggregates"));
+            // Wildcards that stand for no field: there is nothing to say of the rows.
+            self.plan = LogicalPlan::EmptyRelation(EmptyRelation {
+                produce_one_row: false,
+                schema: Arc::new(DFSchema::empty()),
+            });
+            self.columns.clear();
+            self.order.clear();
+            self.hidden.clear();
+            self.open = false;
+            self.filter = FieldFilter::default();
+            self.formats = Formats::default();
+            return Ok(self);
         }
         self.plan = LogicalPlan::Aggregate(Aggregate::try_new(input, group, inner)?);
         self.order.clear();

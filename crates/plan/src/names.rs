@@ -6,10 +6,11 @@
 mod analysis;
 mod texts;
 
+use crate::commands::eval_named::{self, Piece};
 use spl::ast::{
     Command, Expr, ExprKind, FieldPattern, ForeachCommand, ForeachMode, JoinCommand, MakemvCommand,
-    SearchExpr, Span, Spanned, SplitBy, StatsArgument, StatsBy, StatsCall, StrcatPart,
-    TableCommand, TopCommand,
+    McatalogCommand, MstatsCommand, SearchExpr, Span, Spanned, SplitBy, StatsArgument, StatsBy,
+    StatsCall, StrcatPart, TableCommand, TopCommand, TstatsCommand,
 };
 
 /// Names and patterns in the order of their first mention.
@@ -17,6 +18,8 @@ use spl::ast::{
 pub(crate) struct Mentions {
     pub(crate) names: Vec<String>,
     pub(crate) patterns: Vec<String>,
+    /// Whether rows of a summary index are merged by the command that replaces the fields.
+    pub(crate) merges: bool,
 }
 
 /// Whether a pattern with `*` means the name. Case matters.
@@ -36,6 +39,7 @@ impl Mentions {
                 break;
             }
             if replaces_fields(&command.node) {
+                mentions.merges = crate::commands::summary::merges(&command.node);
                 break;
             }
         }
@@ -110,8 +114,15 @@ impl Mentions {
             Command::Eval(command) => command.assignments.iter().for_each(|assignment| {
                 self.expr(&assignment.expr);
                 self.name(&assignment.field.node);
+                for piece in eval_named::pieces(&assignment.field.node).unwrap_or_default() {
+                    if let Piece::Field(name) = piece {
+                        self.name(&name);
+                    }
+                }
             }),
-            Command::Stats(command) => self.stats(&command.calls, &command.by),
+            Command::Stats(command) | Command::Sistats(command) => {
+                self.stats(&command.calls, &command.by);
+            }
             Command::Eventstats(command) => self.stats(&command.calls, &command.by),
             Command::Streamstats(command) => {
                 self.stats(&command.calls, &command.by);
@@ -121,15 +132,18 @@ impl Mentions {
                 self.stats(&command.calls, &command.by);
                 command.filter.expr.iter().for_each(|expr| self.search(expr));
             }
-            Command::Chart(command) => {
+            Command::Chart(command) | Command::Sichart(command) => {
                 command.calls.iter().for_each(|call| self.call(call));
                 self.splits([&command.row, &command.column]);
             }
-            Command::Timechart(command) => {
+            Command::Timechart(command) | Command::Sitimechart(command) => {
                 command.calls.iter().for_each(|call| self.call(call));
                 self.splits([&command.column]);
             }
-            Command::Top(command) | Command::Rare(command) => self.top(command),
+            Command::Top(command)
+            | Command::Rare(command)
+            | Command::Sitop(command)
+            | Command::Sirare(command) => self.top(command),
             _ => self.simple(command),
         }
     }
@@ -224,7 +238,10 @@ impl Mentions {
             | Command::Set(_)
             | Command::Union(_)
             | Command::Makeresults(_)
+            | Command::Mcatalog(_)
             | Command::Metadata(_)
+            | Command::Mpreview(_)
+            | Command::Mstats(_)
             | Command::Reverse(_)
             | Command::Tail(_) => {}
             _ if self.analysis(command) || self.texts(command) => {}
@@ -349,6 +366,7 @@ fn collects(command: &Command) -> bool {
     match command {
         Command::Foreach(command) => command.mode != ForeachMode::Multifield,
         other if analysis::collects(other) || texts::collects(other) => true,
+        other if crate::commands::prestats::appends(other) => true,
         other => matches!(
             other,
             Command::Append(_)
@@ -372,8 +390,16 @@ fn replaces_fields(command: &Command) -> bool {
                 | Command::Timechart(_)
                 | Command::Top(_)
                 | Command::Rare(_)
+                | Command::Sistats(_)
+                | Command::Sichart(_)
+                | Command::Sitimechart(_)
+                | Command::Sitop(_)
+                | Command::Sirare(_)
                 | Command::Table(_)
-                | Command::Tstats(_)
+                | Command::Mpreview(_)
+                | Command::Mcatalog(McatalogCommand { append: false, .. })
+                | Command::Mstats(MstatsCommand { append: false, points: false, .. })
+                | Command::Tstats(TstatsCommand { append: false, .. })
                 | Command::Transpose(_)
                 | Command::Untable(_)
                 | Command::Xyseries(_)

@@ -146,6 +146,12 @@ pub fn outline(text: &str, knowledge: &Knowledge) -> Result<Outline, Error> {
         if let Command::Tstats(tstats) = &command.node {
             tstats.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
         }
+        if let Command::Mstats(mstats) = &command.node {
+            mstats.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
+        }
+        if let Command::Mcatalog(mcatalog) = &command.node {
+            mcatalog.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
+        }
     }
     let sql = sql_text(&pipeline);
     Ok(Outline { normalized: pipeline.to_string(), commands, indexes: names, sql })
@@ -158,7 +164,9 @@ fn sorts(command: &Command) -> bool {
 
 fn generating_place(command: &Command) -> CommandPlace {
     match command {
-        Command::Tstats(_) | Command::Metadata(_) => CommandPlace::Both,
+        Command::Tstats(_) | Command::Metadata(_) | Command::Mstats(_) | Command::Mcatalog(_) => {
+            CommandPlace::Both
+        }
         _ => CommandPlace::SearchHead,
     }
 }

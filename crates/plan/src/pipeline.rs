@@ -208,6 +208,12 @@ pub(crate) async fn plan_before(
     let Some((first, rest)) = pipeline.commands.split_first() else {
         return Err(Error::invalid_anywhere("the search is empty"));
     };
+    if let Some(together) = commands::prestats::together(&pipeline.commands) {
+        let inner = Pipeline { commands: together };
+        let mut planned = Box::pin(plan_before(&inner, tail, &env.deeper()?)).await?;
+        planned.normalized = pipeline.to_string();
+        return Ok(planned);
+    }
     if let Some(expanded) = Box::pin(commands::expand(first, env)).await? {
         let mut context = env.context.clone();
         context.range = expanded.range;

@@ -1,6 +1,7 @@
 //! What planning needs to be told, and what it hands over: a search ready to run.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use datafusion::logical_expr::LogicalPlan;
 use model::{EventTime, IndexName, TimeRange};
@@ -51,8 +52,16 @@ pub struct Limits {
     pub stream_window: usize,
     /// Groups that `dedup`, `streamstats` and the like remember.
     pub groups: usize,
-    /// Rows `append` takes from its subsearch (`[searchresults] maxout` of subsearches).
+    /// Rows of a subsearch that become a filter (`[subsearch] maxout`).
     pub subsearch_rows: usize,
+    /// Rows that `join`, `append` and the like take from their searches (`[join] subsearch_maxout`).
+    pub joined_rows: usize,
+    /// How long a search within a search may take (`[subsearch] maxtime`).
+    pub subsearch_time: Duration,
+    /// Values of one `list` (`[stats] list_maxsize`); 0 is no limit.
+    pub listed_values: usize,
+    /// Values of one `values` (`[stats] maxvalues`); 0 is no limit.
+    pub distinct_values: usize,
     /// Pipeline length, subsearches included.
     pub commands: usize,
 }
@@ -68,6 +77,10 @@ impl Default for Limits {
             stream_window: 10_000,
             groups: 5_000_000,
             subsearch_rows: 50_000,
+            joined_rows: 500_000,
+            subsearch_time: Duration::from_secs(600),
+            listed_values: 100,
+            distinct_values: 0,
             commands: 500,
         }
     }

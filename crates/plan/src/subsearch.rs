@@ -5,6 +5,7 @@ use spl::ast::Pipeline;
 
 use crate::execute::run_to_rows;
 use crate::pipeline::{Env, plan_pipeline};
+use crate::stage::inner::within_time;
 use crate::{Error, MessageKind, Rows, Session};
 
 /// What becomes of subsearches whose result stands for a text.
@@ -62,7 +63,8 @@ fn begin(text: &str, place: Option<spl::Span>, env: &Env<'_>) -> Result<spl::Res
 /// The rows of a subsearch as a filter.
 async fn result(pipeline: &Pipeline, env: &Env<'_>) -> Result<String, Error> {
     let planned = plan_pipeline(pipeline, env).await?;
-    let mut rows = run_to_rows(planned.stage(), env).await?;
+    let run = run_to_rows(planned.stage(), env);
+    let mut rows = within_time("search", None, env, run).await?;
     let most = env.context.limits.subsearch_rows;
     if rows.count > most {
         let text = format!(

@@ -32,7 +32,7 @@ pub enum LookupWrite {
     Upsert(String),
 }
 
-/// An event that `collect` writes.
+/// An event that `collect` and `mcollect` write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectedEvent {
     /// Its time.
@@ -45,6 +45,8 @@ pub struct CollectedEvent {
     pub source: String,
     /// What it is.
     pub sourcetype: String,
+    /// Indexed fields; a name may occur several times.
+    pub fields: Vec<(String, String)>,
 }
 
 /// Where an address is.

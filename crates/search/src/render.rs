@@ -1,7 +1,10 @@
 //! Columns as the texts that clients see: one value, several, or none.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{
+    DataType, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::columns;
@@ -59,8 +62,8 @@ impl Renderer {
                 NumberText::float(number).to_string()
             }
             DataType::Boolean => plan::value::truth_text(column.as_boolean().value(row)).to_owned(),
-            DataType::Timestamp(_, _) => {
-                let micros = column.as_primitive_opt::<TimestampMicrosecondType>()?.value(row);
+            DataType::Timestamp(unit, _) => {
+                let micros = micros(column, *unit, row)?;
                 if name == columns::INDEX_TIME {
                     micros.div_euclid(1_000_000).to_string()
                 } else {
@@ -99,6 +102,25 @@ impl Renderer {
     }
 }
 
+/// A time of any unit: SQL has functions that give nanoseconds or seconds.
+fn micros(column: &ArrayRef, unit: TimeUnit, row: usize) -> Option<i64> {
+    match unit {
+        TimeUnit::Second => {
+            column.as_primitive_opt::<TimestampSecondType>()?.value(row).checked_mul(1_000_000)
+        }
+        TimeUnit::Millisecond => {
+            column.as_primitive_opt::<TimestampMillisecondType>()?.value(row).checked_mul(1_000)
+        }
+        TimeUnit::Microsecond => {
+            Some(column.as_primitive_opt::<TimestampMicrosecondType>()?.value(row))
+        }
+        TimeUnit::Nanosecond => {
+            let nanos = column.as_primitive_opt::<TimestampNanosecondType>()?.value(row);
+            Some(nanos.div_euclid(1_000))
+        }
+    }
+}
+
 fn dictionary_text(column: &ArrayRef, row: usize) -> Option<String> {
     let dictionary = column.as_dictionary_opt::<Int32Type>()?;
     let key = dictionary.key(row)?;
@@ -108,7 +130,10 @@ fn dictionary_text(column: &ArrayRef, row: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Float64Array, TimestampMicrosecondArray};
+    use arrow::array::{
+        Float64Array, TimestampMicrosecondArray, TimestampMillisecondArray,
+        TimestampNanosecondArray,
+    };
     use std::sync::Arc;
 
     fn text(name: &str, column: ArrayRef) -> Option<Value> {
@@ -120,6 +145,14 @@ mod tests {
         let column = Arc::new(TimestampMicrosecondArray::from(vec![1_500]).with_timezone("UTC"));
         let expected = Value::One("1970-01-01T00:00:00.001+00:00".to_owned());
         assert_eq!(text("_time", column), Some(expected));
+    }
+
+    #[test]
+    fn times_of_other_units_are_the_same_times() {
+        let expected = Some(Value::One("1970-01-01T00:00:01.500+00:00".to_owned()));
+        let nanos = Arc::new(TimestampNanosecondArray::from(vec![1_500_000_000]));
+        let millis = Arc::new(TimestampMillisecondArray::from(vec![1_500]));
+        assert_eq!((text("t", nanos), text("t", millis)), (expected.clone(), expected));
     }
 
     #[test]

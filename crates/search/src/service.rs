@@ -287,6 +287,7 @@ impl SearchService {
         let surroundings = Around {
             service: self.clone(),
             namespace: namespace(request),
+            all_jobs: request.all_jobs,
             tables: Arc::clone(&self.inner.tables),
         };
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
@@ -302,7 +303,7 @@ impl SearchService {
             timezone: request.timezone.clone(),
             range: time_range(request, now)?,
             default_indexes: request.default_indexes.clone().unwrap_or_else(default_indexes),
-            limits: plan::Limits::default(),
+            limits: self.inner.settings.plan.clone(),
             sid: request.sid.clone().unwrap_or_default(),
         };
         let planned = plan::plan_search(&request.search, &context, subsearches).await;

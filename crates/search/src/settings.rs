@@ -49,6 +49,9 @@ pub struct Settings {
     /// `s3_price_get_per_1000`: dollars of 1,000 GET requests, for the job inspector. A search makes no
     /// requests of other kinds.
     pub s3_price_get_per_1000: f64,
+    /// What one search may hold and make: `[subsearch]`, `[join]`, `[stats]`, `[discretize]`,
+    /// `[streamstats]`.
+    pub plan: plan::Limits,
     /// Distinct values a field summary counts exactly before it says "at least".
     pub field_summary_values: usize,
 }
@@ -101,7 +104,42 @@ impl Settings {
         if let Some(rows) = self::number(limits, "searchresults", "maxresultrows")? {
             settings.max_result_rows = rows;
         }
+        settings.plan = plan_limits(limits)?;
         Ok(settings)
+    }
+}
+
+fn plan_limits(limits: &Effective) -> Result<plan::Limits, Error> {
+    let mut found = plan::Limits::default();
+    let sizes = [
+        ("subsearch", "maxout", &mut found.subsearch_rows),
+        ("join", "subsearch_maxout", &mut found.joined_rows),
+        ("discretize", "maxbins", &mut found.bins),
+        ("streamstats", "max_stream_window", &mut found.stream_window),
+    ];
+    for (stanza, name, size) in sizes {
+        if let Some(given) = number(limits, stanza, name)? {
+            *size = given;
+        }
+    }
+    if let Some(seconds) = number(limits, "subsearch", "maxtime")? {
+        found.subsearch_time = Duration::from_secs(seconds as u64);
+    }
+    let values =
+        [("list_maxsize", &mut found.listed_values), ("maxvalues", &mut found.distinct_values)];
+    for (name, size) in values {
+        if let Some(given) = number_or_none(limits, "stats", name)? {
+            *size = given;
+        }
+    }
+    Ok(found)
+}
+
+/// As [`number`], where 0 takes the limit away.
+fn number_or_none(limits: &Effective, stanza: &str, name: &str) -> Result<Option<usize>, Error> {
+    match limits.get(stanza, name) {
+        Some(entry) if entry.value.trim() == "0" => Ok(Some(0)),
+        _ => number(limits, stanza, name),
     }
 }
 
@@ -154,6 +192,7 @@ impl Default for Settings {
             preview_duty_cycle: 0.25,
             preview_bytes: 128 << 20,
             s3_price_get_per_1000: 0.000_4,
+            plan: plan::Limits::default(),
             field_summary_values: 10_000,
         }
     }
@@ -180,6 +219,19 @@ mod tests {
         assert_eq!(settings.preview_bytes, 16 << 20);
         let given = (settings.preview_duty_cycle, settings.s3_price_get_per_1000);
         assert_eq!(given, (0.5, 0.000_43));
+    }
+
+    #[test]
+    fn files_set_what_searches_may_hold() {
+        let conf = "[subsearch]\nmaxout = 7\nmaxtime = 5\n[join]\nsubsearch_maxout = 8\n\
+                    [stats]\nlist_maxsize = 0\nmaxvalues = 9\n[discretize]\nmaxbins = 10\n";
+        let limits = read(conf).unwrap().plan;
+        let rows = (limits.subsearch_rows, limits.joined_rows, limits.bins);
+        assert_eq!(rows, (7, 8, 10));
+        assert_eq!((limits.listed_values, limits.distinct_values), (0, 9));
+        assert_eq!(limits.subsearch_time, Duration::from_secs(5));
+        let error = read("[subsearch]\nmaxout = many").unwrap_err().to_string();
+        assert!(error.contains("[subsearch] maxout = many"), "{error}");
     }
 
     #[test]

@@ -47,6 +47,8 @@ impl Tables {
 pub(crate) struct Around {
     pub(crate) service: SearchService,
     pub(crate) namespace: Namespace,
+    /// Whether jobs of others may be loaded.
+    pub(crate) all_jobs: bool,
     pub(crate) tables: Arc<Tables>,
 }
 
@@ -127,9 +129,12 @@ impl Surroundings for Around {
 
     async fn job(&self, name: &str) -> Result<Rows, Error> {
         let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
-        let job = self.service.job(name).or_else(|| {
+        // Somebody else's job is as unknown as one that is not there.
+        let readable =
+            |job: &Arc<crate::Job>| self.all_jobs || job.request().owner == self.namespace.owner;
+        let job = self.service.job(name).filter(readable).or_else(|| {
             let jobs = self.service.jobs();
-            jobs.into_iter().find(|job| {
+            jobs.into_iter().filter(readable).find(|job| {
                 let request = job.request();
                 let label = request.label.as_deref().unwrap_or_default();
                 let full = format!("{}:{}:{label}", request.owner, request.app);
@@ -181,6 +186,10 @@ impl Surroundings for Around {
     }
 
     async fn buckets(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Rows, Error> {
+        // To the catalog, no index means every index.
+        if indexes.is_empty() {
+            return Ok(Rows::blank(0));
+        }
         let snapshot = self.service.dependencies().catalog.snapshot();
         let mut records = Vec::new();
         for bucket in snapshot.overlapping(indexes, range) {

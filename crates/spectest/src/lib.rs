@@ -6,6 +6,7 @@
 //! to [`run_directory`]. The language of the files is described in `specs/README.md`.
 
 mod cell;
+mod corpus;
 mod event;
 mod memory;
 mod report;
@@ -15,6 +16,7 @@ mod surroundings;
 mod topology;
 
 pub use cell::Cell;
+pub use corpus::{CorpusSearch, World, corpus};
 pub use event::SpecEvent;
 pub use memory::{Memory, MemorySource};
 pub use report::{Failure, Report};

@@ -23,9 +23,9 @@ const BLESS: &str = "KARST_BLESS";
 
 /// What a search gave.
 #[derive(Debug)]
-struct Outcome {
+pub(crate) struct Outcome {
     columns: Vec<String>,
-    rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<Cell>>,
     completed: Completed,
 }
 
@@ -113,6 +113,15 @@ async fn run_block(
     topology: &dyn Topology,
     builtin: &Arc<Knowledge>,
 ) -> Result<Outcome, String> {
+    search(&block.search, &context(block, topology, builtin).await?).await
+}
+
+/// What a block's search is planned against.
+pub(crate) async fn context(
+    block: &Block,
+    topology: &dyn Topology,
+    builtin: &Arc<Knowledge>,
+) -> Result<PlanContext, String> {
     let knowledge = knowledge_of(block, builtin);
     let source = topology.load(&block.events, &knowledge).await?;
     let timezone = jiff::tz::TimeZone::get(&block.timezone).map_err(|error| error.to_string())?;
@@ -120,7 +129,7 @@ async fn run_block(
         earliest: EventTime::from_seconds(from),
         latest: EventTime::from_seconds(to),
     });
-    let context = PlanContext {
+    Ok(PlanContext {
         source,
         surroundings: Arc::new(MemorySurroundings::new(&block.lookups)?),
         knowledge,
@@ -130,8 +139,7 @@ async fn run_block(
         default_indexes: IndexName::new("main").into_iter().collect(),
         limits: limits(&block.limits)?,
         sid: "spec".to_owned(),
-    };
-    search(&block.search, &context).await
+    })
 }
 
 fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
@@ -146,6 +154,8 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
             "stream_window" => &mut limits.stream_window,
             "groups" => &mut limits.groups,
             "subsearch_rows" => &mut limits.subsearch_rows,
+            "joined_rows" => &mut limits.joined_rows,
+            "listed_values" => &mut limits.listed_values,
             "commands" => &mut limits.commands,
             other => return Err(format!("there is no limit \"{other}\"")),
         };
@@ -154,7 +164,7 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
     Ok(limits)
 }
 
-async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
+pub(crate) async fn search(text: &str, context: &PlanContext) -> Result<Outcome, String> {
     let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
     let session = Session::new(&settings, Vec::new()).map_err(|error| error.to_string())?;
     let planned = plan_search(text, context, Subsearches::Run(&session))

@@ -30,6 +30,7 @@ mod correlate;
 mod datamodel;
 mod dbinspect;
 mod dedup;
+mod delete;
 mod delta;
 mod diff;
 mod erex;
@@ -71,7 +72,13 @@ mod makecontinuous;
 mod makemv;
 mod makeresults;
 mod map;
+mod mcatalog;
+mod mcollect;
 mod metadata;
+mod metasearch;
+mod meventcollect;
+mod mpreview;
+mod mstats;
 mod multikv;
 mod multisearch;
 mod mvcombine;
@@ -81,11 +88,15 @@ mod noop;
 mod outlier;
 mod outputcsv;
 mod outputlookup;
+mod outputtext;
+mod overlap;
+mod pivot;
 mod predict;
 mod rangemap;
 mod rare;
 mod redistribute;
 mod regex;
+mod relevancy;
 mod reltime;
 mod rename;
 mod replace;
@@ -95,7 +106,10 @@ mod rest;
 mod return_;
 mod reverse;
 mod rex;
+mod rtorder;
 mod savedsearch;
+mod script;
+mod scrub;
 pub(crate) mod search;
 mod searchtxn;
 mod selfjoin;
@@ -103,6 +117,11 @@ mod sendalert;
 mod sendemail;
 mod set;
 mod setfields;
+mod sichart;
+mod sirare;
+mod sistats;
+mod sitimechart;
+mod sitop;
 mod sort;
 mod spath;
 mod stats;
@@ -118,12 +137,15 @@ mod top;
 mod transaction;
 mod transpose;
 mod trendline;
+mod tscollect;
 mod tstats;
+mod typeahead;
 mod typelearner;
 mod typer;
 mod union;
 mod uniq;
 mod untable;
+mod walklex;
 #[path = "commands/where.rs"]
 mod where_;
 mod x11;
@@ -153,6 +175,7 @@ pub(crate) mod arguments {
     pub use super::correlate::CorrelateCommand;
     pub use super::datamodel::{DatamodelCommand, DatamodelMode};
     pub use super::dbinspect::DbinspectCommand;
+    pub use super::delete::DeleteCommand;
     pub use super::diff::DiffCommand;
     pub use super::erex::ErexCommand;
     pub use super::eventcount::EventcountCommand;
@@ -184,22 +207,36 @@ pub(crate) mod arguments {
     pub use super::lookup::{LookupCommand, LookupField, LookupOutput};
     pub use super::makecontinuous::MakecontinuousCommand;
     pub use super::map::{MapCommand, MapSearch};
+    pub use super::mcatalog::McatalogCommand;
+    pub use super::mcollect::{McollectCommand, MetricSplit};
+    pub use super::metasearch::MetasearchCommand;
+    pub use super::mpreview::MpreviewCommand;
+    pub use super::mstats::MstatsCommand;
     pub use super::multikv::MultikvCommand;
     pub use super::multisearch::MultisearchCommand;
     pub use super::mvcombine::MvcombineCommand;
     pub use super::noop::NoopCommand;
     pub use super::outlier::{OutlierAction, OutlierCommand, OutlierOptions};
     pub use super::outputlookup::OutputlookupCommand;
+    pub use super::outputtext::OutputtextCommand;
+    pub use super::overlap::OverlapCommand;
+    pub use super::pivot::{
+        PivotCommand, PivotCondition, PivotFilter, PivotGroups, PivotLimit, PivotPeriod, PivotSplit,
+    };
     pub use super::predict::{
         PredictAlgorithm, PredictBound, PredictCommand, PredictField, PredictGroup, PredictOptions,
     };
     pub use super::rangemap::{Range, RangemapCommand};
     pub use super::redistribute::RedistributeCommand;
+    pub use super::relevancy::RelevancyCommand;
     pub use super::reltime::ReltimeCommand;
     pub use super::require::RequireCommand;
     pub use super::rest::RestCommand;
     pub use super::return_::{ReturnCommand, Returned, ReturnedForm};
+    pub use super::rtorder::RtorderCommand;
     pub use super::savedsearch::SavedsearchCommand;
+    pub use super::script::ScriptCommand;
+    pub use super::scrub::ScrubCommand;
     pub use super::searchtxn::SearchtxnCommand;
     pub use super::selfjoin::SelfjoinCommand;
     pub use super::sendalert::SendalertCommand;
@@ -213,10 +250,13 @@ pub(crate) mod arguments {
         TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
     };
     pub use super::trendline::{Trend, TrendKind, TrendlineCommand};
+    pub use super::tscollect::TscollectCommand;
+    pub use super::typeahead::TypeaheadCommand;
     pub use super::typelearner::TypelearnerCommand;
     pub use super::typer::TyperCommand;
     pub use super::union::UnionCommand;
     pub use super::uniq::UniqCommand;
+    pub use super::walklex::{LexiconKind, WalklexCommand};
     pub use super::x11::X11Command;
     pub use super::xmlkv::XmlkvCommand;
     pub use super::xmlunescape::XmlunescapeCommand;
@@ -353,6 +393,7 @@ registry! {
     datamodel Datamodel(DatamodelCommand),
     dbinspect Dbinspect(DbinspectCommand),
     dedup Dedup(DedupCommand),
+    delete Delete(DeleteCommand),
     delta Delta(DeltaCommand),
     diff Diff(DiffCommand),
     erex Erex(ErexCommand),
@@ -394,7 +435,13 @@ registry! {
     makemv Makemv(MakemvCommand),
     makeresults Makeresults(MakeresultsCommand),
     map Map(MapCommand),
+    mcatalog Mcatalog(McatalogCommand),
+    mcollect Mcollect(McollectCommand),
     metadata Metadata(MetadataCommand),
+    metasearch Metasearch(MetasearchCommand),
+    meventcollect Meventcollect(McollectCommand),
+    mpreview Mpreview(MpreviewCommand),
+    mstats Mstats(MstatsCommand),
     multikv Multikv(MultikvCommand),
     multisearch Multisearch(MultisearchCommand),
     mvcombine Mvcombine(MvcombineCommand),
@@ -404,11 +451,15 @@ registry! {
     outlier Outlier(OutlierCommand),
     outputcsv Outputcsv(OutputlookupCommand),
     outputlookup Outputlookup(OutputlookupCommand),
+    outputtext Outputtext(OutputtextCommand),
+    overlap Overlap(OverlapCommand),
+    pivot Pivot(PivotCommand),
     predict Predict(PredictCommand),
     rangemap Rangemap(RangemapCommand),
     rare Rare(TopCommand),
     redistribute Redistribute(RedistributeCommand),
     regex Regex(RegexCommand),
+    relevancy Relevancy(RelevancyCommand),
     reltime Reltime(ReltimeCommand),
     rename Rename(RenameCommand),
     replace Replace(ReplaceCommand),
@@ -417,7 +468,10 @@ registry! {
     return_ Return(ReturnCommand),
     reverse Reverse(ReverseCommand),
     rex Rex(RexCommand),
+    rtorder Rtorder(RtorderCommand),
     savedsearch Savedsearch(SavedsearchCommand),
+    script Script(ScriptCommand),
+    scrub Scrub(ScrubCommand),
     search Search(SearchCommand),
     searchtxn Searchtxn(SearchtxnCommand),
     selfjoin Selfjoin(SelfjoinCommand),
@@ -425,6 +479,11 @@ registry! {
     sendemail Sendemail(SendemailCommand),
     set Set(SetCommand),
     setfields Setfields(SetfieldsCommand),
+    sichart Sichart(ChartCommand),
+    sirare Sirare(TopCommand),
+    sistats Sistats(StatsCommand),
+    sitimechart Sitimechart(TimechartCommand),
+    sitop Sitop(TopCommand),
     sort Sort(SortCommand),
     spath Spath(SpathCommand),
     stats Stats(StatsCommand),
@@ -440,12 +499,15 @@ registry! {
     transaction Transaction(TransactionCommand),
     transpose Transpose(TransposeCommand),
     trendline Trendline(TrendlineCommand),
+    tscollect Tscollect(TscollectCommand),
     tstats Tstats(TstatsCommand),
+    typeahead Typeahead(TypeaheadCommand),
     typelearner Typelearner(TypelearnerCommand),
     typer Typer(TyperCommand),
     union Union(UnionCommand),
     uniq Uniq(UniqCommand),
     untable Untable(UntableCommand),
+    walklex Walklex(WalklexCommand),
     where_ Where(WhereCommand),
     x11 X11(X11Command),
     xmlkv Xmlkv(XmlkvCommand),
@@ -455,33 +517,7 @@ registry! {
 }
 
 /// Commands of Splunk that Karst does not have, so that the message can say so.
-pub(crate) const NOT_YET: &[&str] = &[
-    "delete",
-    "mcatalog",
-    "mcollect",
-    "metasearch",
-    "meventcollect",
-    "mpreview",
-    "msearch",
-    "mstats",
-    "outputtext",
-    "overlap",
-    "pivot",
-    "relevancy",
-    "rtorder",
-    "run",
-    "script",
-    "scrub",
-    "sichart",
-    "sirare",
-    "sistats",
-    "sitimechart",
-    "sitop",
-    "snowevent",
-    "tscollect",
-    "typeahead",
-    "walklex",
-];
+pub(crate) const NOT_YET: &[&str] = &["snowevent"];
 
 impl Command {
     /// The entry in the registry.

@@ -107,7 +107,8 @@ fn option_text(value: &str) -> String {
 
 /// Whether this is a subsearch in its brackets, and not a list as JSON has them.
 fn is_subsearch(value: &str) -> bool {
-    let begins = |inside: &str| inside.starts_with(|c: char| c == '|' || c == '`' || c.is_alphabetic());
+    let begins =
+        |inside: &str| inside.starts_with(|c: char| c == '|' || c == '`' || c.is_alphabetic());
     value.strip_prefix('[').is_some_and(|inside| begins(inside.trim_start()))
         && crate::parse_search_terms(value)
             .is_ok_and(|found| matches!(found.expr, Some(SearchExpr::Subsearch(_))))

@@ -262,8 +262,21 @@ impl<'t> Parser<'t> {
         Err(self.error(format!("unbalanced quotes: {quote} is not closed"), span))
     }
 
-    /// A field name or pattern: bare, or in double or single quotes.
+    /// A field name or pattern: bare, or in double or single quotes. A bare one may be that of a result
+    /// of `stats` without an alias, such as `sum(bytes)`.
     pub(crate) fn field_pattern(&mut self, what: &str) -> Parsed<FieldPattern> {
+        self.skip_space();
+        let start = self.pos;
+        let plain = self.plain_field_pattern(what)?;
+        if self.slice(start, self.pos).starts_with(['"', '\'']) {
+            return Ok(plain);
+        }
+        self.skip_argument();
+        Ok(FieldPattern::new(self.slice(start, self.pos), self.span_from(start)))
+    }
+
+    /// The same, which ends at a bracket.
+    pub(crate) fn plain_field_pattern(&mut self, what: &str) -> Parsed<FieldPattern> {
         self.skip_space();
         if let Some(quote @ ('"' | '\'')) = self.peek() {
             let name = self.quoted(quote)?;
@@ -278,6 +291,30 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected(what));
         }
         Ok(FieldPattern::new(name, self.span_from(start)))
+    }
+
+    /// Moves behind brackets that follow at once, as in `count(eval(status=404))`; those that do not
+    /// end are left alone.
+    fn skip_argument(&mut self) {
+        let rest = self.rest();
+        if !rest.starts_with('(') {
+            return;
+        }
+        let mut depth = 0_usize;
+        let mut quoted = false;
+        for (at, c) in rest.char_indices() {
+            match c {
+                '"' => quoted = !quoted,
+                '|' | '[' | ']' | '\n' if !quoted => return,
+                '(' if !quoted => depth += 1,
+                ')' if !quoted => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                self.pos += at + 1;
+                return;
+            }
+        }
     }
 
     /// A name or value that may be an empty quoted text.

@@ -1,5 +1,6 @@
 //! Tests of the language as a whole: recovery, macros, limits, and texts of no sense.
 
+mod pages;
 mod written;
 
 use crate::ast::{Command, SearchExpr};

@@ -8,13 +8,13 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 /// The schema that clients see.
-pub(super) fn portable(schema: &Schema) -> Schema {
+pub(crate) fn portable(schema: &Schema) -> Schema {
     let fields: Vec<Field> = schema.fields().iter().map(|field| portable_field(field)).collect();
     Schema::new(fields)
 }
 
 /// The rows in it.
-pub(super) fn portable_batch(
+pub(crate) fn portable_batch(
     batch: &RecordBatch,
     schema: &SchemaRef,
 ) -> Result<RecordBatch, ArrowError> {
@@ -50,6 +50,7 @@ fn portable_type(data_type: &DataType) -> DataType {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use arrow::array::{ArrayRef, AsArray, DictionaryArray, StringViewArray};

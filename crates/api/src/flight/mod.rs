@@ -43,7 +43,7 @@ use crate::ApiState;
 use crate::error::RestError;
 use crate::routes::jobs::allowed_indexes;
 use crate::session::{self, Caller};
-use convert::{portable, portable_batch};
+pub(crate) use convert::{portable, portable_batch};
 use statement::Statement;
 
 /// Where gRPC finds the service.
@@ -67,7 +67,9 @@ impl Flight {
     async fn caller(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
         let headers = metadata.clone().into_headers();
         let found = session::caller(&self.state, &headers).await;
-        found.map(|(caller, _)| caller).map_err(|error| status_of(&error))
+        let (caller, _) = found.map_err(|error| status_of(&error))?;
+        caller.require(&self.state, "search").map_err(|error| status_of(&error))?;
+        Ok(caller)
     }
 
     /// The query of a handle, as its caller may run it.

@@ -122,7 +122,12 @@ pub(crate) async fn create(
         let text = "apps are not installed over REST; use the command line, karst app install";
         return Err(RestError::invalid(text));
     }
-    state.apps.create_app(name, &settings(&params)).await?;
+    let mut settings = settings(&params);
+    // As every app has that is made from a template.
+    if params.text("version").is_none() {
+        settings.push(("launcher.version".to_owned(), "1.0.0".to_owned()));
+    }
+    state.apps.create_app(name, &settings).await?;
     tracing::info!(target: "audit", user = caller.user, app = name, "app created");
     feed::respond_created("localapps", PATH, entry(&found(&state, name)?), &params)
 }

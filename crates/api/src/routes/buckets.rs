@@ -10,23 +10,29 @@ use serde_json::{Map, json};
 
 use super::data_indexes::existing;
 use super::feed;
+use super::jobs::allowed_indexes;
 use crate::ApiState;
 use crate::atom::Entry;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::session::Caller;
 
 const PATH: &str = "/services/data/buckets";
 
-/// Stored buckets of the indexes named by `index`, or of all, newest first, within `earliest_time`
+/// Stored buckets of the indexes named by `index`, or of all that the caller may search, newest first, within `earliest_time`
 /// and `latest_time`.
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
     let range = range(&state, &params)?;
     let named: Vec<IndexName> =
         params.all("index").map(|name| existing(&state, name)).collect::<Result<_, _>>()?;
-    let indexes = if named.is_empty() { state.indexes.names() } else { named };
+    let mut indexes = if named.is_empty() { state.indexes.names() } else { named };
+    if let Some(allowed) = allowed_indexes(&state, &caller).1 {
+        indexes.retain(|index| allowed.contains(index));
+    }
     let snapshot = state.catalog.snapshot();
     let mut entries = Vec::new();
     for index in &indexes {
@@ -64,9 +70,11 @@ fn text(time: EventTime) -> String {
 /// Brings archived buckets of the range back; `from` names another archive than the index's own.
 pub(crate) async fn thaw(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "indexes_edit")?;
     let index = existing(&state, &name)?;
     let wanted = Thaw {
         index: index.clone(),
@@ -86,9 +94,11 @@ pub(crate) async fn thaw(
 /// Takes thawed buckets of the range out of searches again.
 pub(crate) async fn freeze(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "indexes_edit")?;
     let index = existing(&state, &name)?;
     let range = range(&state, &params)?;
     let frozen = state.ingest.freeze_thawed(&index, &range).await;

@@ -158,7 +158,7 @@ pub(crate) async fn create(
         .map_err(|error| RestError::invalid(error.to_string()))?;
     let definition = changed(Definition::default(), &params)?;
     if !state.indexes.create(name.clone()).await? {
-        let text = format!("an index \"{name}\" exists already");
+        let text = format!("an index with name={name} already exists");
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     if definition != Definition::default() {
@@ -282,9 +282,11 @@ async fn switch(
 /// Rolls the hot buckets and waits until they are in object storage.
 pub(crate) async fn roll(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "indexes_edit")?;
     let name = existing(&state, &name)?;
     let rolled = state.ingest.roll_all(Some(&name)).await;
     rolled.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;

@@ -112,7 +112,14 @@ impl Export {
     fn xml(&mut self, page: &Page) -> String {
         let offset = self.rows;
         self.rows += page.rows.len();
-        let body = ResultPage { page, offset, messages: &[], highlight: None, preview: false };
+        let body = ResultPage {
+            page,
+            offset,
+            messages: &[],
+            highlight: None,
+            preview: false,
+            post_process: None,
+        };
         body.render(OutputMode::Xml)
     }
 

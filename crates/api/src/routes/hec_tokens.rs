@@ -16,12 +16,18 @@ use crate::session::Caller;
 use crate::tokens::HecToken;
 
 const PATH: &str = "/services/data/inputs/http";
+/// What it takes to change tokens, and to see their secrets.
+const EDIT: &str = "edit_token_http";
+/// Stands for a secret.
+const HIDDEN: &str = "********";
 /// The entry that holds what is not a token's.
 const GLOBAL: &str = "http";
 
-fn entry(token: &HecToken) -> Entry {
+/// A token, with its secret for those who may change it.
+fn entry(token: &HecToken, caller: &Caller, state: &ApiState) -> Entry {
+    let secret = if caller.may(state, EDIT) { token.token.as_str() } else { HIDDEN };
     let content = [
-        ("token", json!(token.token)),
+        ("token", json!(secret)),
         ("index", json!(token.index)),
         ("indexes", json!(token.indexes)),
         ("sourcetype", json!(token.sourcetype)),
@@ -76,20 +82,23 @@ fn found(state: &ApiState, name: &str) -> Result<HecToken, RestError> {
 
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    let entries = state.tokens.all().iter().map(|token| entry(token)).collect();
+    let tokens = state.tokens.all();
+    let entries = tokens.iter().map(|token| entry(token, &caller, &state)).collect();
     feed::respond("http", PATH, entries, &params)
 }
 
 pub(crate) async fn show(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
     let shown = match state.tokens.named(bare(&name)) {
         None if name == GLOBAL => global(&state)?,
-        _ => entry(&found(&state, &name)?),
+        _ => entry(&found(&state, &name)?, &caller, &state),
     };
     feed::respond_one("http", PATH, shown, &params)
 }
@@ -99,7 +108,7 @@ pub(crate) async fn create(
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_token_http")?;
+    caller.require(&state, EDIT)?;
     let name = bare(params.required("name")?).to_owned();
     if state.tokens.named(&name).is_some() {
         let text = format!("a token \"{name}\" exists already");
@@ -109,7 +118,7 @@ pub(crate) async fn create(
     let mut token = HecToken::new(&name, &uuid::Uuid::new_v4().to_string(), main);
     apply(&state, &mut token, &params)?;
     state.tokens.put(token.clone()).await?;
-    let mut response = feed::respond_one("http", PATH, entry(&token), &params)?;
+    let mut response = feed::respond_one("http", PATH, entry(&token, &caller, &state), &params)?;
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
 }
@@ -120,7 +129,7 @@ pub(crate) async fn edit(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_token_http")?;
+    caller.require(&state, EDIT)?;
     if name == GLOBAL && state.tokens.named(GLOBAL).is_none() {
         let text = "the settings of all tokens stand in inputs.conf [http] and limits.conf \
                     [http_input]; change them there and restart";
@@ -129,7 +138,7 @@ pub(crate) async fn edit(
     let mut token = found(&state, &name)?;
     apply(&state, &mut token, &params)?;
     state.tokens.put(token.clone()).await?;
-    feed::respond_one("http", PATH, entry(&token), &params)
+    feed::respond_one("http", PATH, entry(&token, &caller, &state), &params)
 }
 
 /// `enable`, `disable`, and `rotate`, which makes a new secret.
@@ -139,7 +148,7 @@ pub(crate) async fn act(
     Path((name, action)): Path<(String, String)>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_token_http")?;
+    caller.require(&state, EDIT)?;
     let mut token = found(&state, &name)?;
     match action.as_str() {
         "enable" => token.disabled = false,
@@ -151,7 +160,7 @@ pub(crate) async fn act(
         }
     }
     state.tokens.put(token.clone()).await?;
-    feed::respond_one("http", PATH, entry(&token), &params)
+    feed::respond_one("http", PATH, entry(&token, &caller, &state), &params)
 }
 
 /// Changes what the request names. An empty text takes a default away.
@@ -203,8 +212,8 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_token_http")?;
+    caller.require(&state, EDIT)?;
     let name = found(&state, &name)?.name;
     state.tokens.remove(&name).await?;
-    list(State(state), params).await
+    list(State(state), caller, params).await
 }

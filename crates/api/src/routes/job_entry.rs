@@ -62,7 +62,6 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
     let results = job.result_count();
     let previewed = job.preview_count();
     let is_done = status.state.is_final();
-    let truncated = job.finds_events() && is_done && counts.events_matched > results as u64;
     let mut messages = messages_json(&job.messages());
     if let Some(error) = &status.error {
         messages.insert(0, json!({"type": "FATAL", "text": error.to_string()}));
@@ -75,10 +74,10 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
         "isFinalized": status.is_finalized,
         "isPaused": job.is_paused(),
         "isZombie": false,
-        "eventCount": counts.events_matched,
+        "eventCount": job.event_count(),
         "eventAvailableCount": if job.finds_events() { previewed } else { 0 },
         "eventFieldCount": 0,
-        "eventIsTruncated": truncated,
+        "eventIsTruncated": job.is_truncated(),
         "scanCount": counts.events_scanned,
         "searchTotalBucketsCount": counts.buckets_considered,
         "searchTotalEliminatedBucketsCount":

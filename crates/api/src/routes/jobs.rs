@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::feed;
 use super::job_entry::{SAVED_SECONDS, entry};
+use super::parser::with_pipe;
 use super::results::result_response;
 use crate::ApiState;
 use crate::error::RestError;
@@ -25,6 +26,8 @@ use crate::session::Caller;
 const PATH: &str = "/services/search/jobs";
 /// How long a job is kept that nobody wants saved any more.
 const DEFAULT_TTL_SECONDS: u64 = 600;
+/// Longest id that a request may choose.
+const MAX_SID_BYTES: usize = 256;
 
 /// The jobs that the caller may see: the caller's own, or all with `list_all_objects`.
 pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
@@ -74,9 +77,8 @@ pub(crate) async fn create(
     if exec_mode == "blocking" {
         return Ok(sid_response(&job, mode));
     }
-    let response = finished
-        .map_err(RestError::from)
-        .and_then(|()| result_response(&state, &job, &params, StatusCode::OK));
+    let response =
+        finished.map_err(RestError::from).and_then(|()| result_response(&state, &job, &params));
     // Nobody else knows this job: its results go with the answer.
     state.search.cancel(job.sid());
     response
@@ -101,6 +103,7 @@ pub(super) fn request(
     caller: &Caller,
     namespace: &PathNamespace,
 ) -> Result<JobRequest, RestError> {
+    caller.require(state, "search")?;
     let search = params.text("search").ok_or_else(|| {
         RestError::invalid(
             "The required 'search' parameter for the Splunk platform REST API search/jobs endpoint \
@@ -112,7 +115,7 @@ pub(super) fn request(
     request.latest = params.text("latest_time").map(str::to_owned);
     request.max_count = params.number("max_count")?;
     request.status_buckets = params.number("status_buckets")?.unwrap_or(0);
-    request.sid = params.text("id").map(str::to_owned);
+    request.sid = params.text("id").map(checked_sid).transpose()?;
     request.label = params.text("label").map(str::to_owned);
     request.ttl = params.number("timeout")?.map(|seconds| Duration::from_secs(seconds as u64));
     if let Some(name) = params.text("timezone").or_else(|| params.text("tz")) {
@@ -121,6 +124,16 @@ pub(super) fn request(
         })?;
     }
     Ok(request)
+}
+
+/// An id that somebody chose: one word, in paths and in searches that load the job.
+fn checked_sid(id: &str) -> Result<String, RestError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.@~".contains(c);
+    if id.len() <= MAX_SID_BYTES && id.chars().all(fits) {
+        return Ok(id.to_owned());
+    }
+    let text = format!("id: up to {MAX_SID_BYTES} letters, digits and _ - . @ ~");
+    Err(RestError::invalid(text))
 }
 
 /// A search of the caller in the app of the path, over the indexes that the caller's roles allow.
@@ -132,6 +145,7 @@ pub(super) fn of_caller(
 ) -> JobRequest {
     let mut request = JobRequest::new(search, &caller.user);
     namespace.search_app().clone_into(&mut request.app);
+    request.all_jobs = caller.may(state, "list_all_objects");
     let (default, allowed) = allowed_indexes(state, caller);
     request.default_indexes = Some(default);
     request.indexes = allowed;
@@ -139,6 +153,9 @@ pub(super) fn of_caller(
         && let Ok(zone) = TimeZone::get(&zone)
     {
         request.timezone = zone;
+    }
+    if let Some(search) = with_pipe(state, &request) {
+        request.search = search;
     }
     request
 }
@@ -150,11 +167,16 @@ pub(crate) fn allowed_indexes(
     caller: &Caller,
 ) -> (Vec<IndexName>, Option<Vec<IndexName>>) {
     let roles = state.accounts.user(&caller.user).map(|user| user.roles).unwrap_or_default();
-    let all = state.indexes.names();
-    let count = all.len();
-    let allowed = state.roles.searchable(&roles, all);
+    let count = state.indexes.names().len();
+    let allowed = searchable_indexes(state, caller);
     let default = state.roles.searched(&roles, allowed.clone());
     (default, (allowed.len() < count).then_some(allowed))
+}
+
+/// The indexes that the caller may search.
+pub(super) fn searchable_indexes(state: &ApiState, caller: &Caller) -> Vec<IndexName> {
+    let roles = state.accounts.user(&caller.user).map(|user| user.roles).unwrap_or_default();
+    state.roles.searchable(&roles, state.indexes.names())
 }
 
 /// A job of the caller's, or of anybody's with `list_all_objects`.

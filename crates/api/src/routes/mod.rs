@@ -23,6 +23,8 @@ pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod parser;
+pub(crate) mod passwords;
+pub(crate) mod props;
 pub(crate) mod receivers;
 pub(crate) mod results;
 pub(crate) mod roles;

@@ -7,12 +7,12 @@ use jiff::tz::TimeZone;
 use knowledge::time::{LocalClock, TimeFormat};
 use model::EventTime;
 use search::{
-    AggregateCall, Arguments, CommandKind, CommandPlace, IndexNames, Outline, OutlinedCommand,
+    AggregateCall, Arguments, CommandKind, CommandPlace, JobRequest, Outline, OutlinedCommand,
     Page, Value,
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::jobs::of_caller;
+use super::jobs::{of_caller, searchable_indexes};
 use crate::ApiState;
 use crate::atom::value_xml;
 use crate::error::RestError;
@@ -106,17 +106,35 @@ fn arguments(arguments: &Arguments) -> Json {
 
 fn check_beginning(state: &ApiState, search: &str) -> Result<(), RestError> {
     let text = search.trim_start();
-    if text.starts_with(['|', '[', '`']) {
+    if text.starts_with(['|', '[', '`']) || begins_with_command(state, text) {
         return Ok(());
     }
-    let word: String =
-        text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    Err(RestError::invalid(format!("Unknown search command '{}'.", first_word(text))))
+}
+
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
+
+fn begins_with_command(state: &ApiState, text: &str) -> bool {
+    let word = first_word(text);
     let typed = format!("| {word}");
     let known = state.search.complete(&typed, typed.len());
-    if !word.is_empty() && known.iter().any(|known| known.text.eq_ignore_ascii_case(&word)) {
-        return Ok(());
+    !word.is_empty() && known.iter().any(|known| known.text.eq_ignore_ascii_case(&word))
+}
+
+/// The search with a `|` in front if it begins with a command that makes rows: clients of Splunk leave
+/// it out. Other words are searched for.
+pub(super) fn with_pipe(state: &ApiState, request: &JobRequest) -> Option<String> {
+    let text = request.search.trim_start();
+    let is_search = first_word(text).eq_ignore_ascii_case("search");
+    if is_search || !begins_with_command(state, text) {
+        return None;
     }
-    Err(RestError::invalid(format!("Unknown search command '{word}'.")))
+    let piped = format!("| {text}");
+    let outline = state.search.outline(&JobRequest { search: piped.clone(), ..request.clone() });
+    let generates = outline.ok()?.commands.first().is_some_and(|first| first.generates);
+    generates.then_some(piped)
 }
 
 /// Times as searches understand them: `time`, repeated; `now` and `output_time_format` as there.
@@ -163,6 +181,7 @@ pub(crate) async fn times(
 /// language allows there.
 pub(crate) async fn typeahead(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
     let prefix = params.get("prefix").unwrap_or_default();
@@ -171,7 +190,7 @@ pub(crate) async fn typeahead(
     let mut found: Vec<(String, bool)> = match word.split_once('=') {
         Some(("index", typed)) => {
             let typed = typed.trim_matches('"');
-            let names = state.indexes.names();
+            let names = searchable_indexes(&state, &caller);
             let fitting = names.iter().filter(|name| name.as_str().starts_with(typed));
             fitting.map(|name| (format!("index=\"{name}\""), false)).collect()
         }
@@ -188,8 +207,14 @@ pub(crate) async fn typeahead(
     let fields = ["content", "count", "operator"].map(str::to_owned).to_vec();
     let page = Page { fields, rows: rows.collect() };
     let mode = OutputMode::of(&params)?;
-    let body =
-        ResultPage { page: &page, offset: 0, messages: &[], highlight: None, preview: false };
+    let body = ResultPage {
+        page: &page,
+        offset: 0,
+        messages: &[],
+        highlight: None,
+        preview: false,
+        post_process: None,
+    };
     Ok(mode.respond(StatusCode::OK, body.render(mode)))
 }
 

@@ -17,9 +17,10 @@ use model::{EventTime, IndexName};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::feed;
 use crate::ApiState;
 use crate::error::RestError;
-use crate::output::OutputMode;
+use crate::output::{OutputMode, xml_text};
 use crate::params::Params;
 use crate::rest::RawBody;
 use crate::session::Caller;
@@ -45,6 +46,7 @@ pub(crate) async fn simple(
     params: Params,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "edit_tcp")?;
     let origin = origin(&state, &params)?;
     // A sender of a large file names its stream and sends it in pieces, `end=1` with the last.
     let unique = params.text("stream").map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
@@ -52,24 +54,35 @@ pub(crate) async fn simple(
     let end = params.text("stream").is_none() || params.flag("end");
     #[allow(clippy::cast_precision_loss)]
     let modified = params.number("modified")?.map(|time| EventTime::from_seconds(time as f64));
-    let input = Input::Raw { origin, stream, bytes, modified, end };
+    let input = Input::Raw { origin: Arc::clone(&origin), stream, bytes, modified, end };
     let taken = state.ingest.submit(input).await;
     let taken = taken.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+    let answer = json!({
+        "index": origin.index, "host": origin.host, "source": origin.source,
+        "sourcetype": origin.sourcetype.as_deref().unwrap_or_default(),
+        "bytes": taken.bytes, "events": taken.events,
+    });
     if OutputMode::of(&params)?.is_json() {
-        let body = json!({"events": taken.events, "bytes": taken.bytes}).to_string();
-        return Ok(OutputMode::Json.respond(StatusCode::OK, body));
+        return Ok(OutputMode::Json.respond(StatusCode::OK, answer.to_string()));
     }
-    let body = "<response><results><result><field k='_index'><value><text>ok</text></value></field>\
-                </result></results></response>";
+    let mut body = String::from("<response><results><result>");
+    for (name, value) in feed::content(answer) {
+        let text = value.as_str().map_or_else(|| value.to_string(), xml_text);
+        let field = format!("<field k='{name}'><value><text>{text}</text></value></field>");
+        body.push_str(&field);
+    }
+    body.push_str("</result></results></response>");
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
 /// Takes bytes as they come. What was taken before the connection broke stays.
 pub(crate) async fn stream(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
     request: Request<Body>,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "edit_tcp_stream")?;
     let origin = origin(&state, &params)?;
     let stream = StreamKey(format!("stream:{}", Uuid::new_v4()).into());
     let mut pieces = request.into_body().into_data_stream();

@@ -6,12 +6,13 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use quick_xml::escape::escape;
-use search::{Job, JobRequest, Page};
+use search::{Job, Message, Page};
 use serde_json::{Value, json};
 
-use super::jobs::find;
+use super::jobs::{find, of_caller};
 use crate::ApiState;
 use crate::error::RestError;
+use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, ResultPage};
 use crate::params::Params;
 use crate::session::Caller;
@@ -34,14 +35,19 @@ pub(crate) async fn results(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if let Some(rest) = params.text("search") {
-        return continued(&state, &job, rest, &params).await;
+        return continued(&state, &caller, &job, rest, &params).await;
     }
-    result_response(&state, &job, &params, StatusCode::OK)
+    let (offset, count) = page_of(&state, &params)?;
+    // What was known before it ran is said in the job's entry.
+    let told = Told { messages: job.messages_of_run(), preview: false, rows: None };
+    page_response(&job, job.page(offset, count), offset, &told, &params)
 }
 
-/// The results of a further search over those of the job (`search` of a page of results).
+/// The results of a further search of the caller's over those of the job (`search` of a page of
+/// results).
 async fn continued(
     state: &ApiState,
+    caller: &Caller,
     job: &Job,
     rest: &str,
     params: &Params,
@@ -50,14 +56,17 @@ async fn continued(
     let rest = rest.strip_prefix('|').map_or_else(|| format!("search {rest}"), str::to_owned);
     let asked = job.request();
     let search = format!("| loadjob {} | {rest}", job.sid());
-    let mut request = JobRequest::new(search, &asked.owner);
-    request.app.clone_from(&asked.app);
+    let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };
+    let mut request = of_caller(state, &search, caller, &app);
     request.timezone = asked.timezone.clone();
     let further = state.search.dispatch(request).await?;
     let finished = further.finished().await;
-    let response = finished
-        .map_err(RestError::from)
-        .and_then(|()| result_response(state, &further, params, StatusCode::OK));
+    let response = finished.map_err(RestError::from).and_then(|()| {
+        let (offset, count) = page_of(state, params)?;
+        let rows = Some(further.result_count());
+        let told = Told { messages: further.messages_of_run(), preview: false, rows };
+        page_response(&further, further.page(offset, count), offset, &told, params)
+    });
     // Nobody else knows this job.
     state.search.cancel(further.sid());
     response
@@ -74,7 +83,10 @@ pub(crate) async fn results_preview(
     let (offset, count) = page_of(&state, &params)?;
     // Asked first: once the result is there, there is no preview any more.
     match job.preview_page(offset, count).filter(|_| !job.status().state.is_final()) {
-        Some(page) => page_response(&job, page, offset, true, &params, StatusCode::OK),
+        Some(page) => {
+            let told = Told { messages: job.messages(), preview: true, rows: None };
+            page_response(&job, page, offset, &told, &params)
+        }
         None => results(State(state), caller, Path(sid), params).await,
     }
 }
@@ -87,7 +99,7 @@ pub(crate) async fn events(
 ) -> Result<Response, RestError> {
     let job = find(&state, &caller, &sid)?;
     if !job.finds_events() {
-        return page_response(&job, Page::default(), 0, false, &params, StatusCode::OK);
+        return page_response(&job, Page::default(), 0, &Told::default(), &params);
     }
     results_preview(State(state), caller, Path(sid), params).await
 }
@@ -102,30 +114,50 @@ fn page_of(state: &ApiState, params: &Params) -> Result<(usize, usize), RestErro
     Ok((params.number("offset")?.unwrap_or(0), count))
 }
 
+/// The result with all that is to be said of it, for clients that never see the job.
 pub(super) fn result_response(
     state: &ApiState,
     job: &Job,
     params: &Params,
-    status: StatusCode,
 ) -> Result<Response, RestError> {
     let (offset, count) = page_of(state, params)?;
-    page_response(job, job.page(offset, count), offset, false, params, status)
+    let told = Told { messages: job.messages(), preview: false, rows: None };
+    page_response(job, job.page(offset, count), offset, &told, params)
+}
+
+/// What a page says besides its rows.
+#[derive(Default)]
+struct Told {
+    messages: Vec<Message>,
+    preview: bool,
+    /// All rows of a further search, where the page is of one.
+    rows: Option<usize>,
 }
 
 fn page_response(
     job: &Job,
     mut page: Page,
     offset: usize,
-    preview: bool,
+    told: &Told,
     params: &Params,
-    status: StatusCode,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
     keep_fields(&mut page, params);
-    let messages = job.messages();
+    // No event, no fields.
+    if page.rows.is_empty() && job.finds_events() {
+        page.fields.clear();
+    }
     let highlight = params.flag("highlight").then(|| job.highlight());
-    let body = ResultPage { page: &page, offset, messages: &messages, highlight, preview };
-    Ok(mode.respond(status, body.render(mode)))
+    let Told { messages, preview, rows } = told;
+    let body = ResultPage {
+        page: &page,
+        offset,
+        messages,
+        highlight,
+        preview: *preview,
+        post_process: *rows,
+    };
+    Ok(mode.respond(StatusCode::OK, body.render(mode)))
 }
 
 /// `f=` (or `field_list=`) names the only fields wanted.

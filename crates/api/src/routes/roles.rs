@@ -97,7 +97,7 @@ pub(crate) async fn create(
         return Err(RestError::invalid(text));
     }
     if state.roles.get(&name).is_some() {
-        let text = format!("a role \"{name}\" exists already");
+        let text = format!("a role with name={name} already exists");
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     let mut role = Role::new(&name);

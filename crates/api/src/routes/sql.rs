@@ -1,20 +1,26 @@
 //! `POST /api/v1/sql`: `{"query": "...", "earliest": "-1h", "latest": "now"}`, or the same as a form.
 
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::writer::StreamWriter;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use jiff::tz::TimeZone;
-use search::{SqlRequest, SqlRows};
+use search::{SqlRequest, SqlResult, SqlRows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::jobs::allowed_indexes;
 use crate::ApiState;
 use crate::error::RestError;
+use crate::flight::{portable, portable_batch};
 use crate::output::{OutputMode, csv_text, row_object};
 use crate::params::Params;
 use crate::rest::RawBody;
 use crate::session::Caller;
+
+/// Set where rows are missing because of `maxresultrows`.
+const TRUNCATED: HeaderName = HeaderName::from_static("karst-truncated");
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +40,7 @@ pub(crate) async fn query(
     params: Params,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
+    caller.require(&state, "search")?;
     let body = read(&params, &bytes)?;
     let timezone = match &body.timezone {
         None => TimeZone::UTC,
@@ -50,11 +57,20 @@ pub(crate) async fn query(
         rows: SqlRows::Limited,
     };
     let result = state.search.sql(request).await?;
-    let page = result.page();
-    if params.text("output_mode") == Some("csv") {
-        let text = csv_text(&page.fields, &page.rows, true);
-        return Ok(OutputMode::Csv.respond(StatusCode::OK, text));
+    match params.text("output_mode") {
+        Some("csv") => {
+            let page = result.page();
+            let text = csv_text(&page.fields, &page.rows, true);
+            return Ok(marked(OutputMode::Csv.respond(StatusCode::OK, text), &result));
+        }
+        Some("arrow") => return Ok(marked(arrow_stream(&result)?, &result)),
+        None | Some("json") => {}
+        Some(other) => {
+            let text = format!("unknown output_mode \"{other}\"; use json, csv or arrow");
+            return Err(RestError::invalid(text));
+        }
     }
+    let page = result.page();
     let column = |field: &std::sync::Arc<arrow::datatypes::Field>| json!({"name": field.name(), "type": field.data_type().to_string()});
     let columns: Vec<Value> = result.schema.fields().iter().map(column).collect();
     let numeric: Vec<&str> = result
@@ -68,6 +84,31 @@ pub(crate) async fn query(
         page.rows.iter().map(|row| with_numbers(row_object(&page.fields, row), &numeric)).collect();
     let body = json!({"columns": columns, "rows": rows, "truncated": result.truncated});
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+}
+
+/// The rows as Arrow's stream format.
+fn arrow_stream(result: &SqlResult) -> Result<Response, RestError> {
+    let schema = SchemaRef::new(portable(&result.schema));
+    let write = || {
+        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+        for batch in &result.batches {
+            writer.write(&portable_batch(batch, &schema)?)?;
+        }
+        writer.into_inner()
+    };
+    let bytes = write().map_err(|error| {
+        RestError::new(StatusCode::INTERNAL_SERVER_ERROR, "FATAL", error.to_string())
+    })?;
+    let kind = HeaderValue::from_static("application/vnd.apache.arrow.stream");
+    Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
+}
+
+/// What cannot say in its body that rows are missing says it in a header.
+fn marked(mut response: Response, result: &SqlResult) -> Response {
+    if result.truncated {
+        response.headers_mut().insert(TRUNCATED, HeaderValue::from_static("true"));
+    }
+    response
 }
 
 /// Columns of numbers as JSON numbers; what JSON cannot say (NaN) stays a text.

@@ -99,7 +99,7 @@ pub(crate) async fn create(
     let name = params.required("name")?.to_lowercase();
     check_name(&name)?;
     if state.accounts.user(&name).is_some() {
-        let text = format!("a user \"{name}\" exists already");
+        let text = format!("a user with name={name} already exists");
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     let password = params.required("password")?.to_owned();

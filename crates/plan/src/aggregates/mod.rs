@@ -12,6 +12,7 @@ mod moments;
 mod over;
 mod percentile;
 mod pick;
+mod rates;
 mod sparkline;
 mod state;
 mod summary;
@@ -23,6 +24,7 @@ mod wholes;
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
@@ -43,6 +45,7 @@ use mode::Mode;
 use moments::{Moment, Moments};
 use percentile::{Percentile, Rank};
 use pick::{Pick, Rate};
+use rates::Rates;
 pub use sparkline::SparklineAxis;
 use sparkline::{Inner, Sparkline};
 use summary::SummaryFunction;
@@ -159,6 +162,8 @@ fn computes_with_numbers(kind: StatsKind) -> bool {
             | StatsKind::UpperPercentile
             | StatsKind::ExactPercentile
             | StatsKind::Rate
+            | StatsKind::RateAverage
+            | StatsKind::RateSum
             | StatsKind::PerSecond
             | StatsKind::PerMinute
             | StatsKind::PerHour
@@ -301,8 +306,23 @@ fn by_place(call: &StatsCall, value: &Typed, place: &Place<'_>) -> Option<Result
             }
             None => Err(no_time(call)),
         },
+        StatsKind::RateAverage | StatsKind::RateSum => rates(call, value, place.scope),
         _ => return None,
     })
+}
+
+/// The field that names the series of a point, which the commands of metrics set.
+pub(crate) const SERIES: &str = "_timeseries";
+
+/// The rates of the series of a group, their mean or sum.
+fn rates(call: &StatsCall, value: &Typed, scope: &dyn Scope) -> Result<Typed, Error> {
+    let time = event_time(scope).ok_or_else(|| no_time(call))?;
+    let series = scope.field(SERIES).map(|kind| Typed::column(SERIES, kind));
+    let series = series.unwrap_or_else(|| Typed::null(ValueType::Text));
+    let mean = call.function.kind == StatsKind::RateAverage;
+    let name = if mean { "rate_avg" } else { "rate_sum" };
+    let function = SummaryFunction::new(name, "", ValueType::Float, Rates::new(mean));
+    Ok(function.call(vec![value.expr.clone(), time.expr, series.expr], &[]))
 }
 
 fn no_time(call: &StatsCall) -> Error {
@@ -310,9 +330,20 @@ fn no_time(call: &StatsCall) -> Error {
     error(call, format!("{name}() needs the field _time, which was removed before"))
 }
 
+/// The column with the times of events where a command has cut `_time` to bins.
+pub(crate) const EXACT_TIME: &str = "__exact_time";
+
 fn event_time(scope: &dyn Scope) -> Option<Typed> {
-    let name = model::columns::TIME;
-    Some(Typed::column(name, scope.field(name)?))
+    let column = |name: &str| Some(Typed::column(name, scope.field(name)?));
+    let (exact, shown) = (column(EXACT_TIME), column(model::columns::TIME));
+    match (exact, shown) {
+        // Rows that were put beside others may have no other time than the one shown.
+        (Some(exact), Some(shown)) if exact.kind == shown.kind => {
+            let kind = exact.kind;
+            Some(Typed::new(coalesce(vec![exact.expr, shown.expr]), kind))
+        }
+        (_, shown) => shown,
+    }
 }
 
 fn time_key(scope: &dyn Scope, ascending: bool) -> Option<SortExpr> {

@@ -113,7 +113,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    fn add_point(&mut self, time: f64, value: f64) {
+    pub(crate) fn add_point(&mut self, time: f64, value: f64) {
         if self.earliest.is_none_or(|(held, _)| time < held) {
             self.earliest = Some((time, value));
         }
@@ -121,6 +121,35 @@ impl Rate {
             self.latest = Some((time, value));
         }
         self.greatest = Some(self.greatest.map_or(value, |held| held.max(value)));
+    }
+
+    /// How many numbers [`Self::parts`] has.
+    pub(crate) const PARTS: usize = 5;
+
+    /// Earliest time and value, latest time and value, the greatest value.
+    pub(crate) fn parts(&self) -> Option<[f64; Self::PARTS]> {
+        let ((from, first), (to, last)) = (self.earliest?, self.latest?);
+        Some([from, first, to, last, self.greatest?])
+    }
+
+    /// Takes in the parts of another.
+    pub(crate) fn add_parts(&mut self, parts: &[f64]) {
+        if let [from, first, to, last, greatest] = *parts {
+            self.add_point(from, first);
+            self.add_point(to, last);
+            self.greatest = self.greatest.map(|held| held.max(greatest));
+        }
+    }
+
+    /// The growth per second, if there are two times.
+    pub(crate) fn value(&self) -> Option<f64> {
+        match (self.earliest, self.latest, self.greatest) {
+            (Some((from, first)), Some((to, last)), Some(greatest)) if to > from => {
+                let grown = if greatest > last { greatest - first + last } else { last - first };
+                Some(grown / (to - from))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -158,14 +187,7 @@ impl Summary for Rate {
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let rate = match (self.earliest, self.latest, self.greatest) {
-            (Some((from, first)), Some((to, last)), Some(greatest)) if to > from => {
-                let grown = if greatest > last { greatest - first + last } else { last - first };
-                Some(grown / (to - from))
-            }
-            _ => None,
-        };
-        Ok(ScalarValue::Float64(rate))
+        Ok(ScalarValue::Float64(self.value()))
     }
 
     fn heap_size(&self) -> usize {

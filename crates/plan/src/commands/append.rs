@@ -8,11 +8,12 @@ use super::Step;
 use crate::frame::Frame;
 use crate::stage::Finish;
 use crate::stage::append::{Append, Appendpipe};
-use crate::stage::inner::Inner;
+use crate::stage::inner::{Bounds, Inner};
 
 pub(super) fn append(command: &AppendCommand, frame: Frame, tail: Vec<Spanned<Command>>) -> Step {
     let pipeline = (*command.subsearch.pipeline).clone();
-    let inner = Inner { pipeline, tail, limit: command.maxout, command: "append" };
+    let bounds = Bounds { rows: command.maxout, seconds: command.maxtime };
+    let inner = Inner { pipeline, tail, bounds, command: "append" };
     Step::Finish(frame, Finish::table(Append(inner)))
 }
 

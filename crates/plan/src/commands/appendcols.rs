@@ -10,7 +10,7 @@ use crate::Error;
 use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::stage::gather::places;
-use crate::stage::inner::{Inner, limit};
+use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Finish, Rows, TableOp};
 
 pub(super) fn plan(
@@ -19,8 +19,8 @@ pub(super) fn plan(
     tail: Vec<spl::Spanned<spl::ast::Command>>,
 ) -> Step {
     let pipeline = (*command.subsearch.pipeline).clone();
-    let limit = limit(&command.options);
-    let inner = Inner { pipeline, tail, limit, command: "appendcols" };
+    let bounds = Bounds::from(&command.options);
+    let inner = Inner { pipeline, tail, bounds, command: "appendcols" };
     Step::Finish(frame, Finish::table(Appendcols { inner, replace: command.replace }))
 }
 

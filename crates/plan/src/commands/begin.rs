@@ -4,7 +4,10 @@ use model::TimeRange;
 use spl::CommandKind;
 use spl::ast::{Command, Spanned};
 
-use super::{dataset, multisearch, rest, savedsearch, searchtxn, set, start, union};
+use super::{
+    dataset, metasearch, mstats, multisearch, pivot, rest, savedsearch, searchtxn, set, start,
+    union,
+};
 use crate::Error;
 use crate::pipeline::{Env, Start};
 use crate::stage::Finish;
@@ -38,7 +41,10 @@ pub(crate) async fn expand(
         }
         Command::From(found) => dataset::expand_from(found, command.span, env).await.map(Some),
         Command::Datamodel(found) => dataset::expand_datamodel(found, command.span, env).await,
+        Command::Metasearch(found) => Ok(Some(metasearch::expand(found, command.span, env))),
+        Command::Pivot(found) => pivot::expand(found, command.span, env).await.map(Some),
         Command::Tstats(found) => dataset::expand_tstats(found, command.span, env).await,
+        Command::Mstats(found) => Ok(mstats::expand(found, command.span, env)),
         Command::Searchtxn(found) => searchtxn::expand(found, command.span, env).map(Some),
         Command::Union(found) => union::expand(found, command.span, env).map(Some),
         _ => Ok(None),
@@ -52,6 +58,7 @@ pub(crate) async fn begin(
     env: &Env<'_>,
 ) -> Result<Begin, Error> {
     match &command.node {
+        Command::Mstats(found) => mstats::begin(found, pipeline, env).await,
         Command::Multisearch(found) => multisearch::begin(found, pipeline, env).await,
         Command::Set(found) => Ok(Begin::Table(Start::nothing(env)?, set::finish(found))),
         Command::Rest(found) => rest::begin(found, env),

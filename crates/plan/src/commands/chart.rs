@@ -6,7 +6,7 @@ use spl::ast::{BinOptions, ChartCommand, SplitBy};
 
 use super::split::{Series, pivot};
 use super::stats::{Rules, split_values};
-use super::{Step, bin, stats};
+use super::{Step, bin, stats, summary};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
@@ -15,6 +15,7 @@ use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
 
 pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+    let frame = summary::prepared(frame)?;
     if let Some(step) = stats::times_needed(&command.calls, &frame, env)? {
         let splits = [command.row.as_ref(), command.column.as_ref()];
         let counted =
@@ -25,9 +26,10 @@ pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Resul
         }
         return Ok(step);
     }
+    let calls = summary::calls(&command.calls, &frame)?;
     let Some(row) = &command.row else {
         let rules = Rules { sparklines: stats::sparkline_axis(&frame, env), ..Rules::default() };
-        let values = stats::aggregates_by(&command.calls, &[], &frame, env, rules)?;
+        let values = stats::aggregates_by(&calls, &[], &frame, env, rules)?;
         return Ok(Step::Next(stats::grouped(frame, Vec::new(), values)?));
     };
     let name = row.field.node.clone();
@@ -51,7 +53,7 @@ pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Resul
         frame = frame.with_columns(vec![(name.clone(), missing)])?;
     }
     let series = Series {
-        calls: &command.calls,
+        calls: &calls,
         span: None,
         column: command.column.as_ref(),
         options: &command.series,

@@ -7,7 +7,7 @@ use model::{EventTime, IndexName, columns};
 use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
-use super::Step;
+use super::{Step, summary};
 use crate::expr::column::Values;
 use crate::frame::Frame;
 use crate::pipeline::Env;
@@ -90,6 +90,7 @@ impl Collect {
                 host: pick(&self.command.host, &hosts[row], &server),
                 source: pick(&self.command.source, &sources[row], "search"),
                 sourcetype: pick(&self.command.sourcetype, &sourcetypes[row], STASH),
+                fields: Vec::new(),
             });
         }
         Ok(events)
@@ -113,6 +114,7 @@ impl Collect {
             parts.push(written(time));
         }
         for (name, values) in values {
+            let name = summary::collected_name(name);
             parts.extend(values.iter().map(|value| format!("{name}={}", quoted(value))));
         }
         self.marked(parts.join(", "))

@@ -49,7 +49,7 @@ fn model_of(name: &str, span: Span, env: &Env<'_>) -> Result<DataModel, Error> {
 
 /// The events of a dataset that satisfy a filter, with its fields. `prefixed` puts the dataset in front of
 /// the names of fields.
-async fn commands(
+pub(super) async fn commands(
     dataset: &Dataset,
     filter: &SearchCommand,
     prefixed: bool,
@@ -130,7 +130,7 @@ async fn add_fields(
 }
 
 /// The commands of a text of the configuration.
-async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Commands, Error> {
+pub(super) async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Commands, Error> {
     let parsed = Box::pin(subsearch::parse_placed(text, Some(span), env.subsearches(), env));
     let Pipeline { commands } = parsed.await.map_err(|error| {
         Error::at(format!("the data model has a search that is none: {error}: {text}"), span)
@@ -299,6 +299,11 @@ pub(super) async fn expand_tstats(
 ) -> Result<Option<Expanded>, Error> {
     if command.datamodel.is_none() && !command.prestats {
         return Ok(None);
+    }
+    if super::tokens::has_any(command) {
+        let message =
+            "PREFIX() counts words of events: it stands neither with FROM nor with prestats=";
+        return Err(Error::at(message, span));
     }
     let range: TimeRange = env.context.range;
     let at = |command: Command| Spanned::new(command, span);

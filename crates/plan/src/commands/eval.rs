@@ -3,8 +3,9 @@
 //! Split: both run where the rows are; nothing is left to the search head.
 
 use datafusion::logical_expr::cast;
-use spl::ast::{EvalCommand, WhereCommand};
+use spl::ast::{EvalCommand, Expr, ExprKind, Spanned, WhereCommand};
 
+use super::{Step, eval_named};
 use crate::Error;
 use crate::expr::kernel::{multi, number, text, truth};
 use crate::expr::{Typed, compile};
@@ -12,20 +13,37 @@ use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::types::ValueType;
 
-pub(super) fn plan(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+/// Functions whose truth fields hold as a text.
+const SHOWN_TRUTH: [&str; 3] = ["json_valid", "json_has_key_exact", "tobool"];
+
+pub(super) fn plan(
+    command: &EvalCommand,
+    span: spl::Span,
+    frame: Frame,
+    rest: &[Spanned<spl::ast::Command>],
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let first = command.assignments.first();
+    let pieces = first.and_then(|first| eval_named::pieces(&first.field.node));
+    match (command.assignments.as_slice(), pieces) {
+        ([assignment], Some(pieces)) => eval_named::plan(assignment, pieces, frame, rest, env),
+        _ => match eval_named::split(command, span) {
+            Some(parts) => Ok(Step::Replace(frame, parts)),
+            None => assign(command, frame, env).map(Step::Next),
+        },
+    }
+}
+
+fn assign(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
     for assignment in &command.assignments {
         let name = &assignment.field.node;
         if name.starts_with("__") {
             let message = "field names that start with two underscores are reserved";
             return Err(Error::at(message, assignment.field.span));
         }
-        if name.contains('{') && name.contains('}') && !name.contains("{}") {
-            let message = "a field named after the value of another ({x}) is not supported yet";
-            return Err(Error::at(message, assignment.field.span));
-        }
         let value = compile(&assignment.expr, &env.scope(&frame))?;
         let value = if is_time(name) { value } else { value.shown() };
-        let value = storable(value, assignment.expr.span)?;
+        let value = stored(value, &assignment.expr)?;
         let value = if is_time(name) { convert(value, ValueType::Time) } else { value };
         frame = frame.with_columns(vec![(name.clone(), value)])?;
     }
@@ -39,7 +57,7 @@ pub(super) fn filter(command: &WhereCommand, frame: Frame, env: &Env<'_>) -> Res
 
 /// An expression as a condition.
 pub(super) fn condition(
-    expr: &spl::ast::Expr,
+    expr: &Expr,
     frame: &Frame,
     env: &Env<'_>,
 ) -> Result<datafusion::logical_expr::Expr, Error> {
@@ -53,6 +71,19 @@ pub(super) fn condition(
 /// Whether a column of the name is always a time.
 pub(super) fn is_time(name: &str) -> bool {
     matches!(name, "_time" | "_indextime")
+}
+
+/// The value of an expression as a field can hold it.
+pub(super) fn stored(value: Typed, expr: &Expr) -> Result<Typed, Error> {
+    match &expr.kind {
+        ExprKind::Call(call)
+            if value.kind == ValueType::Boolean
+                && SHOWN_TRUTH.contains(&call.function.node.as_str()) =>
+        {
+            Ok(convert(value, ValueType::Text))
+        }
+        _ => storable(value, expr.span),
+    }
 }
 
 /// A value that a field can hold: truth cannot be stored, times are numbers under other names.

@@ -59,7 +59,7 @@ pub(super) async fn dbinspect(command: &DbinspectCommand, env: &Env<'_>) -> Resu
 }
 
 /// The indexes that patterns mean; the default ones if there are no patterns.
-fn meant(patterns: &[SearchPattern], env: &Env<'_>) -> Vec<IndexName> {
+pub(super) fn meant(patterns: &[SearchPattern], env: &Env<'_>) -> Vec<IndexName> {
     let mut indexes = env.context.source.indexes();
     indexes.sort();
     match patterns {

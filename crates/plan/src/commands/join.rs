@@ -12,7 +12,7 @@ use crate::frame::Frame;
 use crate::names::Mentions;
 use crate::pipeline::Env;
 use crate::stage::gather::{check_count, places};
-use crate::stage::inner::{Inner, limit, pipeline_of, tail};
+use crate::stage::inner::{Bounds, Inner, pipeline_of, tail};
 use crate::stage::{Finish, Rows, TableOp};
 use crate::{Error, MessageKind};
 
@@ -27,7 +27,7 @@ pub(super) fn plan(
         Some(on) => right_tail(on, rest, command.span),
         None => tail(command, rest),
     };
-    let inner = Inner { pipeline, tail, limit: limit(&join.options), command: "join" };
+    let inner = Inner { pipeline, tail, bounds: Bounds::from(&join.options), command: "join" };
     Ok(Step::Finish(frame, Finish::table(Join { inner, join: join.clone() })))
 }
 

@@ -12,7 +12,7 @@ use super::template::{Kind, Scan};
 use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::stage::gather::check_count;
-use crate::stage::inner::Inner;
+use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Finish, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};
 
@@ -72,7 +72,8 @@ impl TableOp for Map {
             let text = search(&template, &one, row + 1, span)?;
             let parsed = subsearch::parse_placed(&text, Some(span), env.subsearches(), &env);
             let pipeline = Box::pin(parsed).await?;
-            let inner = Inner { pipeline, tail: self.tail.clone(), limit: None, command: "map" };
+            let bounds = Bounds::default();
+            let inner = Inner { pipeline, tail: self.tail.clone(), bounds, command: "map" };
             let part = inner.all_rows(&env).await?;
             count += part.count;
             check_count(count, &env.context.limits)?;

@@ -31,8 +31,12 @@ pub(super) fn plan(
         && matches!(source, LookupSource::File(_))
         && !command.append
     {
-        let message = "key_field= works with append=true, or with a collection of the KV store";
-        return Err(Error::at(message, key.span));
+        let text = format!(
+            "outputlookup writes the whole file: key_field={} has a meaning only with append=true, or with \
+             a collection of the KV store",
+            key.node
+        );
+        env.log.add(MessageKind::Warning, text);
     }
     let op = Output { command: command.clone(), source, fields };
     Ok(Step::Finish(frame, Finish::table(op)))

@@ -160,6 +160,14 @@ impl Predict {
 
 /// The forecasts of the fields of a group.
 fn forecasts(group: &PredictGroup, rows: &Rows) -> Result<Vec<Named>, Error> {
+    // Of nothing there is nothing to foretell, which is no mistake in the search.
+    let nothing =
+        |name: &str| Ok::<_, Error>(rows.numbers(name)?.iter().flatten().next().is_none());
+    for field in &group.fields {
+        if nothing(&field.field.node)? {
+            return Ok(Vec::new());
+        }
+    }
     let options = &group.options;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let used = rows.count.saturating_sub(size(options.holdback));

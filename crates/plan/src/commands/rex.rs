@@ -21,10 +21,15 @@ pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
     match &command.mode {
         RexMode::Extract { pattern, max_match, offset_field } => {
-            if let Some(field) = offset_field {
-                return Err(Error::at("offset_field= is not supported yet", field.span));
+            let source = frame.field(name);
+            let frame = extract(frame, name, pattern, *max_match)?;
+            match offset_field {
+                Some(field) => {
+                    let places = places(&compile(pattern)?, &pattern.node, *max_match);
+                    frame.with_columns(vec![(field.node.clone(), places.call(vec![source]))])
+                }
+                None => Ok(frame),
             }
-            extract(frame, name, pattern, *max_match)
         }
         RexMode::Sed { expression } => {
             let edit = Arc::new(sed(expression)?);
@@ -71,6 +76,29 @@ fn extract(
         values.push((field.clone(), or_before(found, &field, &frame)));
     }
     frame.with_columns(values)
+}
+
+/// Where the groups were found: `name=first-last`, joined by `&`, in characters from 0.
+fn places(
+    pattern: &Arc<Pattern>,
+    source: &str,
+    max_match: u64,
+) -> crate::expr::kernel::EvalFunction {
+    let pattern = Arc::clone(pattern);
+    let groups = pattern.group_names();
+    let limit = usize::try_from(max_match).unwrap_or(usize::MAX);
+    let function = text("rex_offsets", move |row, out| {
+        let text = row.text(0)?;
+        let mut found: Vec<String> = Vec::new();
+        pattern.each_place(&text, &groups, limit, &mut |name, bytes| {
+            let first = text[..bytes.start].chars().count();
+            let count = text[bytes].chars().count();
+            found.push(format!("{name}={first}-{}", (first + count).saturating_sub(1)));
+        });
+        out.push_str(&found.join("&"));
+        (!found.is_empty()).then_some(())
+    });
+    function.with(format!("{limit} {source}"))
 }
 
 /// A new value where there is one, else the one the field had.

@@ -11,7 +11,7 @@ use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 use std::sync::Arc;
 
-use super::enrich::Enrichment;
+use super::{enrich::Enrichment, summary};
 use crate::frame::{Frame, FrameColumn, column};
 use crate::names::{Mentions, wildcard};
 use crate::pipeline::{Env, Start};
@@ -171,7 +171,7 @@ async fn source_fields(
     let fixed = |name: &str| FIXED.iter().any(|(known, _)| *known == name);
     let wanted = |name: &&String| !fixed(name) && !name.starts_with("__") && !name.is_empty();
     let names: Vec<&String> = mentions.names.iter().filter(wanted).collect();
-    if names.is_empty() && mentions.patterns.is_empty() {
+    if names.is_empty() && mentions.patterns.is_empty() && !mentions.merges {
         return Ok(Vec::new());
     }
     let mut known = env.context.source.fields(indexes, range).await?;
@@ -184,8 +184,12 @@ async fn source_fields(
     for name in names {
         fields.push(SourceField { name: name.clone(), multivalue: several(name) });
     }
+    // Rows of summary indexes have fields that no command names.
+    let summed = mentions.merges && known.iter().any(|field| field.name == summary::VERSION);
     let meant = |info: &&FieldInfo| {
-        wanted(&&info.name) && mentions.patterns.iter().any(|p| wildcard(p, &info.name))
+        let part = summed && summary::is_part(&info.name);
+        wanted(&&info.name)
+            && (part || mentions.patterns.iter().any(|pattern| wildcard(pattern, &info.name)))
     };
     for info in known.iter().filter(meant) {
         if !fields.iter().any(|field| field.name == info.name) {

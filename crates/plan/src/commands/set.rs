@@ -9,7 +9,7 @@ use spl::ast::{SetCommand, SetOperation};
 
 use crate::Error;
 use crate::pipeline::Env;
-use crate::stage::inner::Inner;
+use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Finish, Rows, TableOp};
 
 /// What becomes of no rows.
@@ -17,7 +17,7 @@ pub(super) fn finish(command: &SetCommand) -> Finish {
     let inner = command.searches.clone().map(|search| Inner {
         pipeline: *search.pipeline,
         tail: Vec::new(),
-        limit: None,
+        bounds: Bounds::default(),
         command: "set",
     });
     Finish::table(Set { operation: command.operation, searches: inner })

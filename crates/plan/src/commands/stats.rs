@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
 use super::fields::expand;
-use super::{Step, bin};
+use super::{Step, bin, summary};
 use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
 use crate::expr::Typed;
 use crate::frame::Frame;
@@ -20,14 +20,16 @@ pub(super) fn plan(command: &StatsCommand, frame: Frame, env: &Env<'_>) -> Resul
     if command.by.span.is_some() {
         return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
     }
+    let frame = summary::prepared(frame)?;
     if let Some(step) = times_needed(&command.calls, &frame, env)? {
         return Ok(step);
     }
+    let calls = summary::calls(&command.calls, &frame)?;
     let keys = by_fields(&command.by, &frame);
     let sparklines = sparkline_axis(&frame, env);
     let (frame, keys) = split_values(frame, keys, command.dedup_splitvals)?;
     let rules = Rules { only_numbers: command.allnum, sparklines };
-    let mut values = aggregates_by(&command.calls, &keys, &frame, env, rules)?;
+    let mut values = aggregates_by(&calls, &keys, &frame, env, rules)?;
     if let Some(delimiter) = &command.delim {
         values = values.into_iter().map(|value| joined(value, delimiter)).collect();
     }
@@ -175,6 +177,8 @@ pub(super) fn aggregates_by(
         report: Report::new(move |text| log.add(MessageKind::Warning, text)),
         only_numbers: rules.only_numbers,
         sparklines: rules.sparklines,
+        list_limit: env.context.limits.listed_values,
+        values_limit: env.context.limits.distinct_values,
         ..AggregateOptions::default()
     };
     let mut values: Vec<(String, Typed)> = Vec::new();
@@ -220,7 +224,8 @@ fn counts_rows(call: &StatsCall) -> bool {
     matches!(call.function.kind, StatsKind::Count | StatsKind::Sparkline)
 }
 
-fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> StatsCall {
+/// The call for one of the names that its pattern means.
+pub(super) fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> StatsCall {
     let mut specific = call.clone();
     specific.text = format!("{}({name})", call.function.name.node);
     specific.argument = StatsArgument::Field(FieldPattern::new(name, call.span));

@@ -7,8 +7,9 @@ use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 
 use super::split::{Series, pivot};
-use super::{Step, bin};
+use super::{Step, bin, summary};
 use crate::Error;
+use crate::aggregates::EXACT_TIME;
 use crate::bins::{TimeBins, default_span, length_of};
 use crate::frame::Frame;
 use crate::pipeline::Env;
@@ -29,6 +30,8 @@ pub(super) fn plan(
         let message = "timechart needs the field _time, which an earlier command has removed";
         return Err(Error::at(message, span));
     }
+    let frame = summary::prepared(frame)?;
+    let calls = summary::calls(&command.calls, &frame)?;
     let fixed = command.fixedrange != Some(false);
     let range = if fixed { fill_range(env) } else { (None, None) };
     let width = match &command.bins.span {
@@ -46,7 +49,9 @@ pub(super) fn plan(
     let bins = TimeBins::new(width.clone(), env.context.timezone.clone(), align);
     let binned = bin::time_bin(frame.field(TIME), &bins);
     let frame = frame.filter(crate::frame::column(TIME).is_not_null())?;
-    let frame = frame.with_columns(vec![(TIME.to_owned(), binned)])?;
+    let known = frame.kind(EXACT_TIME).map_or(TIME, |_| EXACT_TIME);
+    let exact = (EXACT_TIME.to_owned(), frame.field(known));
+    let frame = frame.with_columns(vec![exact, (TIME.to_owned(), binned)])?;
     let axis = PivotAxis::Time {
         bins,
         range,
@@ -54,7 +59,7 @@ pub(super) fn plan(
         partial: command.partial != Some(false),
     };
     let series = Series {
-        calls: &command.calls,
+        calls: &calls,
         span: Some(length_of(&width)),
         column: command.column.as_ref(),
         options: &command.series,

@@ -2,7 +2,7 @@
 //!
 //! Split: the indexers count, the search head adds up, ranks and computes percentages.
 
-use datafusion::functions_aggregate::expr_fn::{count, min, sum};
+use datafusion::functions_aggregate::expr_fn::{min, sum};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::{Sort as SortExpr, WindowFunction};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::eval::convert;
 use super::stats::split_values;
+use super::summary;
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::text;
@@ -39,9 +40,10 @@ pub(super) fn plan(command: &TopCommand, order: Order, frame: Frame) -> Result<F
             return Err(Error::at(format!("\"{}\" is named twice", field.node), field.span));
         }
     }
+    let frame = summary::prepared(frame)?;
     let (frame, keys) = split_values(frame, keys, false)?;
     let groups = keys.iter().map(|name| (name.clone(), frame.field(name))).collect();
-    let counted = Typed::new(count(lit(1_i64)), ValueType::Integer);
+    let counted = summary::events(&frame);
     let frame = frame.aggregate(groups, vec![(COUNT.to_owned(), counted)])?;
     let (frame, total, rank) = ranked(frame, &by, &keys, order)?;
     let frame = limited(frame, command, &by, &fields, (&total, &rank))?;

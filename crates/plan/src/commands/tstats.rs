@@ -6,7 +6,7 @@
 use spl::ast::{BinOptions, Span, TstatsCommand};
 
 use super::stats::{aggregates, by_fields, grouped, split_values};
-use super::{bin, search};
+use super::{bin, search, tokens};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
@@ -21,12 +21,6 @@ pub(super) async fn start(
     span: Span,
     env: &Env<'_>,
 ) -> Result<Start, Error> {
-    if command.append {
-        return Err(Error::at("append=true comes behind other rows", span));
-    }
-    if !command.by.prefixes.is_empty() {
-        return Err(Error::at("PREFIX() is not supported yet", span));
-    }
     let filter = search::expanded(&command.filter, env)?;
     let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;
@@ -42,7 +36,8 @@ pub(super) async fn start(
     Ok(Start { frame, range: bounds.time, indexes, messages })
 }
 
-fn aggregated(command: &TstatsCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+fn aggregated(command: &TstatsCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    let mut frame = tokens::with_fields(command, frame)?;
     if let Some(width) = &command.by.span {
         if !command.by.fields.iter().any(|field| field.text == "_time") {
             return Err(Error::invalid_anywhere("span= of tstats needs _time among the by fields"));
@@ -64,6 +59,6 @@ fn aggregated(command: &TstatsCommand, mut frame: Frame, env: &Env<'_>) -> Resul
         frame = frame.with_columns(filled)?;
     }
     let (frame, keys) = split_values(frame, keys, false)?;
-    let values = aggregates(&command.calls, &keys, &frame, env)?;
+    let values = aggregates(&tokens::calls(&command.calls), &keys, &frame, env)?;
     grouped(frame, keys, values)
 }

@@ -14,7 +14,7 @@ use super::begin::Expanded;
 use crate::Error;
 use crate::frame::Frame;
 use crate::pipeline::Env;
-use crate::stage::inner::{Inner, limit, pipeline_of};
+use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Finish, Rows, TableOp};
 
 /// At the beginning: the streaming searches up to the first other one together, the rest below.
@@ -58,11 +58,11 @@ pub(super) fn plan(
     frame: Frame,
     tail: &[Spanned<Command>],
 ) -> Result<Step, Error> {
-    let limit = limit(&command.options);
+    let bounds = Bounds::from(&command.options);
     let inner = |dataset: &Dataset| {
         let pipeline = pipeline_of(dataset)?;
         let streams = streams(&pipeline);
-        Ok::<_, Error>((streams, Inner { pipeline, tail: tail.to_vec(), limit, command: "union" }))
+        Ok::<_, Error>((streams, Inner { pipeline, tail: tail.to_vec(), bounds, command: "union" }))
     };
     let searches = command.datasets.iter().map(inner).collect::<Result<_, Error>>()?;
     let events = frame.open;

@@ -29,6 +29,9 @@ struct X11(X11Command);
 #[async_trait]
 impl TableOp for X11 {
     async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+        if rows.count == 0 {
+            return Ok(rows);
+        }
         let name = &self.0.field.node;
         let numbers = rows.numbers(name)?;
         let invalid =

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_c_writes_them() {
-        assert_eq!(fixed(2.718, 2, false), "2.72");
+        assert_eq!(fixed(2.768, 2, false), "2.77");
         assert_eq!(fixed(3.0, 0, true), "3.");
         assert_eq!(exponent(5139.0, 2, false), "5.14e+03");
         assert_eq!(exponent(0.000_012, 1, false), "1.2e-05");

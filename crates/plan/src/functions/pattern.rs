@@ -3,6 +3,7 @@
 //! Guarantees: a literal expression is compiled once, when planning. Engines and syntax are those of
 //! [`knowledge::Pattern`], so a pattern means the same here as in the configuration.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, StringViewArray};
@@ -77,6 +78,27 @@ impl Pattern {
         let mut matches = 0;
         self.regex.each_match(text, |groups| {
             groups.get(group).into_iter().for_each(&mut *found);
+            matches += 1;
+            matches != limit
+        });
+    }
+
+    /// Calls `found` with the name and the bytes of each of the groups in each match, `limit` matches at
+    /// most (0 is all).
+    pub(crate) fn each_place(
+        &self,
+        text: &str,
+        groups: &[(usize, String)],
+        limit: usize,
+        found: &mut dyn FnMut(&str, Range<usize>),
+    ) {
+        let mut matches = 0;
+        self.regex.each_match(text, |captured| {
+            for (group, name) in groups {
+                if let Some((start, end)) = captured.span(*group) {
+                    found(name, start..end);
+                }
+            }
             matches += 1;
             matches != limit
         });

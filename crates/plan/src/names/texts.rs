@@ -40,8 +40,12 @@ impl Mentions {
                 command.fields.iter().for_each(|(_, field)| self.pattern(&field.text));
             }
             Command::Xpath(command) => self.name(field_or(&command.field, "_raw")),
+            Command::Overlap(_) => ["search_name", "info_min_time", "info_max_time"]
+                .into_iter()
+                .for_each(|name| self.name(name)),
             Command::Abstract(_)
             | Command::Addinfo(_)
+            | Command::Delete(_)
             | Command::Extract(_)
             | Command::Gentimes(_)
             | Command::Highlight(_)
@@ -50,9 +54,17 @@ impl Mentions {
             | Command::Localize(_)
             | Command::Localop(_)
             | Command::Multikv(_)
+            | Command::Metasearch(_)
             | Command::Noop(_)
+            | Command::Outputtext(_)
+            | Command::Pivot(_)
             | Command::Redistribute(_)
+            | Command::Relevancy(_)
             | Command::Require(_)
+            | Command::Rtorder(_)
+            | Command::Script(_)
+            | Command::Typeahead(_)
+            | Command::Walklex(_)
             | Command::Xmlkv(_)
             | Command::Xmlunescape(_) => {}
             _ => return false,
@@ -76,6 +88,7 @@ pub(super) fn replaces_fields(command: &Command) -> bool {
             | Command::Gauge(_)
             | Command::Gentimes(_)
             | Command::Localize(_)
+            | Command::Overlap(_)
             | Command::Return(_)
     )
 }

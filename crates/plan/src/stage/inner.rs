@@ -2,6 +2,8 @@
 //!
 //! Guarantees: what the commands behind such a command mention is read by the inner search too.
 
+use std::time::Duration;
+
 use spl::Span;
 use spl::ast::{
     Command, Dataset, HeadCommand, NamedDataset, NamedDatasetKind, Pipeline, Spanned,
@@ -13,14 +15,29 @@ use crate::execute::run_to_rows;
 use crate::pipeline::{Env, plan_before};
 use crate::{Error, MessageKind};
 
+/// What a command says of the size of its search; the limits bound it in any case.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    /// `maxout=`.
+    pub(crate) rows: Option<u64>,
+    /// `maxtime=`.
+    pub(crate) seconds: Option<u64>,
+}
+
+impl From<&SubsearchOptions> for Bounds {
+    fn from(options: &SubsearchOptions) -> Self {
+        Self { rows: options.maxout, seconds: options.maxtime }
+    }
+}
+
 /// A search whose rows a command takes.
 #[derive(Debug, Clone)]
 pub(crate) struct Inner {
     pub(crate) pipeline: Pipeline,
     /// What its rows go through afterwards.
     pub(crate) tail: Vec<Spanned<Command>>,
-    /// `maxout=` of the command.
-    pub(crate) limit: Option<u64>,
+    /// What the command says of its size.
+    pub(crate) bounds: Bounds,
     /// Who takes the rows, for messages.
     pub(crate) command: &'static str,
 }
@@ -28,8 +45,8 @@ pub(crate) struct Inner {
 impl Inner {
     /// The rows, as many as the command may take; no more than one beyond them is ever collected.
     pub(crate) async fn rows(&self, env: &Env<'_>) -> Result<Rows, Error> {
-        let most = env.context.limits.subsearch_rows;
-        let limit = self.limit.filter(|limit| *limit > 0);
+        let most = env.context.limits.joined_rows;
+        let limit = self.bounds.rows.filter(|limit| *limit > 0);
         let most = limit.map_or(most, |limit| most.min(usize::try_from(limit).unwrap_or(most)));
         let mut pipeline = self.pipeline.clone();
         let span = pipeline.commands.last().map_or_else(Span::default, |command| command.span);
@@ -61,13 +78,28 @@ impl Inner {
         }
         let mut context = env.context.clone();
         context.range = planned.range;
-        Box::pin(run_to_rows(planned.stage(), &env.within(&context))).await
+        let inner = env.within(&context);
+        let rows = Box::pin(run_to_rows(planned.stage(), &inner));
+        within_time(self.command, self.bounds.seconds, &env, rows).await
     }
 }
 
-/// `maxout=` of a command.
-pub(crate) fn limit(options: &SubsearchOptions) -> Option<u64> {
-    options.maxout
+/// The rows, if they are there in time: in the seconds that the command gives, or that the limits do.
+pub(crate) async fn within_time(
+    command: &str,
+    seconds: Option<u64>,
+    env: &Env<'_>,
+    rows: impl Future<Output = Result<Rows, Error>>,
+) -> Result<Rows, Error> {
+    let most = env.context.limits.subsearch_time;
+    let time = seconds.filter(|seconds| *seconds > 0).map_or(most, Duration::from_secs);
+    tokio::time::timeout(time, rows).await.unwrap_or_else(|_| {
+        let message = format!(
+            "{command}: its subsearch took more than {time:?}; narrow it, or raise maxtime (an option of the \
+             command, or of [subsearch] in limits.conf)"
+        );
+        Err(Error::Exhausted { message })
+    })
 }
 
 /// The commands that give the rows of a dataset.

@@ -178,6 +178,26 @@ impl Job {
         self.report.counts()
     }
 
+    /// Whether more events match than it keeps (`max_count`).
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        let kept = self.result_count();
+        let full = self.request.max_count.is_some_and(|limit| kept >= limit);
+        let ended = self.state.borrow().is_final();
+        self.finds_events() && ended && full && self.counts().events_matched > kept as u64
+    }
+
+    /// Events that the search finds. Once it has ended with all of its events, those are its result,
+    /// after commands such as `head`; until then, and where some are not kept, those that match.
+    #[must_use]
+    pub fn event_count(&self) -> u64 {
+        let ended = *self.state.borrow() == DispatchState::Done;
+        if self.finds_events() && ended && !self.is_truncated() {
+            return self.result_count() as u64;
+        }
+        self.counts().events_matched
+    }
+
     /// Matching events over time, so far; `None` if the request did not want to know.
     #[must_use]
     pub fn timeline(&self) -> Option<Timeline> {
@@ -215,6 +235,14 @@ impl Job {
         let kept = self.kept.now();
         let ended = kept.and_then(|kept| kept.why_ended());
         messages.extend(ended.map(|text| Message { kind: MessageKind::Info, text }));
+        messages
+    }
+
+    /// What turned up while it ran, without what was known of the search before.
+    #[must_use]
+    pub fn messages_of_run(&self) -> Vec<Message> {
+        let mut messages = self.messages();
+        messages.retain(|message| !self.planned.messages.contains(message));
         messages
     }
 

@@ -35,6 +35,8 @@ pub struct JobRequest {
     pub ttl: Option<Duration>,
     /// A name for people.
     pub label: Option<String>,
+    /// Whether it may load the results of other people's jobs.
+    pub all_jobs: bool,
     /// The only indexes there are for this search; all if none.
     pub indexes: Option<Vec<IndexName>>,
     /// What it reads if it names no index; the default of the service if none.
@@ -59,6 +61,7 @@ impl JobRequest {
             sid: None,
             ttl: None,
             label: None,
+            all_jobs: false,
             indexes: None,
             default_indexes: None,
         }

@@ -87,6 +87,20 @@ pub enum SearchExpr {
 }
 
 impl SearchExpr {
+    /// What satisfies both; nothing is satisfied by all.
+    pub fn all(first: Option<Self>, second: Option<Self>) -> Option<Self> {
+        let members = |expr: Option<Self>| match expr {
+            None => Vec::new(),
+            Some(Self::And(members)) => members,
+            Some(other) => vec![other],
+        };
+        let mut members = [members(first), members(second)].concat();
+        match members.len() {
+            0 | 1 => members.pop(),
+            _ => Some(Self::And(members)),
+        }
+    }
+
     /// The place of the whole expression.
     pub fn span(&self) -> Span {
         match self {

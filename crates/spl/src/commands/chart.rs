@@ -18,7 +18,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] = &[
+pub(super) const OPTIONS: &[&str] = &[
     "limit",
     "useother",
     "usenull",
@@ -81,7 +81,7 @@ mod tests {
         refuses("* | chart sum by host", "needs a field", "sum");
         refuses("* | chart count over", "a field name after OVER", "");
         refuses("* | chart count by a b c", "found 'c'", "c");
-        refuses("* | chart span=5m count", "belongs behind its field", "5m");
+        refuses("* | chart span=5m count", "there is no field whose values", "5m");
         refuses("* | chart count limit=many by a", "a number, top<N>", "many");
         refuses("* | chart count by a where count near 5", "in, notin or a comparison", "near");
     }

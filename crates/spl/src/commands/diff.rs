@@ -36,7 +36,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 };
 
 const OPTIONS: &[&str] =
-    &["position1", "position2", "attribute", "diffheader", "context", "maxlen"];
+    &["position1", "position2", "pos1", "pos2", "attribute", "diffheader", "context", "maxlen"];
 
 const DEFAULT: DiffCommand = DiffCommand {
     position1: 1,
@@ -51,13 +51,13 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut command = DEFAULT;
     while let Some(option) = p.option(OPTIONS)? {
         match option.name {
-            "position1" | "position2" => {
+            "position1" | "position2" | "pos1" | "pos2" => {
                 let position = option.number()?;
                 if position == 0 {
                     return Err(option.error("the number of a row, from 1"));
                 }
                 match option.name {
-                    "position1" => command.position1 = position,
+                    "position1" | "pos1" => command.position1 = position,
                     _ => command.position2 = position,
                 }
             }

@@ -54,6 +54,7 @@ mod tests {
             "* | fillnull value=NULL",
             r#"* | fillnull value="n/a" a, b*"#,
             r#"* | fillnull value="" a"#,
+            "* | fillnull value=0 avg(x) sum(y)",
         ]);
     }
 

@@ -63,6 +63,7 @@ mod tests {
     #[test]
     fn accepts_its_forms() {
         accepts(&[
+            "* | rename avg(x) AS y, count(eval(a=1)) as n",
             "* | rename a AS b",
             r#"* | rename a as "b c", d.e{} As f g as h"#,
             "* | rename foo* AS bar*",

@@ -37,8 +37,11 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         p.skip_space();
         let value = match p.peek() {
             Some('"') => p.quoted('"')?.node,
-            _ => return Err(p.unexpected("a value in double quotes")),
+            _ => p.take_while(|c| !c.is_whitespace() && !",|]\"".contains(c)).to_owned(),
         };
+        if value.is_empty() && p.at_end() {
+            return Err(p.unexpected("a value"));
+        }
         values.push((field, value));
     }
 }
@@ -61,6 +64,7 @@ mod tests {
         accepts(&[
             r#"* | setfields ip="10.10.10.10", foo="foo bar""#,
             r#"* | setfields "a b" = "" c="x\"y""#,
+            "* | setfields team=web, tier=front",
         ]);
     }
 
@@ -68,6 +72,6 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses("* | setfields", "a field name and", "");
         refuses("* | setfields a", "expected '=' after field 'a'", "");
-        refuses("* | setfields a=b", "a value in double quotes", "b");
+        refuses("* | setfields a=", "expected a value", "");
     }
 }

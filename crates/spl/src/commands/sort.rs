@@ -124,6 +124,7 @@ mod tests {
             r#"* | sort 20 "a b""#,
             "* | sort d",
             "* | sort a-b",
+            "* | sort 10 -sum(bytes), count(eval(a=1)) num(avg(x))",
         ]);
     }
 

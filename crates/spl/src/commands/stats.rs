@@ -18,9 +18,14 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] = &["partitions", "allnum", "delim", "dedup_splitvals"];
+pub(super) const OPTIONS: &[&str] = &["partitions", "allnum", "delim", "dedup_splitvals"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    arguments(p).map(Command::Stats)
+}
+
+/// The arguments of `stats` and `sistats`.
+pub(super) fn arguments(p: &mut Parser<'_>) -> Parsed<StatsCommand> {
     let mut command = StatsCommand::default();
     let found = p.stats_arguments(OPTIONS, |_, option| {
         match option.name {
@@ -33,7 +38,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     })?;
     command.calls = found.calls;
     command.by = found.by;
-    Ok(Command::Stats(command))
+    Ok(command)
 }
 
 impl fmt::Display for StatsCommand {

@@ -33,7 +33,7 @@ impl fmt::Display for TableCommand {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{accepts, refuses};
+    use crate::testing::{accepts, refuses, same};
 
     #[test]
     fn accepts_its_forms() {
@@ -43,14 +43,16 @@ mod tests {
             "* | table *",
             r#"* | table "by", "404""#,
             "* | TABLE a,b,",
+            "* | table host, sum(bytes) count(eval(status>=400))",
         ]);
+        same("* | table avg(x), b", r#"* | table "avg(x)" b"#);
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("* | table", "expected a field name", "");
         refuses(r#"* | table """#, "field name is empty", r#""""#);
-        refuses("* | table a(b)", "found '('", "(");
+        refuses("* | table a(b", "found '('", "(");
         refuses("* | tabel a", "unknown search command 'tabel'", "tabel");
     }
 }

@@ -108,7 +108,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 fn typed(p: &mut Parser<'_>, fields: &mut Vec<(Option<JsonKind>, FieldPattern)>) -> Parsed<()> {
     let what = "a field name, or a type such as num(<field>)";
     let is_quoted = matches!(p.peek(), Some('"' | '\''));
-    let first = p.field_pattern(what)?;
+    let first = p.plain_field_pattern(what)?;
     if is_quoted || !p.eat("(") {
         fields.push((None, first));
         return Ok(());

@@ -18,7 +18,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] =
+pub(super) const OPTIONS: &[&str] =
     &["limit", "countfield", "percentfield", "showcount", "showperc", "useother", "otherstr"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

@@ -163,6 +163,10 @@ fn names(p: &mut Parser<'_>, option: &OptionValue) -> Parsed<Vec<String>> {
     let separators = |c: char| c == ',' || c.is_whitespace();
     let mut names: Vec<String> =
         option.value.split(separators).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if let Some(name) = names.iter().find(|name| name.contains('*')) {
+        let message = format!("wildcards are not allowed here: '{name}' must be one field");
+        return Err(p.error(message, option.value_span));
+    }
     while p.rest().starts_with(',') && !p.rest()[1..].starts_with(char::is_whitespace) {
         p.bump();
         names.push(p.field("a field name")?.node);

@@ -9,6 +9,7 @@ impl Parser<'_> {
     /// The arguments of `chart`.
     pub(crate) fn chart(&mut self, options: &'static [&'static str]) -> Parsed<ChartCommand> {
         let mut chart = ChartCommand::default();
+        let mut bins = None;
         loop {
             self.skip_separators();
             if self.at_end() {
@@ -26,12 +27,13 @@ impl Parser<'_> {
                 if option.series_option(&mut chart.series)? {
                     continue;
                 }
-                let split = chart.column.as_mut().or(chart.row.as_mut());
-                let Some(split) = split else {
-                    let message = format!("option '{}' belongs behind its field", option.name);
-                    return Err(self.error(message, option.value_span));
+                // In front of all fields they are meant for the first one.
+                let early = || (BinOptions::default(), option.value_span);
+                let bins = match chart.column.as_mut().or(chart.row.as_mut()) {
+                    Some(split) => &mut split.bins,
+                    None => &mut bins.get_or_insert_with(early).0,
                 };
-                option.bin_option(&mut split.bins)?;
+                option.bin_option(bins)?;
             } else if chart.row.is_some() || chart.column.is_some() {
                 return Err(self.unexpected("BY, an option or WHERE"));
             } else {
@@ -40,6 +42,16 @@ impl Parser<'_> {
         }
         if chart.calls.is_empty() {
             return Err(self.unexpected("an aggregation such as count or sum(field)"));
+        }
+        if let Some((bins, span)) = bins {
+            let Some(row) = chart.row.as_mut().or(chart.column.as_mut()) else {
+                return Err(
+                    self.error("there is no field whose values could be put into bins", span)
+                );
+            };
+            if row.bins == BinOptions::default() {
+                row.bins = bins;
+            }
         }
         Ok(chart)
     }

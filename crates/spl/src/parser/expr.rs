@@ -245,7 +245,8 @@ impl Parser<'_> {
         }
         let start = self.pos();
         let name = self.take_while(|c| is_identifier(c) || ":{}@#$".contains(c));
-        let keyword = ["and", "or", "xor", "not", "like", "in"];
+        // `in` where a value stands is a field, such as one of bytes.
+        let keyword = ["and", "or", "xor", "not", "like"];
         if keyword.iter().any(|keyword| name.eq_ignore_ascii_case(keyword))
             && !self.rest().trim_start().starts_with('(')
         {

@@ -22,7 +22,7 @@ impl Parser<'_> {
     pub(super) fn over_aggregations(&mut self, dialect: StatsDialect) -> Parsed<Option<StatsCall>> {
         let start = self.pos();
         let word_end = start + "eval".len();
-        let begins = dialect != StatsDialect::Tstats
+        let begins = !matches!(dialect, StatsDialect::Tstats | StatsDialect::Mstats)
             && self.over.is_none()
             && self.attempt(|p| (p.eat_keyword("eval") && p.eat("(")).then_some(())).is_some();
         if !begins {

@@ -221,6 +221,10 @@ impl Parser<'_> {
             return Err(self.error("field name is empty", field.span));
         }
         if self.peek() == Some('(') && operator == ComparisonOperator::Equal {
+            if TimeModifierKind::ALL.iter().any(|kind| kind.name() == field.node) {
+                let message = format!("time modifier '{}' takes one time, not a list", field.node);
+                return Err(self.error(message, self.here()));
+            }
             return self.value_group(&field).map(Some);
         }
         if self.peek() == Some('[') {

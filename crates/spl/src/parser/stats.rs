@@ -26,6 +26,8 @@ pub(crate) enum StatsDialect {
     Chart,
     /// `tstats`: `PREFIX(...)`.
     Tstats,
+    /// `mstats` and `mcatalog`: rates of several counters.
+    Mstats,
 }
 
 /// The aggregations of an expression over aggregations, while it is read.
@@ -80,7 +82,7 @@ impl Parser<'_> {
     }
 
     /// The same, up to one of the options of the command, which may stand behind the fields.
-    fn stats_by_until(
+    pub(crate) fn stats_by_until(
         &mut self,
         by: &mut StatsBy,
         dialect: StatsDialect,
@@ -88,7 +90,8 @@ impl Parser<'_> {
     ) -> Parsed<()> {
         loop {
             self.skip_separators();
-            let tstats_clause = dialect == StatsDialect::Tstats && self.at_keyword("where");
+            let has_where = matches!(dialect, StatsDialect::Tstats | StatsDialect::Mstats);
+            let tstats_clause = has_where && self.at_keyword("where");
             if self.at_end() || tstats_clause || self.at_option(options) {
                 break;
             }
@@ -103,7 +106,7 @@ impl Parser<'_> {
                 by.fields.push(FieldPattern::new(prefix.node, prefix.span));
                 continue;
             }
-            by.fields.push(self.field_pattern("a field name after BY")?);
+            by.fields.push(self.plain_field_pattern("a field name after BY")?);
         }
         if by.fields.is_empty() {
             return Err(self.unexpected("a field name after BY"));
@@ -111,12 +114,16 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether one of these options is next.
-    fn at_option(&mut self, options: &[&str]) -> bool {
+    /// Whether one of these options is next, be it with one `=` or, by mistake, with two.
+    pub(crate) fn at_option(&mut self, options: &[&str]) -> bool {
         let mut is_next = false;
         self.attempt(|p| -> Option<()> {
-            let name = p.option_name()?.node.to_ascii_lowercase();
-            is_next = options.contains(&name.as_str());
+            p.skip_space();
+            let name = p
+                .take_while(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+                .to_ascii_lowercase();
+            p.skip_space();
+            is_next = p.rest().starts_with('=') && options.contains(&name.as_str());
             None
         });
         is_next
@@ -205,7 +212,7 @@ impl Parser<'_> {
             let message = format!("function {name} exists in chart and timechart only");
             return Err(self.error(message, span));
         }
-        if definition.metrics_only {
+        if definition.metrics_only && dialect != StatsDialect::Mstats {
             let message = format!("function {name} exists in mstats only");
             return Err(self.error(message, span));
         }

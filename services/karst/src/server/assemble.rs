@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::{
-    Accounts, ApiState, Control, HecTokens, IndexCatalog, Permissions, Roles, ServerInfo,
+    Accounts, ApiState, Control, HecTokens, IndexCatalog, Permissions, Roles, Secrets, ServerInfo,
     ServerSettings, Suppressions,
 };
 use apps::Apps;
@@ -123,6 +123,7 @@ pub(crate) async fn assemble(
         catalog: catalog.clone(),
         knowledge,
         apps,
+        secrets: Arc::new(Secrets::load(catalog.clone(), &identity::secret_key(data)?)?),
         permissions: Arc::new(Permissions::load(catalog.clone())?),
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),

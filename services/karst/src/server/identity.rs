@@ -25,6 +25,26 @@ pub(crate) fn indexer_id(data_dir: &Path) -> Result<IndexerId> {
     }
 }
 
+/// The key in `<data>/auth/secrets.key` that passwords of apps are sealed with, made at the first start.
+/// It is nowhere else: without it, they cannot be read.
+pub(crate) fn secret_key(data_dir: &Path) -> Result<[u8; api::Secrets::KEY_BYTES]> {
+    let path = data_dir.join("auth").join("secrets.key");
+    match fs::read(&path) {
+        Ok(bytes) => {
+            bytes.try_into().ok().with_context(|| format!("{} is damaged", path.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = data_dir.join("auth");
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+            let key = api::Secrets::new_key()?;
+            write_once(&path, &key, 0o600)?;
+            Ok(key)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
 /// Writes a file so that it is there whole or not at all.
 pub(crate) fn write_once(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;

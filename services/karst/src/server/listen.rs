@@ -53,9 +53,10 @@ pub(crate) async fn start(
     let receivers = api::Receivers::new(karst.state.clone())?;
     let hec = receivers.hec();
     let rest = api::rest_router(karst.state.clone());
+    let streams = |wanted: bool| acceptor(wanted).as_ref().map(tls::without_tickets);
     let rest_ports = [
-        ("management", options.management_address, acceptor(!options.management_plain)),
-        ("web", options.web_address, acceptor(options.web_tls)),
+        ("management", options.management_address, streams(!options.management_plain)),
+        ("web", options.web_address, streams(options.web_tls)),
     ];
     let mut event_ports = vec![("HEC", options.hec_address, hec)];
     let otlp = [("OTLP/gRPC", options.otlp_grpc), ("OTLP/HTTP", options.otlp_http)];

@@ -101,6 +101,9 @@ impl Surroundings for ServerSurroundings {
                 if !cut.push(origin, Some(event.time), event.raw.as_bytes()) {
                     return Err(Error::invalid_anywhere("collect: an event is larger than 4 GiB"));
                 }
+                for (name, value) in &event.fields {
+                    cut.push_field(Arc::from(name.as_str()), value);
+                }
             }
             let stream = StreamKey(format!("collect:{}", uuid::Uuid::new_v4()).into());
             let input = Input::Events { stream, events: cut };

@@ -36,6 +36,15 @@ pub(crate) fn acceptor(options: &ServerOptions) -> Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
+/// The same, without tickets for later connections. A sender of streamed input reads nothing: were there
+/// bytes it has not read when it closes, its system would break the connection off and throw away what is
+/// still on the way.
+pub(crate) fn without_tickets(tls: &TlsAcceptor) -> TlsAcceptor {
+    let mut config = tls.config().as_ref().clone();
+    config.send_tls13_tickets = 0;
+    TlsAcceptor::from(Arc::new(config))
+}
+
 fn self_signed(data_dir: &Path) -> Result<(PathBuf, PathBuf)> {
     let folder = data_dir.join("auth");
     let (certificate, key) = (folder.join("server.pem"), folder.join("server.key"));

@@ -65,7 +65,7 @@ pub(crate) fn check_writable(asked: &Asked<'_>, object: &ConfObject) -> Result<(
 }
 
 /// Whether the caller may make objects that everybody sees.
-pub(super) fn check_shared_writable(asked: &Asked<'_>) -> Result<(), RestError> {
+pub(crate) fn check_shared_writable(asked: &Asked<'_>) -> Result<(), RestError> {
     let writable = Perms::default().may_write(&roles(asked))
         || asked.caller.may(asked.state, "admin_all_objects");
     if writable { Ok(()) } else { Err(refused(asked, "an object of everybody")) }

@@ -79,8 +79,11 @@ impl Kind {
 
     /// What objects of the kind take: a new one, or one that is there.
     pub(crate) fn attributes(&self, new: bool) -> Attributes {
-        let (wildcard, optional): (Vec<&str>, Vec<&str>) =
+        let (wildcard, mut optional): (Vec<&str>, Vec<&str>) =
             self.settings.iter().partition(|name| name.ends_with('*'));
+        if !self.is_raw {
+            optional.push("disabled");
+        }
         let wildcard: Vec<String> =
             wildcard.iter().map(|name| name.replace('.', "\\.").replace('*', ".*")).collect();
         let mut required = self.required.to_vec();

@@ -310,7 +310,7 @@ pub(super) async fn create(asked: &Asked<'_>, path: &PathNamespace) -> Result<Re
     feed::respond_created(asked.kind.title, &asked.path(), entry, asked.params)
 }
 
-fn check_app(state: &ApiState, app: &str) -> Result<(), RestError> {
+pub(crate) fn check_app(state: &ApiState, app: &str) -> Result<(), RestError> {
     let known = app == apps::SYSTEM || state.apps.apps().iter().any(|known| known.name == app);
     if known { Ok(()) } else { Err(RestError::not_found(format!("there is no app \"{app}\""))) }
 }

@@ -1,0 +1,25 @@
+//! `delete` and `tscollect`: what Karst does in other ways, and how.
+
+use spl::Span;
+use spl::ast::TscollectCommand;
+
+use crate::Error;
+
+/// Buckets never change, so nothing can be marked as gone in them.
+pub(super) fn refused(span: Span) -> Error {
+    let message = "delete: buckets are never changed, so events cannot be taken out of them; leave them out \
+                   by a filter (NOT ... in the search or in srchFilter of a role), or let the index forget \
+                   them (frozenTimePeriodInSecs of indexes.conf, or removing the index)";
+    Error::at(message, span)
+}
+
+/// Every field of an event has a column already, which is what `tscollect` is for.
+pub(super) fn uncollected(command: &TscollectCommand, span: Span) -> Error {
+    let name = command.namespace.as_ref().map_or("summary", |name| name.node.as_str());
+    let message = format!(
+        "tscollect: there are no namespaces, as tstats reads the fields of events themselves; to keep \
+         the rows of this search, write `collect index={name}` and ask for them with \
+         `tstats ... where index={name}`"
+    );
+    Error::at(message, span)
+}

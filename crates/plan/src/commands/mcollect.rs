@@ -1,0 +1,250 @@
+//! `mcollect` and `meventcollect`: the rows are written to an index as points of metrics, and go on.
+//!
+//! Split: runs at the search head, over all rows. The points of a row become one event.
+
+use async_trait::async_trait;
+use model::{EventTime, IndexName, columns};
+use spl::ast::{McollectCommand, MetricSplit, Span};
+
+use super::Step;
+use super::metrics::{METRIC, POINT, VALUE};
+use crate::expr::column::Values;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::{Finish, Rows, TableOp};
+use crate::value::parse_number;
+use crate::{CollectedEvent, Error, MessageKind};
+
+/// The text of events whose points are in their fields.
+const TEXT: &str = "metric";
+/// The source type of points that are given none.
+const SOURCETYPE: &str = "metrics_csv";
+/// What an event is from; not among its dimensions.
+const ORIGIN: [&str; 4] = [columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
+
+pub(super) fn plan(
+    command: &McollectCommand,
+    span: Span,
+    frame: Frame,
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let name = &command.index;
+    let index = IndexName::new(&name.node)
+        .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
+    if !env.context.source.indexes().contains(&index) {
+        return Err(Error::at(format!("there is no index \"{index}\""), name.span));
+    }
+    if command.split == MetricSplit::All && command.dimensions.is_empty() {
+        let message = "split=true needs the names of the dimensions; all other fields are measures";
+        return Err(Error::at(message, span));
+    }
+    let op = Mcollect { command: command.clone(), index };
+    Ok(Step::Finish(frame, Finish::table(op)))
+}
+
+#[derive(Debug)]
+struct Mcollect {
+    command: McollectCommand,
+    index: IndexName,
+}
+
+#[async_trait]
+impl TableOp for Mcollect {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        if rows.count == 0 || !env.may_act() {
+            return Ok(rows);
+        }
+        let events = self.events(&rows, env)?;
+        if events.len() < rows.count {
+            let text = format!(
+                "mcollect left out {} of {} rows, which have no measure{}",
+                rows.count - events.len(),
+                rows.count,
+                self.command
+                    .prefix_field
+                    .as_ref()
+                    .map_or_else(String::new, |field| format!(" or no {}", field.node))
+            );
+            env.log.add(MessageKind::Warning, text);
+        }
+        env.context.surroundings.collect(&self.index, events).await?;
+        Ok(rows)
+    }
+}
+
+/// The fields of a row.
+type Cells<'r> = Vec<(&'r str, &'r [String])>;
+
+impl Mcollect {
+    fn events(&self, rows: &Rows, env: &Env<'_>) -> Result<Vec<CollectedEvent>, Error> {
+        let times = match rows.column(columns::TIME) {
+            Some(column) => Some(Values::new(&column.array)?),
+            None => None,
+        };
+        let [hosts, sources] = [columns::HOST, columns::SOURCE].map(|name| rows.texts(name));
+        let (hosts, sources) = (hosts?, sources?);
+        let server = env.context.surroundings.server_name();
+        let mut fields = Vec::new();
+        for name in rows.names() {
+            if !name.starts_with('_') || name == VALUE {
+                let cells = rows.lists(&name)?;
+                fields.push((name, cells));
+            }
+        }
+        let mut events = Vec::with_capacity(rows.count);
+        for row in 0..rows.count {
+            let cells: Cells<'_> = fields
+                .iter()
+                .map(|(name, cells)| (name.as_str(), cells[row].as_slice()))
+                .filter(|(_, values)| !values.is_empty())
+                .collect();
+            let Some(fields) = self.fields(&cells) else { continue };
+            let seconds = times.as_ref().and_then(|times| times.get(row).number());
+            let pick = |given: &Option<String>, own: &Option<String>, default: &str| {
+                given.clone().or_else(|| own.clone()).unwrap_or_else(|| default.to_owned())
+            };
+            events.push(CollectedEvent {
+                time: seconds.map_or(env.context.now, EventTime::from_seconds),
+                raw: TEXT.to_owned(),
+                host: pick(&self.command.host, &hosts[row], &server),
+                source: pick(&self.command.source, &sources[row], "search"),
+                sourcetype: pick(&self.command.sourcetype, &None, SOURCETYPE),
+                fields,
+            });
+        }
+        Ok(events)
+    }
+
+    /// The indexed fields of a row's event; none if the row has no measure.
+    fn fields(&self, cells: &Cells<'_>) -> Option<Vec<(String, String)>> {
+        let prefix = match &self.command.prefix_field {
+            None => String::new(),
+            Some(field) => {
+                let (_, values) = cells.iter().find(|(name, _)| *name == field.node)?;
+                format!("{}.", values.first()?)
+            }
+        };
+        let mut fields = Vec::new();
+        for (name, values) in cells {
+            if let Some(value) = self.measure(name, values) {
+                fields.push(match *name {
+                    VALUE | METRIC => ((*name).to_owned(), value.to_owned()),
+                    name => {
+                        let name = name.strip_prefix(POINT).unwrap_or(name);
+                        (format!("{POINT}{prefix}{name}"), value.to_owned())
+                    }
+                });
+            }
+        }
+        let named = |name: &str| fields.iter().any(|(known, _)| known == name);
+        let complete = named(METRIC) && named(VALUE);
+        if !complete {
+            fields.retain(|(name, _)| name != METRIC && name != VALUE);
+        }
+        if fields.is_empty() {
+            return None;
+        }
+        for (name, values) in cells.iter().filter(|(name, values)| self.is_dimension(name, values))
+        {
+            fields.extend(values.iter().map(|value| ((*name).to_owned(), value.clone())));
+        }
+        fields.extend(self.command.marker.iter().flat_map(|text| pairs(text)));
+        Some(fields)
+    }
+
+    fn is_listed(&self, name: &str) -> bool {
+        self.command.dimensions.iter().any(|pattern| pattern.matches(name))
+    }
+
+    fn is_prefix(&self, name: &str) -> bool {
+        self.command.prefix_field.as_ref().is_some_and(|field| field.node == name)
+    }
+
+    /// The number of a field that is a measure, or the name of the metric.
+    fn measure<'v>(&self, name: &str, values: &'v [String]) -> Option<&'v str> {
+        let [value] = values else { return None };
+        let is_number = parse_number(value).is_some();
+        let takes = match self.command.split {
+            MetricSplit::Named => match name {
+                METRIC => true,
+                VALUE => is_number,
+                other => is_number && other.starts_with(POINT),
+            },
+            MetricSplit::All | MetricSplit::Numbers => {
+                let other = name.starts_with('_') || self.is_listed(name) || self.is_prefix(name);
+                is_number && !other && !ORIGIN.contains(&name) && name != METRIC
+            }
+        };
+        takes.then_some(value.as_str())
+    }
+
+    fn is_dimension(&self, name: &str, values: &[String]) -> bool {
+        let own = name.starts_with('_') || name == METRIC || name.starts_with(POINT);
+        if own || ORIGIN.contains(&name) || self.is_prefix(name) {
+            return false;
+        }
+        match self.command.split {
+            MetricSplit::All => self.is_listed(name),
+            MetricSplit::Named => self.command.dimensions.is_empty() || self.is_listed(name),
+            MetricSplit::Numbers => self.measure(name, values).is_none(),
+        }
+    }
+}
+
+/// `a=1, b="x"`.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    let clean = |text: &str| text.trim().trim_matches('"').to_owned();
+    pairs.map(|(name, value)| (clean(name), clean(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(arguments: &str, cells: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
+        let pipeline = spl::parse(&format!("* | mcollect index=m {arguments}")).expect(arguments);
+        let spl::ast::Command::Mcollect(command) = &pipeline.commands[1].node else {
+            panic!("mcollect expected")
+        };
+        let index = IndexName::new("m").expect("a name");
+        let values: Vec<Vec<String>> =
+            cells.iter().map(|(_, value)| vec![(*value).to_owned()]).collect();
+        let cells = cells.iter().zip(&values).map(|((name, _), list)| (*name, list.as_slice()));
+        Mcollect { command: command.clone(), index }.fields(&cells.collect())
+    }
+
+    fn check(arguments: &str, cells: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        assert_eq!(fields(arguments, cells), Some(expected.iter().map(own).collect()));
+    }
+
+    #[test]
+    fn a_point_by_itself_keeps_its_form() {
+        let row = [("metric_name", "cpu"), ("_value", "5"), ("app", "x"), ("host", "h")];
+        check("", &row, &[("metric_name", "cpu"), ("_value", "5"), ("app", "x")]);
+        assert_eq!(fields("", &[("metric_name", "cpu"), ("_value", "high")]), None);
+    }
+
+    #[test]
+    fn named_measures_are_taken_beside_the_dimensions_listed() {
+        let row = [("metric_name:cpu", "5"), ("app", "x"), ("zone", "z")];
+        check("app", &row, &[("metric_name:cpu", "5"), ("app", "x")]);
+    }
+
+    #[test]
+    fn split_makes_measures_of_numbers() {
+        let row = [("name", "q1"), ("size", "5"), ("max", "7"), ("word", "w")];
+        let expected = [("metric_name:q1.size", "5"), ("metric_name:q1.max", "7")];
+        check("split=true prefix_field=name name", &row, &expected);
+        let expected = [
+            ("metric_name:size", "5"),
+            ("name", "q1"),
+            ("max", "7"),
+            ("word", "w"),
+            ("report", "r"),
+        ];
+        check("split=allnums marker=\"report=r\" max", &row, &expected);
+        assert_eq!(fields("split=true prefix_field=none a", &row), None);
+    }
+}

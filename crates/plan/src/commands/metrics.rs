@@ -1,0 +1,415 @@
+//! Points of metrics in stored events, as the commands of metrics read them.
+//!
+//! An event holds points in one of two forms: one as `metric_name=cpu.idle` with its number in `_value`, or
+//! any number of them as `metric_name:cpu.idle=<number>`. Its other indexed fields are dimensions. Both forms
+//! come out alike here, also from the same index.
+//!
+//! Guarantees: the filter holds of each point that comes out. What of it speaks of events, and the names of
+//! metrics as far as they are known, is asked where the events are, so that buckets are pruned by it.
+
+use datafusion::logical_expr::{Expr, lit};
+use model::columns;
+use spl::Span;
+use spl::ast::{
+    ComparisonOperator, PatternPart, SearchCommand, SearchComparison, SearchExpr, SearchPattern,
+    SearchValue, Spanned,
+};
+
+use super::search;
+use super::stats::{Valueless, explode};
+use crate::aggregates::SERIES;
+use crate::expr::Typed;
+use crate::expr::kernel::{multi, number, text, truth};
+use crate::frame::Frame;
+use crate::indexes;
+use crate::names::{Mentions, wildcard};
+use crate::pipeline::{Env, Start};
+use crate::range::bounds;
+use crate::value::parse_number;
+use crate::{Error, FieldInfo};
+
+/// The name of the metric of a point.
+pub(super) const METRIC: &str = "metric_name";
+/// The number of a point.
+pub(super) const VALUE: &str = "_value";
+/// The names of the dimensions of an event.
+const DIMENSIONS: &str = "_dims";
+/// What the fields begin with that hold a point each.
+pub(super) const POINT: &str = "metric_name:";
+/// The column of points while each is one text.
+const PLACE: &str = "__point";
+/// Between name and number of a point while it is one text.
+const BETWEEN: char = '\u{1f}';
+/// More fields than this are not asked for one by one where the events are.
+const MAX_ASKED: usize = 64;
+/// Names of a series besides its dimensions.
+const ORIGIN: [&str; 3] = [columns::HOST, columns::SOURCE, columns::SOURCETYPE];
+
+/// What rows come out.
+#[derive(Debug, Clone)]
+pub(super) enum Shape {
+    /// One for each point, which is in `metric_name` and `_value`, and also in a column of its name for the
+    /// metrics listed.
+    Points(Vec<String>),
+    /// One for each event that has a point of one of the metrics, each in a column of its name.
+    Metrics(Vec<String>),
+    /// One for each event that has a point; `metric_name` holds the names of all its points.
+    Events,
+}
+
+/// What is asked of metrics.
+#[derive(Debug)]
+pub(super) struct Wanted<'w> {
+    pub(super) filter: &'w SearchCommand,
+    pub(super) shape: Shape,
+    /// Patterns with `*`, one of which the name of a point must fit; all names fit if there are none.
+    pub(super) patterns: Vec<String>,
+    /// Fields that are read besides.
+    pub(super) mentions: Mentions,
+}
+
+/// The names that metric events of the indexes of a filter have.
+pub(super) async fn known(filter: &SearchCommand, env: &Env<'_>) -> Result<Vec<FieldInfo>, Error> {
+    let (indexes, _) = indexes::select(filter.expr.as_ref(), env.context);
+    let range = bounds(filter, env.context)?.time;
+    env.context.source.fields(&indexes, &range).await
+}
+
+/// Whether a filter speaks of points rather than of events.
+pub(super) fn is_about_points(expr: &SearchExpr) -> bool {
+    let mut mentions = Mentions::default();
+    mentions.search(expr);
+    mentions.names.iter().any(|name| [METRIC, VALUE, DIMENSIONS, SERIES].contains(&name.as_str()))
+}
+
+/// The points of metrics.
+pub(super) async fn read(wanted: Wanted<'_>, env: &Env<'_>) -> Result<Start, Error> {
+    let filter = search::expanded(wanted.filter, env)?;
+    let known = known(&filter, env).await?;
+    let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
+    let bounds = bounds(&filter, env.context)?;
+    let asked = Asked::of(&wanted, &filter, &known);
+    let mut mentions = wanted.mentions;
+    asked.mention(&mut mentions);
+    let needs = |name: &str| mentions.names.iter().any(|known| known == name);
+    let (series, dimensions) = (needs(SERIES), needs(DIMENSIONS));
+    let names: Vec<String> = known.iter().map(|field| field.name.clone()).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| is_dimension(name)).collect();
+    if series || dimensions {
+        names.iter().for_each(|name| mentions.field(name));
+    }
+    let early = SearchCommand { expr: asked.early.clone(), time: filter.time.clone() };
+    early.expr.iter().for_each(|expr| mentions.search(expr));
+    let mut frame = search::events(&early, &indexes, bounds, mentions, env).await?;
+    if dimensions {
+        let value = dimensions_of(&names, &frame);
+        frame = frame.with_columns(vec![(DIMENSIONS.to_owned(), value)])?;
+    }
+    frame = asked.shaped(frame)?;
+    if series {
+        let value = series_of(&names, &asked.shape, &frame);
+        frame = frame.with_columns(vec![(SERIES.to_owned(), value)])?;
+    }
+    let late = SearchCommand { expr: asked.late, time: Vec::new() };
+    frame = search::filter(&late, frame, env)?;
+    frame.open = false;
+    Ok(Start { frame, range: bounds.time, indexes, messages })
+}
+
+/// Whether a field of a metric event is a dimension that it was sent with.
+fn is_dimension(name: &str) -> bool {
+    let own = [METRIC, columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
+    !name.starts_with('_') && !name.starts_with(POINT) && !own.contains(&name)
+}
+
+/// What is asked of events, and what of the points in them.
+#[derive(Debug)]
+struct Asked {
+    shape: Shape,
+    /// Names of the metrics that have fields of their own.
+    metrics: Vec<String>,
+    early: Option<SearchExpr>,
+    late: Option<SearchExpr>,
+    patterns: Vec<String>,
+}
+
+impl Asked {
+    fn of(wanted: &Wanted<'_>, filter: &SearchCommand, known: &[FieldInfo]) -> Self {
+        let conjuncts = match filter.expr.clone() {
+            None => Vec::new(),
+            Some(SearchExpr::And(members)) => members,
+            Some(other) => vec![other],
+        };
+        let (late, mut early): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(is_about_points);
+        let named = known.iter().filter_map(|field| field.name.strip_prefix(POINT));
+        let mut metrics: Vec<String> = named
+            .filter(|name| late.iter().all(|expr| admits(expr, name)))
+            .filter(|name| fits(&wanted.patterns, name))
+            .map(str::to_owned)
+            .collect();
+        if let Shape::Metrics(names) = &wanted.shape {
+            metrics.retain(|name| names.contains(name));
+            early.extend(any_of(names, &metrics));
+        }
+        early.extend(late.iter().filter(|expr| names_metrics(expr)).filter_map(|expr| {
+            let of = metrics.iter().filter(|name| admits(expr, name));
+            either(expr.clone(), of.map(|name| has(name)).collect())
+        }));
+        let joined = |members: Vec<SearchExpr>| {
+            members.into_iter().fold(None, |all, expr| SearchExpr::all(all, Some(expr)))
+        };
+        let (early, late) = (joined(early), joined(late));
+        let patterns = wanted.patterns.clone();
+        Self { shape: wanted.shape.clone(), metrics, early, late, patterns }
+    }
+
+    fn mention(&self, mentions: &mut Mentions) {
+        mentions.field(METRIC);
+        mentions.field(VALUE);
+        self.metrics.iter().for_each(|name| mentions.field(&format!("{POINT}{name}")));
+        self.late.iter().for_each(|expr| mentions.search(expr));
+    }
+
+    /// The fields a point is looked for in: those of the one form, and those of the other.
+    fn fields(&self, frame: &Frame) -> Vec<Typed> {
+        let others = self.metrics.iter().map(|name| frame.field(&format!("{POINT}{name}")));
+        [frame.field(METRIC), frame.field(VALUE)].into_iter().chain(others).collect()
+    }
+
+    fn shaped(&self, frame: Frame) -> Result<Frame, Error> {
+        match &self.shape {
+            Shape::Points(metrics) => self.points(frame, metrics),
+            Shape::Metrics(metrics) => self.in_columns(frame, metrics),
+            Shape::Events => {
+                let names = self.metrics.clone();
+                let parameters = names.join("\n");
+                let function = multi("metric_names", move |row, out| {
+                    let mut values = row.values();
+                    let (name, value) = (values.next()?, values.next()?);
+                    if !value.is_null() {
+                        name.each_text(|name| out.append_value(name));
+                    }
+                    let present = names.iter().zip(values).filter(|(_, value)| !value.is_null());
+                    present.for_each(|(name, _)| out.append_value(name));
+                    Some(())
+                });
+                let value = function.with(parameters).call(self.fields(&frame));
+                let frame = frame.with_columns(vec![(METRIC.to_owned(), value)])?;
+                let present = frame.field(METRIC).expr.is_not_null();
+                frame.filter(present)
+            }
+        }
+    }
+
+    fn points(&self, mut frame: Frame, metrics: &[String]) -> Result<Frame, Error> {
+        if self.metrics.is_empty() {
+            let value = frame.field(VALUE);
+            let value = number("metric_value", |row| row.number(0)).call(vec![value]);
+            frame = frame.with_columns(vec![(VALUE.to_owned(), value)])?;
+            let present = [METRIC, VALUE].map(|name| frame.field(name).expr.is_not_null());
+            frame = present.into_iter().try_fold(frame, Frame::filter)?;
+        } else {
+            let values = vec![(PLACE.to_owned(), self.texts(&frame))];
+            frame = frame.with_columns(values)?;
+            frame = explode(frame, PLACE, Valueless::Go)?;
+            let point = || vec![frame.field(PLACE)];
+            let name = text("point_name", |row, out| {
+                out.push_str(row.text(0)?.split_once(BETWEEN)?.0);
+                Some(())
+            });
+            let value =
+                number("point_value", |row| parse_number(row.text(0)?.split_once(BETWEEN)?.1));
+            let values = vec![
+                (METRIC.to_owned(), name.call(point())),
+                (VALUE.to_owned(), value.call(point())),
+            ];
+            frame = frame.with_columns(values)?;
+            let names: Vec<String> =
+                frame.names().into_iter().filter(|name| name != PLACE).collect();
+            frame = frame.select(&names)?;
+            let present = frame.field(VALUE).expr.is_not_null();
+            frame = frame.filter(present)?;
+        }
+        if !self.patterns.is_empty() {
+            let patterns = self.patterns.clone();
+            let function = truth("metric_fits", move |row| Some(fits(&patterns, &row.text(0)?)));
+            let function = function.with(self.patterns.join("\n"));
+            let condition = function.call(vec![frame.field(METRIC)]).expr;
+            frame = frame.filter(condition)?;
+        }
+        let columns = metrics.iter().map(|metric| {
+            let name = metric.clone();
+            let function = number("metric_of", move |row| {
+                (*row.text(0)? == *name).then(|| row.number(1)).flatten()
+            });
+            let arguments = vec![frame.field(METRIC), frame.field(VALUE)];
+            (metric.clone(), function.with(metric).call(arguments))
+        });
+        let columns = columns.collect();
+        frame.with_columns(columns)
+    }
+
+    /// Each point of an event as one text.
+    fn texts(&self, frame: &Frame) -> Typed {
+        let names = self.metrics.clone();
+        let parameters = names.join("\n");
+        let function = multi("metric_points", move |row, out| {
+            let mut values = row.values();
+            let (name, value) = (values.next()?, values.next()?);
+            let mut point = String::new();
+            let mut put = |name: &str, value: &str| {
+                point.clear();
+                point.push_str(name);
+                point.push(BETWEEN);
+                point.push_str(value);
+                out.append_value(&point);
+            };
+            if let (Some(name), Some(value)) = (name.text(), value.text()) {
+                put(&name, &value);
+            }
+            for (name, value) in names.iter().zip(values) {
+                value.each_text(|value| put(name, value));
+            }
+            Some(())
+        });
+        function.with(parameters).call(self.fields(frame))
+    }
+
+    fn in_columns(&self, frame: Frame, metrics: &[String]) -> Result<Frame, Error> {
+        let columns = metrics.iter().map(|metric| {
+            let name = metric.clone();
+            let function = number("metric_of_event", move |row| {
+                row.number(2).or_else(|| (*row.text(0)? == *name).then(|| row.number(1)).flatten())
+            });
+            let own = frame.field(&format!("{POINT}{metric}"));
+            let arguments = vec![frame.field(METRIC), frame.field(VALUE), own];
+            (metric.clone(), function.with(metric).call(arguments))
+        });
+        let columns = columns.collect();
+        let frame = frame.with_columns(columns)?;
+        let present = metrics.iter().map(|name| frame.field(name).expr.is_not_null());
+        let condition = present.reduce(Expr::or).unwrap_or_else(|| lit(false));
+        frame.filter(condition)
+    }
+}
+
+/// Whether a name fits one of the patterns, or there are none.
+fn fits(patterns: &[String], name: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| wildcard(pattern, name))
+}
+
+/// Whether the expression may hold of a point of this metric.
+fn admits(expr: &SearchExpr, name: &str) -> bool {
+    let is =
+        |value: &SearchValue| wildcard(&value.pattern.text().to_lowercase(), &name.to_lowercase());
+    match expr {
+        SearchExpr::And(members) => members.iter().all(|member| admits(member, name)),
+        SearchExpr::Or(members) => members.iter().any(|member| admits(member, name)),
+        SearchExpr::Comparison(found)
+            if found.field.node == METRIC && found.operator == ComparisonOperator::Equal =>
+        {
+            is(&found.value)
+        }
+        SearchExpr::In(found) if found.field.node == METRIC && !found.negated => {
+            found.values.iter().any(is)
+        }
+        _ => true,
+    }
+}
+
+/// Whether the expression says which metrics are meant, and no more.
+fn names_metrics(expr: &SearchExpr) -> bool {
+    match expr {
+        SearchExpr::Or(members) => members.iter().all(names_metrics),
+        SearchExpr::Comparison(found) => {
+            found.field.node == METRIC && found.operator == ComparisonOperator::Equal
+        }
+        SearchExpr::In(found) => found.field.node == METRIC && !found.negated,
+        _ => false,
+    }
+}
+
+fn compared(field: String, pattern: SearchPattern) -> SearchExpr {
+    let span = Span::default();
+    let value = SearchValue { pattern, quoted: true, span };
+    let (field, operator) = (Spanned::new(field, span), ComparisonOperator::Equal);
+    SearchExpr::Comparison(SearchComparison { field, operator, value, span })
+}
+
+/// Events with a field of its own for the metric.
+fn has(metric: &str) -> SearchExpr {
+    compared(format!("{POINT}{metric}"), SearchPattern { parts: vec![PatternPart::Any] })
+}
+
+/// Any of these, if they are few enough to ask for.
+fn either(first: SearchExpr, others: Vec<SearchExpr>) -> Option<SearchExpr> {
+    match others.len() {
+        0 => Some(first),
+        few if few <= MAX_ASKED => Some(SearchExpr::Or([vec![first], others].concat())),
+        _ => None,
+    }
+}
+
+/// Events that may have a point of one of the metrics.
+fn any_of(names: &[String], fields: &[String]) -> Option<SearchExpr> {
+    let mut single =
+        names.iter().map(|name| compared(METRIC.to_owned(), SearchPattern::literal(name)));
+    let first = single.next()?;
+    either(first, single.chain(fields.iter().map(|name| has(name))).collect())
+}
+
+/// The names of the dimensions that an event has.
+fn dimensions_of(names: &[String], frame: &Frame) -> Typed {
+    let names = names.to_vec();
+    let fields = names.iter().map(|name| frame.field(name)).collect();
+    let parameters = names.join("\n");
+    let function = multi("metric_dimensions", move |row, out| {
+        let present = names.iter().zip(row.values()).filter(|(_, value)| !value.is_null());
+        present.for_each(|(name, _)| out.append_value(name));
+        Some(())
+    });
+    function.with(parameters).call(fields)
+}
+
+/// What makes the points of a row one series: origin, dimensions and metric, as JSON.
+fn series_of(dimensions: &[String], shape: &Shape, frame: &Frame) -> Typed {
+    let mut names: Vec<String> = ORIGIN.iter().map(|name| (*name).to_owned()).collect();
+    names.extend(dimensions.iter().cloned());
+    if !matches!(shape, Shape::Metrics(_)) {
+        names.push(METRIC.to_owned());
+    }
+    names.sort();
+    object(names.into_iter().map(|name| (name.clone(), frame.field(&name))).collect())
+}
+
+/// The fields of a row that are there, as an object of JSON.
+pub(super) fn object(members: Vec<(String, Typed)>) -> Typed {
+    let (names, fields): (Vec<String>, Vec<Typed>) = members.into_iter().unzip();
+    let parameters = names.join("\n");
+    let function = text("metric_object", move |row, out| {
+        let mut first = true;
+        for (name, value) in names.iter().zip(row.values()) {
+            let is_number = name == VALUE || name.starts_with(POINT);
+            let mut texts = Vec::new();
+            value.each_text(|text| texts.push(written(text, is_number)));
+            let value = match texts.as_slice() {
+                [] => continue,
+                [one] => one.clone(),
+                several => format!("[{}]", several.join(",")),
+            };
+            out.push(if std::mem::take(&mut first) { '{' } else { ',' });
+            out.push_str(&written(name, false));
+            out.push(':');
+            out.push_str(&value);
+        }
+        out.push_str(if first { "{}" } else { "}" });
+        Some(())
+    });
+    function.with(parameters).call(fields)
+}
+
+fn written(text: &str, is_number: bool) -> String {
+    let plain = is_number && text.parse::<f64>().is_ok_and(f64::is_finite);
+    let json = text.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !text.ends_with('.');
+    if plain && json { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}

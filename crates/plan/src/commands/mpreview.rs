@@ -1,0 +1,68 @@
+//! `mpreview`: points of metrics as JSON, a few of each series.
+//!
+//! Split: the events are read and filtered where they are; the search head keeps the first of each series.
+
+use model::columns;
+use spl::ast::{DedupCommand, FieldPattern, MpreviewCommand, Span};
+
+use super::dedup;
+use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, object, read};
+use crate::Error;
+use crate::aggregates::SERIES;
+use crate::expr::kernel::text;
+use crate::names::Mentions;
+use crate::pipeline::{Env, Start};
+
+/// The fields of the result.
+const SHOWN: [&str; 7] = [
+    columns::TIME,
+    columns::RAW,
+    columns::HOST,
+    columns::SOURCE,
+    columns::SOURCETYPE,
+    columns::INDEX,
+    METRIC,
+];
+
+pub(super) async fn start(command: &MpreviewCommand, env: &Env<'_>) -> Result<Start, Error> {
+    let mut mentions = Mentions::default();
+    mentions.field(SERIES);
+    let filter = &command.filter;
+    let wanted = Wanted { filter, shape: Shape::Events, patterns: Vec::new(), mentions };
+    let start = read(wanted, env).await?;
+    let mut frame = start.frame;
+    if command.target > 0 {
+        let fields = vec![FieldPattern::new(SERIES, Span::default())];
+        let first = DedupCommand {
+            count: command.target,
+            fields,
+            keepevents: false,
+            keepempty: true,
+            consecutive: false,
+            sortby: Vec::new(),
+        };
+        frame = dedup::plan(&first, frame, env)?;
+    }
+    let points = frame.names().into_iter().filter(|name| !name.starts_with('_') || name == VALUE);
+    let mut names: Vec<String> = points.collect();
+    names.sort_by_key(|name| (is_dimension(name), name.clone()));
+    // Points with fields of their own have their names there.
+    let single = text("metric_of_value", |row, out| {
+        row.number(1)?;
+        out.push_str(&row.text(0)?);
+        Some(())
+    });
+    let single = single.call(vec![frame.field(METRIC), frame.field(VALUE)]);
+    let member = |name: String| {
+        let value = if name == METRIC { single.clone() } else { frame.field(&name) };
+        (name, value)
+    };
+    let raw = object(names.into_iter().map(member).collect());
+    frame = frame.with_columns(vec![(columns::RAW.to_owned(), raw)])?;
+    let shown = SHOWN.map(str::to_owned);
+    Ok(Start { frame: frame.select(&shown)?, ..start })
+}
+
+fn is_dimension(name: &str) -> bool {
+    !name.starts_with(POINT) && name != METRIC && name != VALUE
+}

@@ -1,0 +1,82 @@
+//! `append=` of `tstats`, `mstats` and `mcatalog`: their rows beside others, for one command behind them all.
+//!
+//! Split: what stands at the beginning with `prestats=` is read like the searches of `multisearch`, where the
+//! events are; rows of others are put below at the search head.
+
+use async_trait::async_trait;
+use spl::ast::{Command, MultisearchCommand, Pipeline, Spanned, Subsearch};
+
+use super::Step;
+use crate::Error;
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::stage::inner::{Bounds, Inner};
+use crate::stage::{Finish, Rows, TableOp};
+
+/// The pipeline in which the commands at the beginning whose rows go on unaggregated are one command; nothing
+/// if there are not several.
+pub(crate) fn together(commands: &[Spanned<Command>]) -> Option<Vec<Spanned<Command>>> {
+    let mut rest = commands.iter();
+    let first = rest.next().filter(|first| prestats(&first.node))?;
+    let behind = rest.take_while(|next| prestats(&next.node) && appends(&next.node)).count();
+    if behind == 0 {
+        return None;
+    }
+    let (several, rest) = commands.split_at(1 + behind);
+    let search = |command: &Spanned<Command>| Subsearch {
+        pipeline: Box::new(Pipeline { commands: vec![alone(command)] }),
+        span: command.span,
+    };
+    let searches = several.iter().map(search).collect();
+    let together = Command::Multisearch(MultisearchCommand { searches });
+    Some([vec![Spanned::new(together, first.span)], rest.to_vec()].concat())
+}
+
+/// Puts the rows of a command below those before it.
+pub(super) fn append(command: &Spanned<Command>, frame: Frame, tail: &[Spanned<Command>]) -> Step {
+    let pipeline = Pipeline { commands: vec![alone(command)] };
+    let tail = tail.to_vec();
+    let inner = Inner { pipeline, tail, bounds: Bounds::default(), command: command.node.name() };
+    Step::Finish(frame, Finish::table(Below(inner)))
+}
+
+/// Whether the rows of a command come below others.
+pub(crate) fn appends(command: &Command) -> bool {
+    match command {
+        Command::Tstats(command) => command.append,
+        Command::Mstats(command) => command.append,
+        Command::Mcatalog(command) => command.append,
+        _ => false,
+    }
+}
+
+fn prestats(command: &Command) -> bool {
+    match command {
+        Command::Tstats(command) => command.prestats,
+        Command::Mstats(command) => command.prestats && !command.points,
+        _ => false,
+    }
+}
+
+/// The command without `append=`.
+fn alone(command: &Spanned<Command>) -> Spanned<Command> {
+    let mut alone = command.clone();
+    match &mut alone.node {
+        Command::Tstats(command) => command.append = false,
+        Command::Mstats(command) => command.append = false,
+        Command::Mcatalog(command) => command.append = false,
+        _ => {}
+    }
+    alone
+}
+
+#[derive(Debug)]
+struct Below(Inner);
+
+#[async_trait]
+impl TableOp for Below {
+    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+        let more = self.0.all_rows(env).await?;
+        Rows::stacked(vec![rows, more], &env.context.limits)
+    }
+}

@@ -1,0 +1,459 @@
+//! Summary indexes: `sistats`, `sichart`, `sitimechart`, `sitop`, `sirare`, and what the commands without
+//! `si` make of their rows.
+//!
+//! A row of a summary stands for a group of events. It has the fields of the group, `psrsvd_v` with the
+//! version of this scheme, and for each field `x` that is aggregated what a merge needs:
+//!
+//! | field | what it is |
+//! | --- | --- |
+//! | `psrsvd_gc` | how many events there are |
+//! | `psrsvd_ct_x` | how many values |
+//! | `psrsvd_nc_x`, `psrsvd_sm_x`, `psrsvd_ss_x` | how many numbers, their sum, the sum of their squares |
+//! | `psrsvd_mn_x`, `psrsvd_mx_x` | the least and the greatest value |
+//! | `psrsvd_nn_x`, `psrsvd_nx_x` | the least and the greatest number |
+//!
+//! In these names other characters than letters and digits of `x` are `_`.
+//! Where an aggregation needs more than that, such as `perc95`, `values` or one of an expression, a row
+//! stands for one event with the fields that the command reads; rows that are equal are one row where that
+//! changes nothing.
+//!
+//! Split: as `stats` by the fields of the group.
+
+use std::borrow::Cow;
+
+use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::functions_aggregate::expr_fn::{count, sum};
+use datafusion::logical_expr::lit;
+use spl::Span;
+use spl::ast::{
+    BinOptions, BinSpan, ChartCommand, Command, Spanned, StatsArgument, StatsBy, StatsCall,
+    StatsCommand, StatsKind, TimechartCommand, TopCommand,
+};
+
+use super::Step;
+use super::eval::convert;
+use super::stats::{by_fields, expand_calls};
+use crate::Error;
+use crate::expr::Typed;
+use crate::expr::kernel::text;
+use crate::frame::Frame;
+use crate::names::Mentions;
+use crate::subsearch::quoted;
+use crate::types::ValueType;
+
+/// The field that every row of a summary has.
+pub(crate) const VERSION: &str = "psrsvd_v";
+const COUNT: &str = "psrsvd_gc";
+/// Fields of events whose names rows of a summary have for themselves; `collect` writes them so.
+const ORIGINS: [&str; 4] = ["host", "source", "sourcetype", "index"];
+/// Stands for a missing value of a field that makes series.
+const MISSING: &str = "\u{1}";
+/// The field that makes series, while rows are put together.
+const SERIES: &str = "_psrsvd_series";
+
+/// The name that `collect` gives to a field that its events have themselves.
+pub(crate) fn collected_name(name: &str) -> Cow<'_, str> {
+    match ORIGINS.contains(&name) {
+        true => Cow::Owned(format!("orig_{name}")),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// Whether a field is one that merging reads.
+pub(crate) fn is_part(name: &str) -> bool {
+    let origin = |rest: &str| ORIGINS.contains(&rest);
+    name.starts_with("psrsvd_") || name.strip_prefix("orig_").is_some_and(origin)
+}
+
+/// Whether the command merges rows of summaries.
+pub(crate) fn merges(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Stats(_)
+            | Command::Chart(_)
+            | Command::Timechart(_)
+            | Command::Top(_)
+            | Command::Rare(_)
+    )
+}
+
+/// What a merge needs to know of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Values,
+    Numbers,
+    Sum,
+    Squares,
+    Least,
+    Most,
+    LeastNumber,
+    MostNumber,
+}
+
+impl Part {
+    fn field(self, of: &str) -> String {
+        let code = match self {
+            Self::Values => "ct",
+            Self::Numbers => "nc",
+            Self::Sum => "sm",
+            Self::Squares => "ss",
+            Self::Least => "mn",
+            Self::Most => "mx",
+            Self::LeastNumber => "nn",
+            Self::MostNumber => "nx",
+        };
+        // Other characters do not come back out of the text of an event.
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        format!("psrsvd_{code}_{}", of.chars().map(plain).collect::<String>())
+    }
+
+    /// The aggregation that computes it.
+    fn aggregation(self, of: &str, frame: &Frame) -> String {
+        let field = quoted(of);
+        match self {
+            Self::Values => format!("count({field})"),
+            Self::Numbers => format!("sum(eval({}))", numbers(of, frame)),
+            Self::Sum => format!("sum({field})"),
+            Self::Squares => format!("sumsq({field})"),
+            Self::Least => format!("min({field})"),
+            Self::Most => format!("max({field})"),
+            Self::LeastNumber => format!("min(eval({}))", number(of, frame)),
+            Self::MostNumber => format!("max(eval({}))", number(of, frame)),
+        }
+    }
+
+    /// What it is in a row, of a summary or of an event, as an expression.
+    fn of_row(self, of: &str, frame: &Frame) -> String {
+        let field = eval_name(of);
+        let own = match self {
+            Self::Values => format!("mvcount({field})"),
+            Self::Numbers => numbers(of, frame),
+            Self::Squares => format!("{field}*{field}"),
+            Self::LeastNumber | Self::MostNumber => number(of, frame),
+            Self::Sum | Self::Least | Self::Most => field,
+        };
+        format!("coalesce({}, {own})", eval_name(&self.field(of)))
+    }
+}
+
+/// How many values of a field are numbers, as an expression.
+fn numbers(field: &str, frame: &Frame) -> String {
+    let name = eval_name(field);
+    match frame.kind(field) {
+        Some(ValueType::Multi) => format!("mvcount(mvfilter(isnum({name})))"),
+        _ => format!("if(isnum({name}), 1, 0)"),
+    }
+}
+
+/// The values of a field that are numbers, as an expression.
+fn number(field: &str, frame: &Frame) -> String {
+    let name = eval_name(field);
+    match frame.kind(field) {
+        Some(ValueType::Multi) => format!("mvfilter(isnum({name}))"),
+        _ => format!("if(isnum({name}), {name}, null())"),
+    }
+}
+
+/// A field in an expression.
+fn eval_name(name: &str) -> String {
+    format!("'{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// What an aggregation needs of a field, if that is enough for it.
+fn parts(call: &StatsCall) -> Option<(&str, &'static [Part])> {
+    let needed: &[Part] = match call.function.kind {
+        StatsKind::Count => &[Part::Values],
+        StatsKind::Sum
+        | StatsKind::PerSecond
+        | StatsKind::PerMinute
+        | StatsKind::PerHour
+        | StatsKind::PerDay => &[Part::Sum],
+        StatsKind::Average => &[Part::Numbers, Part::Sum],
+        StatsKind::Min => &[Part::Least],
+        StatsKind::Max => &[Part::Most],
+        StatsKind::Range => &[Part::LeastNumber, Part::MostNumber],
+        StatsKind::SumOfSquares => &[Part::Squares],
+        StatsKind::StandardDeviation
+        | StatsKind::StandardDeviationPopulation
+        | StatsKind::Variance
+        | StatsKind::VariancePopulation => &[Part::Numbers, Part::Sum, Part::Squares],
+        _ => return None,
+    };
+    match &call.argument {
+        StatsArgument::Field(field) if !field.has_wildcard() => Some((&field.text, needed)),
+        _ => None,
+    }
+}
+
+fn counts_events(call: &StatsCall) -> bool {
+    call.function.kind == StatsKind::Count && matches!(call.argument, StatsArgument::None)
+}
+
+/// Whether it does not matter how often equal rows are there.
+fn ignores_repetition(call: &StatsCall) -> bool {
+    matches!(
+        call.function.kind,
+        StatsKind::DistinctCount
+            | StatsKind::EstimatedDistinctCount
+            | StatsKind::Values
+            | StatsKind::Min
+            | StatsKind::Max
+            | StatsKind::Range
+    )
+}
+
+/// What makes rows of a summary.
+#[derive(Debug, Default)]
+struct Summary<'s> {
+    calls: Cow<'s, [StatsCall]>,
+    keys: Vec<String>,
+    /// A field that makes series, of which a missing value is one too.
+    series: Option<&'s str>,
+    /// How times are put together.
+    bins: Option<BinOptions>,
+    /// Whether values that are no numbers matter.
+    only_numbers: bool,
+}
+
+/// The rows that `sistats` makes.
+pub(super) fn stats(command: &StatsCommand, span: Span, frame: Frame) -> Result<Step, Error> {
+    let keys = by_fields(&command.by, &frame);
+    let summary = Summary {
+        calls: Cow::Borrowed(&command.calls),
+        keys,
+        only_numbers: command.allnum,
+        ..Summary::default()
+    };
+    summary.step(span, frame)
+}
+
+/// The rows that `sichart` makes. Numbers are put into bins when they are read.
+pub(super) fn chart(command: &ChartCommand, span: Span, frame: Frame) -> Result<Step, Error> {
+    let row = command.row.as_ref();
+    let binned = row.filter(|row| row.field.node == "_time" && row.bins != BinOptions::default());
+    let summary = Summary {
+        calls: Cow::Borrowed(&command.calls),
+        keys: row.iter().map(|row| row.field.node.clone()).collect(),
+        series: command.column.as_ref().map(|column| column.field.node.as_str()),
+        bins: binned.map(|row| row.bins.clone()),
+        only_numbers: false,
+    };
+    summary.step(span, frame)
+}
+
+/// The rows that `sitimechart` makes.
+pub(super) fn timechart(
+    command: &TimechartCommand,
+    span: Span,
+    frame: Frame,
+) -> Result<Step, Error> {
+    let mut bins = command.bins.clone();
+    if !matches!(bins.span, Some(BinSpan::Time(_))) && bins.bins.is_none() {
+        bins = BinOptions { bins: Some(super::bin::DEFAULT_BINS), ..bins };
+    }
+    let summary = Summary {
+        calls: Cow::Borrowed(&command.calls),
+        keys: vec!["_time".to_owned()],
+        series: command.column.as_ref().map(|column| column.field.node.as_str()),
+        bins: Some(bins),
+        only_numbers: false,
+    };
+    summary.step(span, frame)
+}
+
+/// The rows that `sitop` and `sirare` make: all values, with how often they are there.
+pub(super) fn top(command: &TopCommand, span: Span, frame: Frame) -> Result<Step, Error> {
+    let keys = command.by.iter().chain(&command.fields).map(|field| field.node.clone()).collect();
+    Summary { keys, ..Summary::default() }.step(span, frame)
+}
+
+impl Summary<'_> {
+    /// The commands that make the rows.
+    fn step(&self, span: Span, frame: Frame) -> Result<Step, Error> {
+        let calls = expand_calls(&self.calls, &self.keys, &frame);
+        let mut needed: Vec<(String, Part)> = Vec::new();
+        let mut enough = !self.only_numbers;
+        for call in calls.iter().filter(|call| !counts_events(call)) {
+            let Some((field, parts)) = parts(call) else {
+                enough = false;
+                break;
+            };
+            for part in parts.iter().map(|part| (field.to_owned(), *part)) {
+                if !needed.contains(&part) {
+                    needed.push(part);
+                }
+            }
+        }
+        let text = match enough {
+            true => self.groups(&needed, &frame),
+            false => self.events(calls, span),
+        };
+        let text = format!("search *{text} | eval {VERSION}=1");
+        let pipeline = spl::parse(&text)
+            .map_err(|error| Error::internal(format!("a summary is no search: {error}: {text}")))?;
+        let at = |command: Spanned<Command>| Spanned::new(command.node, span);
+        Ok(Step::Replace(frame, pipeline.commands.into_iter().skip(1).map(at).collect()))
+    }
+
+    fn binned(&self) -> String {
+        let bins = self.bins.as_ref();
+        bins.map_or_else(String::new, |bins| format!(" | bin {bins} _time"))
+    }
+
+    /// A row for each group.
+    fn groups(&self, needed: &[(String, Part)], frame: &Frame) -> String {
+        let mut text = self.binned();
+        let mut by: Vec<String> = self.keys.iter().map(|key| quoted(key)).collect();
+        if let Some(series) = self.series {
+            let value = eval_name(series);
+            text += &format!(" | eval {SERIES}=coalesce({value}, \"{MISSING}\")");
+            by.push(SERIES.to_owned());
+        }
+        text += &format!(" | stats count AS {COUNT}");
+        for (field, part) in needed {
+            let name = quoted(&part.field(field));
+            text += &format!(", {} AS {name}", part.aggregation(field, frame));
+        }
+        if frame.kind("_time").is_some() && !self.keys.iter().any(|key| key == "_time") {
+            text += ", min(_time) AS _time";
+        }
+        if !by.is_empty() {
+            text += &format!(" BY {}", by.join(", "));
+        }
+        if let Some(series) = self.series {
+            let name = quoted(series);
+            text += &format!(" | eval {name}=nullif({SERIES}, \"{MISSING}\") | fields - {SERIES}");
+        }
+        text
+    }
+
+    /// A row for each event, with what the command reads.
+    fn events(&self, calls: Vec<StatsCall>, span: Span) -> String {
+        let repeated = !self.only_numbers && calls.iter().all(ignores_repetition);
+        let stats = StatsCommand { calls, by: StatsBy::default(), ..StatsCommand::default() };
+        let read = Mentions::of(&[Spanned::new(Command::Stats(stats), span)]).names;
+        let mut names: Vec<String> = Vec::new();
+        let keys = self.keys.iter().map(String::as_str).chain(self.series);
+        for name in keys.chain(read.iter().map(String::as_str)) {
+            let name = quoted(name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let time = "\"_time\"".to_owned();
+        let timed = names.contains(&time);
+        let all = if timed { names.join(", ") } else { format!("_time, {}", names.join(", ")) };
+        if !repeated {
+            return format!(" | table {all}");
+        }
+        let bins = self.binned();
+        format!("{bins} | table {all} | dedup {} keepempty=true", names.join(", "))
+    }
+}
+
+/// The frame with where the events of summaries are from, in the place of where the summaries are.
+pub(super) fn prepared(frame: Frame) -> Result<Frame, Error> {
+    if frame.kind(VERSION).is_none() {
+        return Ok(frame);
+    }
+    let mut values = Vec::new();
+    for name in ORIGINS {
+        let original = format!("orig_{name}");
+        if frame.kind(&original).is_none() {
+            continue;
+        }
+        let original = convert(frame.field(&original), ValueType::Text);
+        let own = convert(frame.field(name), ValueType::Text);
+        let origin = text("origin", |row, out| {
+            let summed = !row.value(0).is_null() && !row.value(1).is_null();
+            out.push_str(&row.text(if summed { 1 } else { 2 })?);
+            Some(())
+        });
+        let value = origin.call(vec![frame.field(VERSION), original, own]);
+        values.push((name.to_owned(), value));
+    }
+    frame.with_columns(values)
+}
+
+/// How many events there are.
+pub(super) fn events(frame: &Frame) -> Typed {
+    let expr = match frame.kind(COUNT) {
+        None => count(lit(1_i64)),
+        Some(_) => {
+            let several = convert(frame.field(COUNT), ValueType::Integer);
+            sum(coalesce(vec![several.expr, lit(1_i64)]))
+        }
+    };
+    Typed::new(expr, ValueType::Integer)
+}
+
+/// The aggregations, which over rows of summaries are those of what the rows stand for.
+pub(super) fn calls<'c>(
+    calls: &'c [StatsCall],
+    frame: &Frame,
+) -> Result<Cow<'c, [StatsCall]>, Error> {
+    if frame.kind(VERSION).is_none() {
+        return Ok(Cow::Borrowed(calls));
+    }
+    let merged: Result<Vec<StatsCall>, Error> = calls.iter().map(|c| merged(c, frame)).collect();
+    merged.map(Cow::Owned)
+}
+
+fn merged(call: &StatsCall, frame: &Frame) -> Result<StatsCall, Error> {
+    let text = match parts(call) {
+        _ if counts_events(call) => {
+            format!("eval(coalesce(sum(eval(coalesce('{COUNT}', 1))), 0))")
+        }
+        Some((field, _)) => merging(call.function.kind, field, frame),
+        None => return Ok(call.clone()),
+    };
+    let search = format!("search * | chart {text} AS merged");
+    let parsed = spl::parse(&search);
+    let parsed = parsed.ok().and_then(|pipeline| match pipeline.commands.into_iter().nth(1) {
+        Some(Spanned { node: Command::Chart(chart), .. }) => chart.calls.into_iter().next(),
+        _ => None,
+    });
+    let Some(found) = parsed else {
+        return Err(Error::internal(format!("a merge is no aggregation: {text}")));
+    };
+    let mut merged = call.clone();
+    merged.argument = found.argument;
+    // The sum of what are squares already; other functions are known by their names behind this.
+    if call.function.kind == StatsKind::SumOfSquares {
+        merged.function = found.function;
+    }
+    let name = call.output_name().to_owned();
+    merged.alias.get_or_insert_with(|| Spanned::new(name, call.span));
+    Ok(merged)
+}
+
+/// The aggregation of rows that are events or stand for some.
+fn merging(kind: StatsKind, field: &str, frame: &Frame) -> String {
+    let row = |part: Part| part.of_row(field, frame);
+    let sum = |part: Part| format!("sum(eval({}))", row(part));
+    let (count, total, squares) = (sum(Part::Numbers), sum(Part::Sum), sum(Part::Squares));
+    let spread = format!("({squares} - {total} * {total} / {count})");
+    // Rounding must not make it negative, and one value alone has none.
+    let variance = |divisor: &str| {
+        format!(
+            "if({count} > 1 AND {spread} > 0, {spread} / {divisor}, if({count} > 0, 0, null()))"
+        )
+    };
+    let of_sample = format!("({count} - 1)");
+    match kind {
+        StatsKind::Count => format!("eval(coalesce({}, 0))", sum(Part::Values)),
+        StatsKind::Average => format!("eval({total} / {count})"),
+        StatsKind::Min => format!("min(eval({}))", row(Part::Least)),
+        StatsKind::Max => format!("max(eval({}))", row(Part::Most)),
+        StatsKind::Range => {
+            let (least, most) = (row(Part::LeastNumber), row(Part::MostNumber));
+            format!("eval(max(eval({most})) - min(eval({least})))")
+        }
+        StatsKind::SumOfSquares => squares,
+        StatsKind::Variance => format!("eval({})", variance(&of_sample)),
+        StatsKind::VariancePopulation => format!("eval({})", variance(&count)),
+        StatsKind::StandardDeviation => format!("eval(sqrt({}))", variance(&of_sample)),
+        StatsKind::StandardDeviationPopulation => format!("eval(sqrt({}))", variance(&count)),
+        _ => total,
+    }
+}

@@ -1,0 +1,48 @@
+//! `typeahead`: what a text of a search can go on with.
+//!
+//! Split: answered from bucket summaries: hosts, sources, source types and names of fields; no event is read.
+
+use std::collections::BTreeMap;
+
+use spl::ast::TypeaheadCommand;
+
+use super::eventcount::meant;
+use crate::pipeline::{Env, Start};
+use crate::stage::Rows;
+use crate::subsearch::comparison;
+use crate::{Error, MetadataKind};
+
+pub(super) async fn start(command: &TypeaheadCommand, env: &Env<'_>) -> Result<Start, Error> {
+    let indexes = meant(&command.indexes, env);
+    let range = env.context.range;
+    let prefix = command.prefix.to_lowercase();
+    let begins = |text: &str| text.to_lowercase().starts_with(&prefix);
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    let kinds = [
+        ("host", MetadataKind::Hosts),
+        ("source", MetadataKind::Sources),
+        ("sourcetype", MetadataKind::Sourcetypes),
+    ];
+    for (name, kind) in kinds {
+        for value in env.context.source.metadata(kind, &indexes, &range).await? {
+            let content = comparison(name, &value.value);
+            let unquoted = format!("{name}={}", value.value);
+            if begins(&content) || begins(&unquoted) || begins(&value.value) {
+                *found.entry(content).or_default() += value.count;
+            }
+        }
+    }
+    for field in env.context.source.fields(&indexes, &range).await? {
+        if begins(&field.name) && !field.name.starts_with('_') {
+            *found.entry(field.name).or_default() += field.count;
+        }
+    }
+    let mut found: Vec<(String, u64)> = found.into_iter().collect();
+    found.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    found.truncate(usize::try_from(command.count).unwrap_or(usize::MAX));
+    let mut rows = Rows::blank(found.len());
+    rows.set_texts("content", found.iter().map(|(content, _)| Some(content)));
+    let count = |count: u64| Some(i64::try_from(count).unwrap_or(i64::MAX));
+    rows.set_integers("count", found.iter().map(|(_, events)| count(*events)));
+    Ok(Start { frame: rows.into_frame()?, range, indexes, messages: Vec::new() })
+}

@@ -1,0 +1,84 @@
+//! How long planning takes: `cargo run -p karst-spectest --example planning` from this crate's directory.
+//!
+//! Every search of the corpus is read, planned and optimized up to the plan that would run first, seven
+//! times; its median counts. What subsearches find is left out: that is running them. Prints the median and
+//! the worst search beside their bars.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use datafusion::error::DataFusionError;
+use datafusion::physical_plan::ExecutionPlan;
+use karst_spectest::{CorpusSearch, Memory, World, corpus};
+use plan::{
+    Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search,
+};
+
+/// Times that each search is planned.
+const ROUNDS: usize = 7;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match measure().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+async fn measure() -> Result<(), String> {
+    let searches = corpus(Path::new("corpus"))?;
+    let world = World::read(Path::new("corpus/world.spec"), &Memory::Whole).await?;
+    let session = Session::new(&SessionSettings::default(), Vec::new());
+    let session = session.map_err(|error| error.to_string())?;
+    let mut found: Vec<(Duration, &CorpusSearch)> = Vec::new();
+    for search in &searches {
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            times.push(planning(&search.text, &world, &session).await?);
+        }
+        times.sort_unstable();
+        found.push((times[ROUNDS / 2], search));
+    }
+    found.sort_by_key(|(time, _)| *time);
+    let (Some(median), Some(worst)) = (found.get(found.len() / 2), found.last()) else {
+        return Err("there are no searches in the corpus".to_owned());
+    };
+    println!("{} searches, {ROUNDS} times each", found.len());
+    println!("median {:>9.2?}   bar   5 ms", median.0);
+    println!("worst  {:>9.2?}   bar  50 ms   {}", worst.0, worst.1.place);
+    Ok(())
+}
+
+async fn planning(text: &str, world: &World, session: &Session) -> Result<Duration, String> {
+    let start = Instant::now();
+    let planned = plan_search(text, world.context(), Subsearches::Skip).await;
+    let planned = planned.map_err(|error| error.render(text))?;
+    let watch = FirstPlan(Mutex::new(None));
+    // Rows are not wanted: the first batch ends the search.
+    let ran =
+        execute_watched(&planned, session, Some(&watch), &mut |_, _| ControlFlow::Break(())).await;
+    drop(ran);
+    let first = *watch.0.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(first.unwrap_or_else(Instant::now) - start)
+}
+
+/// When the first plan was ready.
+#[derive(Debug)]
+struct FirstPlan(Mutex<Option<Instant>>);
+
+impl Watch for FirstPlan {
+    fn runs(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: Option<&Stage>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        Ok(plan)
+    }
+}

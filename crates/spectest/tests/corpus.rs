@@ -1,0 +1,45 @@
+//! The corpus of searches as people write them: every one is read, planned and run.
+
+use std::path::Path;
+
+use karst_spectest::{Memory, World, corpus};
+
+/// Searches that end with an error where they should: a part of the search, and of what is said.
+const REFUSED: &[(&str, &str)] = &[
+    ("delete", "buckets are never changed"),
+    ("tscollect", "there are no namespaces"),
+    ("loadjob savedsearch=", "there is no job"),
+    ("loadjob 1700000000.1", "there is no job"),
+    ("require", "there are no results where the search requires some"),
+    ("lookup dnslookup", "there is no lookup \"dnslookup\""),
+    ("erex section", "holds one of the examples"),
+    ("predict", "needs at least 3 values"),
+    ("x11", "has fewer than two periods"),
+    ("lookup(", "unknown function \"lookup\""),
+];
+
+fn is_right(search: &str, error: &str) -> bool {
+    REFUSED.iter().any(|(part, said)| search.contains(part) && error.contains(said))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_of_people_run() {
+    let searches = corpus(Path::new("corpus")).expect("the corpus can be read");
+    assert!(searches.len() > 700, "only {} searches", searches.len());
+    let world = World::read(Path::new("corpus/world.spec"), &Memory::Whole).await.expect("a world");
+    let mut failures = Vec::new();
+    for search in &searches {
+        if let Err(error) = world.run(&search.text).await
+            && !is_right(&search.text, &error)
+        {
+            failures.push(format!("{}\n{error}", search.place));
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {} searches fail:\n\n{}",
+        failures.len(),
+        searches.len(),
+        failures.join("\n\n")
+    );
+}

@@ -1,0 +1,36 @@
+//! `sichart`: makes rows for a summary index of which `chart` computes its result.
+
+use super::{CommandDefinition, CommandKind, Takes, chart};
+use crate::ast::Command;
+use crate::parser::{Parsed, Parser};
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "sichart",
+    aliases: &[],
+    summary: "makes rows for a summary index of which `chart` computes its result",
+    syntax: "sichart [<options>] <aggregation>... [OVER <field> [<bins>]] [BY <field> [<bins>] [<field> [<bins>]]]",
+    kind: CommandKind::Transforming,
+    options: chart::OPTIONS,
+    takes: Takes::Aggregations,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    p.chart(chart::OPTIONS).map(Command::Sichart)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | sichart avg(cpu) OVER host", "* | sichart count BY host status limit=5"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | sichart BY host", "an aggregation", "");
+    }
+}

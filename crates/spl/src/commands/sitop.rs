@@ -1,0 +1,36 @@
+//! `sitop`: makes rows for a summary index of which `top` computes its result.
+
+use super::{CommandDefinition, CommandKind, Takes, top};
+use crate::ast::Command;
+use crate::parser::{Parsed, Parser};
+
+/// The registry entry.
+pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
+    name: "sitop",
+    aliases: &[],
+    summary: "makes rows for a summary index of which `top` computes its result",
+    syntax: "sitop [<n>] [<options>] <field>... [BY <field>...]",
+    kind: CommandKind::Transforming,
+    options: top::OPTIONS,
+    takes: Takes::Fields,
+    parse,
+};
+
+fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    top::arguments(p, top::OPTIONS).map(Command::Sitop)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{accepts, refuses};
+
+    #[test]
+    fn accepts_its_forms() {
+        accepts(&["* | sitop 10 uri_path", "* | sitop limit=3 a, b BY c"]);
+    }
+
+    #[test]
+    fn refuses_mistakes_at_their_place() {
+        refuses("* | sitop", "expected a field name", "");
+    }
+}
