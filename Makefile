@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill bench-peers bench-s3 profile-ingest console help clean
+.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ bench-ingest: build ## measure the bars of ingest (BENCH_QUICK=1: check the harn
 
 bench-peers: build ## the same searches asked of DuckDB, ClickHouse and tantivy, answers compared
 	@ci/bench-peers.sh
+
+bench-sql: build ## SPL beside the same SQL in DataFusion over the same Parquet; the time planning takes
+	@ci/bench-sql.sh
 
 profile-ingest: build ## flame graphs of ingest into docs/profiles (Linux, perf)
 	@ci/profile-ingest.sh

@@ -18,7 +18,8 @@ def connect(server, password=PASSWORD, **headers):
         DatabaseOptions.TLS_SKIP_VERIFY.value: "true",
         **{HEADER + name.replace("_", "-"): value for name, value in headers.items()},
     }
-    return flight_sql.connect(f"grpc+tls://127.0.0.1:{server.management_port}", db_kwargs=options)
+    uri = f"grpc+tls://127.0.0.1:{server.management_port}"
+    return flight_sql.connect(uri, db_kwargs=options, autocommit=True)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,12 @@ def test_headers_set_the_range(server, events):
     with connect(server, **headers) as connection, connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM {events}")
         assert cursor.fetchall() == [(10,)]
+
+
+def test_a_quiet_range_has_the_columns_and_no_rows(server, events):
+    with connect(server, karst_latest=str(START - 10)) as connection, connection.cursor() as cursor:
+        cursor.execute(f'SELECT n, "group" FROM {events}')
+        assert cursor.fetch_arrow_table().to_pydict() == {"n": [], "group": []}
 
 
 def test_a_range_that_is_none_is_named(server, events):
@@ -128,7 +135,7 @@ def test_a_role_sees_its_indexes_only(server, events):
         DatabaseOptions.TLS_SKIP_VERIFY.value: "true",
     }
     uri = f"grpc+tls://127.0.0.1:{server.management_port}"
-    with flight_sql.connect(uri, db_kwargs=options) as connection:
+    with flight_sql.connect(uri, db_kwargs=options, autocommit=True) as connection:
         with connection.cursor() as cursor, pytest.raises(Error, match=events):
             cursor.execute(f"SELECT count(*) FROM {events}")
         tables = connection.adbc_get_objects(depth="tables").read_all().to_pylist()

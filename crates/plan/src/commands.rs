@@ -330,7 +330,7 @@ pub(crate) async fn plan(
         Command::Untable(command) => return Ok(reshape::untable(command, frame)),
         Command::Where(command) => eval::filter(command, frame, env)?,
         Command::X11(command) => return Ok(x11::plan(command, frame)),
-        Command::Xmlkv(_) => return xmlkv::plan(frame, rest, env),
+        Command::Xmlkv(found) => return xmlkv::plan(found, frame, rest, env),
         Command::Xmlunescape(_) => xmlunescape::plan(frame)?,
         Command::Xpath(command) => xpath::plan(command, frame)?,
         Command::Xyseries(command) => return Ok(reshape::xyseries(command, frame)),

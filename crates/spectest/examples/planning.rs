@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::ExecutionPlan;
 use karst_spectest::{CorpusSearch, Memory, World, corpus};
-use plan::{
-    Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search,
-};
+use plan::{Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search};
 
 /// Times that each search is planned.
 const ROUNDS: usize = 7;

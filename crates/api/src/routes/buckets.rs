@@ -19,8 +19,8 @@ use crate::session::Caller;
 
 const PATH: &str = "/services/data/buckets";
 
-/// Stored buckets of the indexes named by `index`, or of all that the caller may search, newest first, within `earliest_time`
-/// and `latest_time`.
+/// Stored buckets of the indexes named by `index`, or of all that the caller may search, newest first, within
+/// `earliest_time` and `latest_time`.
 pub(crate) async fn list(
     State(state): State<ApiState>,
     caller: Caller,

@@ -13,6 +13,16 @@ pub(super) fn refused(span: Span) -> Error {
     Error::at(message, span)
 }
 
+/// Nothing is ever written into a namespace.
+pub(super) fn unknown_namespace(namespace: &spl::ast::Field) -> Error {
+    let message = format!(
+        "tstats: there is no namespace \"{}\": tstats reads the fields of events themselves; choose them by \
+         `tstats ... where index=...`, or a data model by `from datamodel=...`",
+        namespace.node
+    );
+    Error::at(message, namespace.span)
+}
+
 /// Every field of an event has a column already, which is what `tscollect` is for.
 pub(super) fn uncollected(command: &TscollectCommand, span: Span) -> Error {
     let name = command.namespace.as_ref().map_or("summary", |name| name.node.as_str());

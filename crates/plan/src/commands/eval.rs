@@ -14,7 +14,7 @@ use crate::pipeline::Env;
 use crate::types::ValueType;
 
 /// Functions whose truth fields hold as a text.
-const SHOWN_TRUTH: [&str; 3] = ["json_valid", "json_has_key_exact", "tobool"];
+const SHOWN_TRUTH: [&str; 4] = ["if", "json_has_key_exact", "json_valid", "tobool"];
 
 pub(super) fn plan(
     command: &EvalCommand,

@@ -8,7 +8,6 @@ use crate::frame::Frame;
 use crate::{Error, FieldFilter};
 
 pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame, Error> {
-    let meant = |name: &str| command.fields.iter().any(|pattern| pattern.matches(name));
     let internal = |name: &str| name.starts_with('_');
     if command.remove {
         // A wildcard does not reach internal fields.
@@ -23,11 +22,8 @@ pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame,
         return frame.select(&kept);
     }
     let mut kept = expand(&command.fields, &frame, frame.open);
-    let internals: Vec<String> = frame
-        .names()
-        .into_iter()
-        .filter(|name| internal(name) && !kept.contains(name) && !meant(name))
-        .collect();
+    let internals: Vec<String> =
+        frame.names().into_iter().filter(|name| internal(name) && !kept.contains(name)).collect();
     kept.splice(0..0, internals);
     let patterns = command.fields.iter().map(|pattern| pattern.text.clone()).collect();
     frame.filter = narrowed(&frame.filter, patterns);

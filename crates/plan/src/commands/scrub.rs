@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(out.len(), text.len());
         assert!(out.starts_with("user=") && out.ends_with(" ERROR") && out.contains(" from "));
         assert!(!out.to_lowercase().contains("carol") && !out.contains("10.1.22.3"));
-        let (one, two) = (&out[5..10], &out[26..31]);
+        let (one, two) = (&out[5..10], &out[27..32]);
         assert_eq!(one.to_lowercase(), two.to_lowercase());
         assert!(one.starts_with(char::is_uppercase) && two.starts_with(char::is_lowercase));
     }

@@ -6,6 +6,7 @@ use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
+use super::eval::{convert, is_time};
 use super::fields::expand;
 use super::{Step, bin, summary};
 use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
@@ -192,13 +193,26 @@ pub(super) fn aggregates_by(
             }
             continue;
         }
+        // A field of this name is always a time, whatever it was computed from.
+        let is_number = matches!(value.kind, ValueType::Float | ValueType::Integer);
+        let value = match is_time(&name) && is_number {
+            true => convert(value, ValueType::Time),
+            false => value,
+        };
         values.push((name, value));
     }
     Ok(values)
 }
 
-/// Calls with wildcard arguments as one call for each field.
+/// Calls with wildcard arguments as one call for each field, but for those whose result another call
+/// names.
 pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) -> Vec<StatsCall> {
+    let is_exact = |call: &&StatsCall| match &call.argument {
+        StatsArgument::Field(pattern) => !pattern.has_wildcard(),
+        StatsArgument::None => counts_rows(call),
+        _ => true,
+    };
+    let exact: Vec<&str> = calls.iter().filter(is_exact).map(StatsCall::output_name).collect();
     let mut expanded = Vec::new();
     for call in calls {
         let pattern = match &call.argument {
@@ -212,7 +226,10 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
         for column in frame.columns() {
             let meant = !column.name.starts_with('_') && !keys.contains(&column.name);
             if let Some(captures) = pattern.captures(&column.name).filter(|_| meant) {
-                expanded.push(specific(call, &column.name, &captures));
+                let call = specific(call, &column.name, &captures);
+                if !exact.contains(&call.output_name()) {
+                    expanded.push(call);
+                }
             }
         }
     }

@@ -21,6 +21,9 @@ pub(super) async fn start(
     span: Span,
     env: &Env<'_>,
 ) -> Result<Start, Error> {
+    if let Some(namespace) = &command.namespace {
+        return Err(super::delete::unknown_namespace(namespace));
+    }
     let filter = search::expanded(&command.filter, env)?;
     let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;

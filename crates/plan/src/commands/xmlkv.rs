@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use spl::ast::{Command, Spanned};
+use spl::ast::{Command, Spanned, XmlkvCommand};
 
 use super::Step;
 use super::discover::{Discovery, Existing, Finder};
@@ -13,10 +13,16 @@ use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::xml::simple_elements;
 
-pub(super) fn plan(frame: Frame, rest: &[Spanned<Command>], env: &Env<'_>) -> Result<Step, Error> {
+pub(super) fn plan(
+    command: &XmlkvCommand,
+    frame: Frame,
+    rest: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let field = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
     let discovery = Discovery {
         command: "xmlkv",
-        inputs: vec!["_raw".to_owned()],
+        inputs: vec![field.to_owned()],
         finder: Arc::new(Elements),
         several: true,
         existing: Existing::Replaced,

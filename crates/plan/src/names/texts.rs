@@ -40,6 +40,7 @@ impl Mentions {
                 command.fields.iter().for_each(|(_, field)| self.pattern(&field.text));
             }
             Command::Xpath(command) => self.name(field_or(&command.field, "_raw")),
+            Command::Xmlkv(command) => self.name(field_or(&command.field, "_raw")),
             Command::Overlap(_) => ["search_name", "info_min_time", "info_max_time"]
                 .into_iter()
                 .for_each(|name| self.name(name)),
@@ -65,7 +66,6 @@ impl Mentions {
             | Command::Script(_)
             | Command::Typeahead(_)
             | Command::Walklex(_)
-            | Command::Xmlkv(_)
             | Command::Xmlunescape(_) => {}
             _ => return false,
         }

@@ -236,6 +236,8 @@ pub struct TstatsCommand {
     pub calls: Vec<StatsCall>,
     /// `from datamodel=x`; `None` reads indexed fields.
     pub datamodel: Option<Field>,
+    /// `from x` or `from sid=x`: what `tscollect` or a job left.
+    pub namespace: Option<Field>,
     /// `where ...`, in the language of `search`, time modifiers included.
     pub filter: SearchCommand,
     /// The group keys.

@@ -99,9 +99,8 @@ pub(crate) fn arguments(p: &mut Parser<'_>) -> Parsed<LookupCommand> {
     if inputs.is_empty() {
         return Err(p.unexpected("a field of the lookup"));
     }
-    if output.as_ref().is_some_and(|output| output.fields.is_empty()) {
-        return Err(p.unexpected("a field name after OUTPUT"));
-    }
+    // OUTPUT alone means all fields, as nothing does.
+    let output = output.filter(|output| !output.fields.is_empty());
     Ok(LookupCommand { name, inputs, output, event_time_field })
 }
 
@@ -153,6 +152,7 @@ mod tests {
             "* | lookup \"my lookup\" \"a b\" AS 'c d' output output_x outputnew_y",
             "* | lookup event_time_field=_indextime dhcp ip OUTPUT mac",
         ]);
+        same("* | lookup hosts host OUTPUT", "* | lookup hosts host");
         same("* | lookup l a,b OUTPUT c,d", "* | lookup l a b output c d");
     }
 
@@ -160,7 +160,6 @@ mod tests {
     fn refuses_mistakes_at_their_place() {
         refuses("* | lookup", "expected the name of a lookup", "");
         refuses("* | lookup hosts", "expected a field of the lookup", "");
-        refuses("* | lookup hosts host OUTPUT", "a field name after OUTPUT", "");
         refuses("* | lookup locl=true hosts host", "unknown option 'locl'", "locl");
     }
 }

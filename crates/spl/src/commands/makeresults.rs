@@ -23,6 +23,11 @@ const OPTIONS: &[&str] =
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let (mut count, mut annotate, mut format, mut text) = (1, false, None, None);
+    // `makeresults 5`
+    if let Some(rows) = p.count()? {
+        count = rows;
+        p.skip_separators();
+    }
     while let Some(option) = p.option(OPTIONS)? {
         match option.name {
             "count" => count = option.number()?,
@@ -85,7 +90,6 @@ mod tests {
 
     #[test]
     fn refuses_mistakes_at_their_place() {
-        refuses("| makeresults 5", "an option such as count=5", "5");
         refuses(r#"| makeresults format=xml data="a""#, "csv or json", "xml");
         refuses("| makeresults format=csv", "format= needs data=", "csv");
     }

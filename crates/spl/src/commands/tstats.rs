@@ -2,7 +2,7 @@
 
 use super::{CommandDefinition, CommandKind, Takes};
 use crate::ast::{Command, TstatsCommand};
-use crate::display::{Arguments, commas, field_name};
+use crate::display::{Arguments, commas, field_name, quoted};
 use crate::parser::{OptionValue, Parsed, Parser, StatsDialect};
 use std::fmt;
 
@@ -41,7 +41,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         } else if p.eat_keyword("where") {
             command.filter = p.search(|p| p.at_keyword("by") || p.at_keyword("groupby"))?;
         } else if p.eat_keyword("by") || p.eat_keyword("groupby") {
-            p.stats_by(&mut command.by, StatsDialect::Tstats)?;
+            p.stats_by_until(&mut command.by, StatsDialect::Tstats, OPTIONS)?;
         } else if let Some(option) = p.option(OPTIONS)? {
             accept(&mut command, &option)?;
         } else {
@@ -54,12 +54,18 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Tstats(command))
 }
 
-/// `datamodel=x` or `datamodel x`.
+/// `datamodel=x`, `datamodel x`, or a namespace.
 fn from(p: &mut Parser<'_>, command: &mut TstatsCommand) -> Parsed<()> {
-    if !(p.option_name().is_some_and(|name| name.node.eq_ignore_ascii_case("datamodel"))
-        || p.eat_keyword("datamodel"))
-    {
-        return Err(p.unexpected("datamodel=<name> after FROM"));
+    let named = p.attempt(|p| {
+        p.option_name().filter(|name| name.node.eq_ignore_ascii_case("datamodel")).map(drop)
+    });
+    if !(named.is_some() || p.eat_keyword("datamodel")) {
+        let ends = p.at_end() || ["where", "by", "groupby"].iter().any(|word| p.at_keyword(word));
+        if ends {
+            return Err(p.unexpected("datamodel=<name> after FROM"));
+        }
+        command.namespace = Some(p.text_argument("datamodel=<name> after FROM")?);
+        return Ok(());
     }
     p.eat(":");
     p.skip_space();
@@ -97,6 +103,9 @@ impl fmt::Display for TstatsCommand {
         if let Some(datamodel) = &self.datamodel {
             arguments.push(format_args!("FROM datamodel={}", field_name(&datamodel.node)));
         }
+        if let Some(namespace) = &self.namespace {
+            arguments.push(format_args!("FROM {}", quoted(&namespace.node)));
+        }
         if self.filter.expr.is_some() || !self.filter.time.is_empty() {
             arguments.push(format_args!("WHERE {}", self.filter));
         }
@@ -118,6 +127,8 @@ mod tests {
             "| tstats count max(PREFIX(took=)) where index=* by PREFIX(level=) host",
             "| tstats values(host) where index=* groupby index",
             "| tstats count from datamodel Web",
+            "| tstats local=t count from net_summary where x=1 groupby _time span=1d",
+            "| tstats count FROM sid=1433886.7 by src",
             "| tstats count FROM datamodel=\"Network_Traffic\".\"All_Traffic\" by host",
         ]);
     }
@@ -125,7 +136,7 @@ mod tests {
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses("| tstats", "expected an aggregation", "");
-        refuses("| tstats count from Web", "datamodel=<name> after FROM", "Web");
+        refuses("| tstats count from where a=b", "datamodel=<name> after FROM", "where");
         refuses("| tstats count where index=a by", "a field name after BY", "");
         refuses("| tstats cnt", "unknown function 'cnt'", "cnt");
         refuses("| tstats summariesonly=5 count", "true or false", "5");

@@ -1,16 +1,18 @@
 //! `xmlkv`: takes fields out of the elements of XML.
 
 use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::Command;
-use crate::display::Arguments;
+use crate::ast::{Command, Field};
+use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
 
-/// `xmlkv [maxinputs=]`.
+/// `xmlkv [<field>] [maxinputs=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct XmlkvCommand {
     /// `maxinputs=`: how many rows go to the command at a time; has no effect on the result.
     pub maxinputs: Option<u64>,
+    /// Whose text is read; `_raw` if absent.
+    pub field: Option<Field>,
 }
 
 /// The registry entry.
@@ -18,7 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "xmlkv",
     aliases: &[],
     summary: "takes fields out of the elements of XML",
-    syntax: "xmlkv [maxinputs=<n>]",
+    syntax: "xmlkv [<field>] [maxinputs=<n>]",
     kind: CommandKind::Streaming,
     options: OPTIONS,
     takes: Takes::Fields,
@@ -28,21 +30,31 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] = &["maxinputs"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    let mut maxinputs = None;
-    while let Some(option) = p.option(OPTIONS)? {
-        maxinputs = Some(option.number()?);
-    }
-    // Older searches write the number alone.
-    if maxinputs.is_none() {
-        maxinputs = p.count()?;
+    let (mut maxinputs, mut field) = (None, None);
+    loop {
+        p.skip_separators();
+        if let Some(option) = p.option(OPTIONS)? {
+            maxinputs = Some(option.number()?);
+        } else if let Some(number) = p.count()? {
+            // Older searches write the number alone.
+            maxinputs = Some(number);
+        } else if field.is_none() && !p.at_end() {
+            field = Some(p.field("a field name, maxinputs=<n> or the end of the command")?);
+        } else {
+            break;
+        }
     }
     p.expect_end("maxinputs=<n> or the end of the command")?;
-    Ok(Command::Xmlkv(XmlkvCommand { maxinputs }))
+    Ok(Command::Xmlkv(XmlkvCommand { maxinputs, field }))
 }
 
 impl fmt::Display for XmlkvCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Arguments::default().maybe("maxinputs", self.maxinputs).write(f)
+        let mut arguments = Arguments::default();
+        if let Some(field) = &self.field {
+            arguments.push(field_name(&field.node));
+        }
+        arguments.maybe("maxinputs", self.maxinputs).write(f)
     }
 }
 
@@ -52,12 +64,12 @@ mod tests {
 
     #[test]
     fn accepts_its_forms() {
-        accepts(&["* | xmlkv", "* | xmlkv maxinputs=10000"]);
+        accepts(&["* | xmlkv", "* | xmlkv maxinputs=10000", "* | xmlkv Message maxinputs=5"]);
         same("* | xmlkv 10", "* | xmlkv maxinputs=10");
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
-        refuses("* | xmlkv a", "the end of the command", "a");
+        refuses("* | xmlkv a b", "the end of the command", "b");
     }
 }

@@ -131,7 +131,9 @@ impl Parser<'_> {
 
     fn command_word(&mut self) -> String {
         let word = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_').to_ascii_lowercase();
-        let boundary = self.peek().is_none_or(|c| c.is_whitespace() || "|[]\"(,+-=".contains(c));
+        let ends =
+            |c: char| c.is_whitespace() || "|[]\"(,+-=".contains(c) || (c == '/' && word == "rest");
+        let boundary = self.peek().is_none_or(ends);
         if boundary { word } else { String::new() }
     }
 

@@ -47,6 +47,14 @@ impl Parser<'_> {
         stop: fn(&mut Self) -> bool,
     ) -> Parsed<Option<SearchExpr>> {
         let mut members = Vec::new();
+        // What is left where the macro in front of it stands for nothing.
+        let start = self.pos();
+        while self.eat_operator("AND") {
+            if self.search_is_over(stop) {
+                self.pos = start;
+                return Err(self.unexpected("a search term"));
+            }
+        }
         loop {
             members.extend(self.search_or(time, stop)?);
             if self.search_is_over(stop) {

@@ -76,12 +76,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// The fields after `BY` up to the end or to `WHERE` and the like (`tstats`).
-    pub(crate) fn stats_by(&mut self, by: &mut StatsBy, dialect: StatsDialect) -> Parsed<()> {
-        self.stats_by_until(by, dialect, &[])
-    }
-
-    /// The same, up to one of the options of the command, which may stand behind the fields.
+    /// `BY` fields and their span, up to one of the options of the command, which may stand behind them.
     pub(crate) fn stats_by_until(
         &mut self,
         by: &mut StatsBy,
