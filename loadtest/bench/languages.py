@@ -63,7 +63,11 @@ def peer(files):
 def serve(files):
     import datafusion
 
-    settings = datafusion.SessionConfig().set("datafusion.execution.target_partitions", "2")
+    settings = (
+        datafusion.SessionConfig()
+        .set("datafusion.execution.target_partitions", str(os.cpu_count()))
+        .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
+    )
     context = datafusion.SessionContext(settings)
     context.register_parquet("events", str(pathlib.Path(os.path.commonpath(files))))
     for line in sys.stdin:
