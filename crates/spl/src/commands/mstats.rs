@@ -102,7 +102,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         } else if series_option(p, &mut command.series)? {
         } else if let Some(option) = p.option(OPTIONS)? {
             accept(&mut command, &option)?;
-        } else if grouping {
+        } else if grouping && !p.at_option(BEHIND) {
             p.stats_by_until(&mut command.by, StatsDialect::Mstats, BEHIND)?;
         } else {
             command.calls.push(p.stats_call(StatsDialect::Mstats)?);
@@ -218,6 +218,7 @@ mod tests {
         refuses("| mstats where index=m", "expected an aggregation", "");
         refuses("| mstats avg(x) where index=m by", "a field name after BY", "");
         refuses("| mstats avg(x) span=soon", "a time such as", "soon");
+        refuses("| mstats avg(x) by host span==1m", "unknown function 'span'", "span");
         refuses("| mstats mean_of(x)", "unknown function 'mean_of'", "mean_of");
         refuses("* | stats rate_avg(x)", "exists in mstats only", "rate_avg");
     }
