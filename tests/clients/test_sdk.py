@@ -1,19 +1,10 @@
 """splunk-sdk, unchanged, against Karst."""
 
 import pytest
-from karst import PASSWORD, USER, wait_for
-from splunklib import client, results
+from karst import wait_for
+from sdk import connect, rows
+from splunklib import results
 from splunklib.binding import AuthenticationError, HTTPError
-
-
-def connect(server, **changes):
-    options = {
-        "host": "127.0.0.1",
-        "port": server.management_port,
-        "scheme": "https",
-        "verify": False,
-    }
-    return client.connect(**{**options, "username": USER, "password": PASSWORD, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +21,6 @@ def events(server):
     ]
     assert server.hec(objects).status == 200
     return index
-
-
-def rows(stream):
-    found = list(results.JSONResultsReader(stream))
-    return [row for row in found if isinstance(row, dict)]
 
 
 def run(service, search, **options):

@@ -3,21 +3,16 @@
 import json
 
 import pytest
-from karst import PASSWORD, USER, wait_for
-from splunklib import client, results
+from karst import USER, wait_for
+from sdk import connect, rows
 from splunklib.binding import HTTPError
 
 SECRET = "hidden_word"
 
 
-def connect(server, username, password):
-    options = {"host": "127.0.0.1", "port": server.management_port, "verify": False, "scheme": "https"}
-    return client.connect(**options, username=username, password=password)
-
-
 @pytest.fixture(scope="module")
 def admin(server):
-    return connect(server, USER, PASSWORD)
+    return connect(server)
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +26,12 @@ def limited(server, admin):
     admin.roles.create("roles_limited", **role)
     admin.roles["roles_limited"].grant("search", "rest_properties_get")
     admin.users.create("roles_user", password="a password", roles=["roles_limited"])
-    return connect(server, "roles_user", "a password")
+    return connect(server, username="roles_user", password="a password")
 
 
 def oneshot(service, search):
     stream = service.jobs.oneshot(search, output_mode="json", count=0)
-    return [row for row in results.JSONResultsReader(stream) if isinstance(row, dict)]
+    return rows(stream)
 
 
 CLOSED = [

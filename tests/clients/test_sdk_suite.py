@@ -6,21 +6,12 @@ import itertools
 import json
 
 import pytest
-from karst import PASSWORD, USER, wait_for
+from karst import USER, wait_for
+from sdk import connect, rows
 from splunklib import client, results
 from splunklib.binding import AuthenticationError, HTTPError
 
 NAMES = itertools.count()
-
-
-def connect(server, **changes):
-    options = {
-        "host": "127.0.0.1",
-        "port": server.management_port,
-        "scheme": "https",
-        "verify": False,
-    }
-    return client.connect(**{**options, "username": USER, "password": PASSWORD, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +32,6 @@ def events(server):
 @pytest.fixture
 def name():
     return f"sdk made {next(NAMES)}"
-
-
-def rows(stream):
-    return [row for row in results.JSONResultsReader(stream) if isinstance(row, dict)]
 
 
 def oneshot(service, search, **options):
