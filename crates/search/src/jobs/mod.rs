@@ -6,7 +6,8 @@ mod results;
 mod state;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,7 @@ pub struct Job {
     report: Arc<ScanReport>,
     state: watch::Sender<DispatchState>,
     finalized: AtomicBool,
+    ended: AtomicBool,
     saved: AtomicBool,
     priority: AtomicU8,
     progress: Mutex<Progress>,
@@ -112,6 +114,7 @@ impl Job {
             report: new.report,
             state: watch::Sender::new(DispatchState::Queued),
             finalized: false.into(),
+            ended: false.into(),
             saved: false.into(),
             priority: DEFAULT_PRIORITY.into(),
             progress: Mutex::new(Progress { messages, ..Progress::default() }),
@@ -374,7 +377,7 @@ impl Job {
     /// Ends the search with what it has found so far. A search that has ended stays as it is, and is
     /// marked all the same.
     pub fn finalize(&self) {
-        let ended = self.state.borrow().is_final();
+        let ended = self.ended.load(SeqCst);
         self.finalized.store(true, Relaxed);
         if !ended {
             self.control.close();
@@ -482,11 +485,16 @@ impl Job {
 
     /// Shows rows as the result of now.
     pub(crate) fn show(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
-        let preview = self.results_of(done, batches).0;
-        if !self.state.borrow().is_final() {
-            self.preview.change(|known| *known = Some(Arc::new(preview)));
-            self.previews.fetch_add(1, Relaxed);
-        }
+        let preview = Arc::new(self.results_of(done, batches).0);
+        // Whoever ends it clears the preview after `ended` is set.
+        let shown = self.preview.change(|known| {
+            let shown = !self.ended.load(SeqCst);
+            if shown {
+                *known = Some(preview);
+            }
+            shown
+        });
+        self.previews.fetch_add(u64::from(shown), Relaxed);
     }
 
     pub(crate) fn start(&self) {
@@ -494,10 +502,20 @@ impl Job {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.started = Some((self.clock.now(), Instant::now()));
         drop(progress);
-        self.state.send_replace(DispatchState::Running);
+        // It may have been cancelled while it waited for its turn.
+        self.state.send_if_modified(|state| {
+            let starts = !state.is_final();
+            if starts {
+                *state = DispatchState::Running;
+            }
+            starts
+        });
     }
 
     pub(crate) fn complete(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
+        if !self.ends_now() {
+            return;
+        }
         let (results, mut messages) = self.results_of(done, batches);
         messages.extend(self.partial_message(results.rows()));
         let _ = self.results.set(results);
@@ -521,13 +539,18 @@ impl Job {
     }
 
     pub(crate) fn fail(&self, error: Error) {
-        self.end(DispatchState::Failed, Vec::new(), Some(error));
+        if self.ends_now() {
+            self.end(DispatchState::Failed, Vec::new(), Some(error));
+        }
+    }
+
+    /// Whether the caller is the one who ends it. A search may be complete and cancelled in the same
+    /// moment; it is one of the two.
+    fn ends_now(&self) -> bool {
+        !self.ended.swap(true, SeqCst)
     }
 
     fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
-        if self.state.borrow().is_final() {
-            return;
-        }
         self.report.times.end();
         // Plans hold what their operators hold; what is wanted of them later is in the reports.
         let plans = self.plans.change(std::mem::take);

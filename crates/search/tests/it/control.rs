@@ -82,9 +82,7 @@ async fn a_paused_search_reads_nothing_until_it_goes_on() {
 async fn a_finalized_search_gives_what_it_found_and_says_so() {
     let service = service().await;
     for search in BUSY {
-        let job = reading(&service, search).await;
-        let start = Instant::now();
-        job.finalize();
+        let (job, start) = finalized(&service, search).await;
         job.finished().await.unwrap();
         println!("finalize {:>12.3?} {search}", start.elapsed());
         let read = job.counts().events_scanned;
@@ -100,10 +98,7 @@ async fn a_finalized_search_gives_what_it_found_and_says_so() {
 async fn a_cancelled_search_stops_reading_and_frees_its_memory() {
     let service = service().await;
     for search in BUSY {
-        let job = reading(&service, search).await;
-        let start = Instant::now();
-        assert!(service.cancel(job.sid()));
-        assert!(job.finished().await.is_err());
+        let (job, start) = cancelled(&service, search).await;
         while job.reserved_bytes() > 0 {
             tokio::task::yield_now().await;
         }
@@ -114,4 +109,31 @@ async fn a_cancelled_search_stops_reading_and_frees_its_memory() {
         assert_eq!(job.status().state, DispatchState::Failed);
         assert_eq!((job.result_count(), job.preview_count()), (0, 0));
     }
+}
+
+/// A search finalized while it read, and when.
+async fn finalized(service: &SearchService, search: &str) -> (Arc<Job>, Instant) {
+    for _ in 0..100 {
+        let job = reading(service, search).await;
+        let start = Instant::now();
+        job.finalize();
+        if !job.status().state.is_final() {
+            return (job, start);
+        }
+    }
+    panic!("{search} is always done before it can be finalized");
+}
+
+/// A search cancelled while it read, and when. One that was complete in that moment stays complete.
+async fn cancelled(service: &SearchService, search: &str) -> (Arc<Job>, Instant) {
+    for _ in 0..100 {
+        let job = reading(service, search).await;
+        let start = Instant::now();
+        assert!(service.cancel(job.sid()));
+        if job.finished().await.is_err() {
+            return (job, start);
+        }
+        assert_eq!(job.status().state, DispatchState::Done, "{search}");
+    }
+    panic!("{search} is always done before it can be cancelled");
 }
