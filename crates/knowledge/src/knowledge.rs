@@ -67,7 +67,8 @@ impl Knowledge {
         let conf = layers.effective("props");
         let props = Props::new(&conf, &mut warnings);
         let recogniser = Recogniser::new(&conf, &mut warnings);
-        let transforms = layers.effective("transforms");
+        let mut transforms = layers.effective("transforms");
+        crate::modular::expand(&mut transforms, &mut errors);
         let limits = limits(&layers.effective("limits"), &mut errors);
         let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
         index_time::check_all(&transforms, &mut errors);

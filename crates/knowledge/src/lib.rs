@@ -14,6 +14,7 @@ mod indexes;
 mod knowledge;
 pub mod layers;
 mod lookups;
+mod modular;
 mod parsing;
 mod pattern;
 mod props;

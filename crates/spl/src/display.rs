@@ -194,7 +194,8 @@ fn piece(pattern: &SearchPattern, is_quoted: bool) -> String {
 
 fn search_field(name: &str) -> String {
     let bare = name.chars().all(|c| !c.is_whitespace() && !"|()\"[]=<>!,\\`".contains(c))
-        && !matches!(name, "AND" | "OR" | "NOT");
+        && !matches!(name, "AND" | "OR" | "NOT")
+        && !["by", "groupby"].iter().any(|word| word.eq_ignore_ascii_case(name));
     if bare { name.to_owned() } else { quoted(name) }
 }
 

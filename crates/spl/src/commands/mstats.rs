@@ -194,6 +194,7 @@ mod tests {
             "| mstats avg(cpu.idle) AS idle max(\"mem used\") WHERE index=m host=a BY host span=5m",
             "| mstats prestats=t append=t rate_avg(requests.count) rate_sum(x) WHERE index=m BY host",
             "| mstats chart=t chart.limit=5 useother=f avg(cpu.*) WHERE index=m BY host span=auto",
+            "| mstats avg(cpu.*) WHERE index=m (by) (BY=x) BY by",
             "| mstats avg(cpu.*) AS mean.* WHERE index=m AND metric_name IN (a, b) earliest=-1h GROUPBY a, b",
             "| mstats count(_value) WHERE index=m span=1m every=1h fillnull_value=none BY host",
             "| mstats backfill=t update_period=5000 chunk_size=100 p95(x) WHERE index=m",

@@ -37,11 +37,11 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         p.skip_space();
         let value = match p.peek() {
             Some('"') => p.quoted('"')?.node,
-            _ => p.take_while(|c| !c.is_whitespace() && !",|]\"".contains(c)).to_owned(),
+            _ => match p.take_while(|c| !c.is_whitespace() && !",|]\"".contains(c)) {
+                "" => return Err(p.unexpected("a value")),
+                value => value.to_owned(),
+            },
         };
-        if value.is_empty() && p.at_end() {
-            return Err(p.unexpected("a value"));
-        }
         values.push((field, value));
     }
 }
@@ -64,6 +64,7 @@ mod tests {
         accepts(&[
             r#"* | setfields ip="10.10.10.10", foo="foo bar""#,
             r#"* | setfields "a b" = "" c="x\"y""#,
+            r#"* | setfields a="""#,
             "* | setfields team=web, tier=front",
         ]);
     }
@@ -73,5 +74,6 @@ mod tests {
         refuses("* | setfields", "a field name and", "");
         refuses("* | setfields a", "expected '=' after field 'a'", "");
         refuses("* | setfields a=", "expected a value", "");
+        refuses("* | setfields a=, b=1", "expected a value", ",");
     }
 }

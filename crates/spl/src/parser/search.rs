@@ -185,8 +185,11 @@ impl Parser<'_> {
             return Ok(Some(SearchExpr::Comparison(comparison)));
         }
         let Piece { pattern, quoted, span } = piece;
-        // The word alone is as good as in quotes, and in those no list can seem to follow it.
-        let quoted = quoted || pattern.as_literal().is_some_and(|w| w.eq_ignore_ascii_case("in"));
+        // The word alone is as good as in quotes, and in those no list can seem to follow it, nor can
+        // it seem to end the terms of `WHERE`.
+        let seems =
+            |word: &str| ["in", "by", "groupby"].iter().any(|k| k.eq_ignore_ascii_case(word));
+        let quoted = quoted || pattern.as_literal().is_some_and(seems);
         Ok(Some(SearchExpr::Term(Term { pattern, quoted, span })))
     }
 
@@ -318,6 +321,9 @@ impl Parser<'_> {
             return Err(self.error("IN needs at least one value", span));
         }
         let field = self.search_field(field)?;
+        if field.node.is_empty() {
+            return Err(self.error("field name is empty", field.span));
+        }
         Ok(Some(SearchIn { field, values, negated, span }))
     }
 
