@@ -137,7 +137,8 @@ pub(crate) use begin::{Begin, begin, expand};
 use self::inputlookup::Named;
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::{Env, Start};
+use crate::functions::lookup::Lookups;
+use crate::pipeline::{Env, Planning, Start};
 use crate::stage::Finish;
 use crate::stage::inner::tail;
 
@@ -183,7 +184,19 @@ pub(crate) async fn start(
 }
 
 /// Plans a command over a frame. `rest` is what follows it.
-pub(crate) async fn plan(
+pub(crate) fn plan<'p>(
+    command: &'p Spanned<Command>,
+    frame: Frame,
+    rest: &'p [Spanned<Command>],
+    env: &'p Env<'_>,
+) -> Planning<'p, Step> {
+    Box::pin(async move {
+        let lookups = Lookups::read(&command.node, env).await?;
+        step(command, frame, rest, &env.asking(&lookups)).await
+    })
+}
+
+async fn step(
     command: &Spanned<Command>,
     frame: Frame,
     rest: &[Spanned<Command>],

@@ -10,7 +10,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
-use crate::pipeline::{Env, StagePlan, plan_stage};
+use crate::pipeline::{Env, Planning, StagePlan, plan_stage};
 use crate::stage::Rows;
 use crate::{Error, Message, MessageLog, OutputColumn, PlannedSearch, ResultKind, Session};
 
@@ -142,7 +142,11 @@ impl Run<'_> {
 }
 
 /// Runs all stages of a search within another and collects its rows.
-pub(crate) async fn run_to_rows(mut stage: StagePlan, env: &Env<'_>) -> Result<Rows, Error> {
+pub(crate) fn run_to_rows<'p>(stage: StagePlan, env: &'p Env<'_>) -> Planning<'p, Rows> {
+    Box::pin(run_stages(stage, env))
+}
+
+async fn run_stages(mut stage: StagePlan, env: &Env<'_>) -> Result<Rows, Error> {
     loop {
         // Formats are for who looks at the result of the whole search.
         let (plan, columns) = stage.unformatted.take().unwrap_or((stage.plan, stage.columns));
@@ -151,7 +155,7 @@ pub(crate) async fn run_to_rows(mut stage: StagePlan, env: &Env<'_>) -> Result<R
             return Ok(rows);
         };
         let inner = env.within(&rest.context);
-        let frame = Box::pin(rest.frame(rows, &inner)).await?;
+        let frame = rest.frame(rows, &inner).await?;
         stage = plan_stage(frame, &rest.commands, &inner).await?;
     }
 }

@@ -43,6 +43,7 @@ mod planned;
 pub mod predicate;
 mod range;
 mod session;
+mod shared;
 mod source;
 mod sql_text;
 mod stage;
@@ -66,6 +67,7 @@ pub use planned::{
     PlannedSearch, ResultKind,
 };
 pub use session::{Session, SessionSettings};
+pub use shared::Shared;
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, complete};
@@ -73,7 +75,7 @@ pub use sql_text::{NoSql, SqlText, sql_text};
 pub use stage::{Column, Record, Rows};
 pub use subsearch::Subsearches;
 pub use surroundings::{
-    Action, CollectedEvent, EventsOnly, IndexTerm, Location, LookupSource, LookupWrite,
-    RestRequest, Surroundings,
+    Action, CollectedEvent, EventsOnly, Location, LookupSource, LookupWrite, RestRequest,
+    Surroundings,
 };
 pub use types::ValueType;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 use knowledge::time::{LocalClock, TimeFormat};
 use knowledge::{LookupDefinition, LookupPlace, MatchType};
+use spl::Spanned;
 
 use crate::functions::network::Network;
 use crate::pipeline::Env;
@@ -19,7 +20,7 @@ const REMEMBERED: usize = 100_000;
 
 /// A lookup asked by some of its fields.
 #[derive(Debug)]
-pub(crate) struct Lookup {
+pub struct Lookup {
     pub(crate) definition: LookupDefinition,
     pub(crate) rows: Arc<Rows>,
     /// Rows by the values of the fields that match exactly, in order.
@@ -98,6 +99,29 @@ pub(crate) async fn read(
         }
     })?;
     Ok((definition, rows))
+}
+
+/// A lookup that is asked by these of its fields. `wanted` are all fields that are named, where they are
+/// named.
+pub(crate) async fn open(
+    name: &str,
+    inputs: &[String],
+    wanted: &[&Spanned<String>],
+    env: &Env<'_>,
+) -> Result<Arc<Lookup>, Error> {
+    let (definition, rows) = read(name, env).await?;
+    let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);
+    for field in wanted {
+        if rows.count > 0 && !known(&field.node) && field.node != "_key" {
+            let message = format!(
+                "the lookup \"{name}\" has no field \"{}\"; its fields are {}",
+                field.node,
+                rows.names().join(", ")
+            );
+            return Err(Error::at(message, field.span));
+        }
+    }
+    Ok(Arc::new(Lookup::new(definition, rows, inputs)?))
 }
 
 /// Where the rows of a lookup are.

@@ -2,8 +2,10 @@
 //! change it, until the end or a command that must see rows first.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
+use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use model::{EventTime, IndexName, TimeRange};
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
@@ -11,7 +13,10 @@ use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 use crate::commands::{self, Begin, Step};
 use crate::expr::Scope;
 use crate::frame::Frame;
+use crate::functions::lookup::Lookups;
+use crate::lookup::Lookup;
 use crate::names::read_by;
+use crate::shared::Shared;
 use crate::stage::{Continuation, Finish, Rows};
 use crate::types::ValueType;
 use crate::{
@@ -21,6 +26,12 @@ use crate::{
 
 /// Searches within each other, such as saved searches that name others, at most.
 const MAX_DEPTH: usize = 20;
+
+/// A step of planning whose type callers do not see.
+///
+/// Planning calls itself in many places. Were all of it one type, the compiler would look through the
+/// whole of it wherever a future has to be `Send`: that was most of the time this crate took to build.
+pub(crate) type Planning<'p, T> = BoxFuture<'p, Result<T, Error>>;
 
 /// What commands are planned against.
 #[derive(Clone, Copy)]
@@ -38,6 +49,8 @@ pub(crate) struct Env<'e> {
     depth: usize,
     /// Whether rows are only looked at, as previews do.
     rehearsal: bool,
+    /// What the expressions of a command may ask.
+    lookups: Option<&'e Lookups>,
 }
 
 impl<'e> Env<'e> {
@@ -47,7 +60,8 @@ impl<'e> Env<'e> {
         session: Option<&'e Session>,
     ) -> Self {
         let subsearches = session.map_or(Subsearches::Skip, Subsearches::Run);
-        Self { context, log, session, watch: None, subsearches, depth: 0, rehearsal: false }
+        let (watch, lookups) = (None, None);
+        Self { context, log, session, watch, subsearches, depth: 0, rehearsal: false, lookups }
     }
 
     /// The same, which treats subsearches in the text of saved searches like this.
@@ -105,6 +119,14 @@ impl<'e> Env<'e> {
         Env { context, ..*self }
     }
 
+    /// The same for expressions that may ask lookups.
+    pub(crate) fn asking<'n>(&self, lookups: &'n Lookups) -> Env<'n>
+    where
+        'e: 'n,
+    {
+        Env { lookups: Some(lookups), ..*self }
+    }
+
     /// The session in which stages run.
     pub(crate) fn session(&self) -> Result<&'e Session, Error> {
         self.session.ok_or_else(|| Error::internal("a stage runs while a search is planned"))
@@ -112,7 +134,7 @@ impl<'e> Env<'e> {
 
     /// What expressions over a frame can see.
     pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
-        FrameScope { frame, context: self.context }
+        FrameScope { frame, context: self.context, lookups: self.lookups }
     }
 }
 
@@ -121,6 +143,7 @@ impl<'e> Env<'e> {
 pub(crate) struct FrameScope<'s> {
     frame: &'s Frame,
     context: &'s PlanContext,
+    lookups: Option<&'s Lookups>,
 }
 
 impl Scope for FrameScope<'_> {
@@ -130,6 +153,10 @@ impl Scope for FrameScope<'_> {
 
     fn fields(&self) -> Vec<String> {
         self.frame.names()
+    }
+
+    fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
+        self.lookups?.get(table, inputs)
     }
 
     fn now(&self) -> EventTime {
@@ -144,12 +171,12 @@ impl Scope for FrameScope<'_> {
 /// One stage, ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct StagePlan {
-    pub(crate) plan: LogicalPlan,
+    pub(crate) plan: Shared<LogicalPlan>,
     pub(crate) columns: Vec<OutputColumn>,
     pub(crate) kind: ResultKind,
     pub(crate) filter: FieldFilter,
     /// Plan and columns without the formats of fields, if there are any.
-    pub(crate) unformatted: Option<(LogicalPlan, Vec<OutputColumn>)>,
+    pub(crate) unformatted: Option<(Shared<LogicalPlan>, Vec<OutputColumn>)>,
     pub(crate) rest: Option<Continuation>,
 }
 
@@ -195,7 +222,15 @@ pub(crate) async fn plan_pipeline(
 }
 
 /// As [`plan_pipeline`], for rows that go on through `tail`: what its commands mention is read.
-pub(crate) async fn plan_before(
+pub(crate) fn plan_before<'p>(
+    pipeline: &'p Pipeline,
+    tail: Option<&'p [Spanned<Command>]>,
+    env: &'p Env<'_>,
+) -> Planning<'p, PlannedSearch> {
+    Box::pin(plan_whole(pipeline, tail, env))
+}
+
+async fn plan_whole(
     pipeline: &Pipeline,
     tail: Option<&[Spanned<Command>]>,
     env: &Env<'_>,
@@ -210,21 +245,21 @@ pub(crate) async fn plan_before(
     };
     if let Some(together) = commands::prestats::together(&pipeline.commands) {
         let inner = Pipeline { commands: together };
-        let mut planned = Box::pin(plan_before(&inner, tail, &env.deeper()?)).await?;
+        let mut planned = plan_before(&inner, tail, &env.deeper()?).await?;
         planned.normalized = pipeline.to_string();
         return Ok(planned);
     }
-    if let Some(expanded) = Box::pin(commands::expand(first, env)).await? {
+    if let Some(expanded) = commands::expand(first, env).await? {
         let mut context = env.context.clone();
         context.range = expanded.range;
         let inner = Pipeline { commands: [&expanded.commands, rest].concat() };
         let env = env.within(&context).deeper()?;
-        let mut planned = Box::pin(plan_before(&inner, tail, &env)).await?;
+        let mut planned = plan_before(&inner, tail, &env).await?;
         planned.normalized = pipeline.to_string();
         return Ok(planned);
     }
     let mentioned = read_by(&pipeline.commands, tail);
-    let (start, finish, rest) = match Box::pin(commands::begin(first, &mentioned, env)).await? {
+    let (start, finish, rest) = match commands::begin(first, &mentioned, env).await? {
         Begin::Rows(start) => (start, None, rest),
         Begin::Table(start, finish) => (start, Some(finish), rest),
         Begin::Nothing => (Start::nothing(env)?, None, &pipeline.commands[..]),
@@ -255,16 +290,18 @@ pub(crate) async fn plan_before(
 }
 
 /// Plans commands over a frame, up to the first that must see rows.
-pub(crate) async fn plan_stage(
+pub(crate) fn plan_stage<'p>(
     frame: Frame,
-    commands: &[Spanned<Command>],
-    env: &Env<'_>,
-) -> Result<StagePlan, Error> {
-    let (frame, finish) = advance(frame, commands, env).await?;
-    match finish {
-        Some((finish, left)) => stage_before(&frame, finish, &left, env),
-        None => stage(&frame, None, env),
-    }
+    commands: &'p [Spanned<Command>],
+    env: &'p Env<'_>,
+) -> Planning<'p, StagePlan> {
+    Box::pin(async move {
+        let (frame, finish) = advance(frame, commands, env).await?;
+        match finish {
+            Some((finish, left)) => stage_before(&frame, finish, &left, env),
+            None => stage(&frame, None, env),
+        }
+    })
 }
 
 /// Lets commands change a frame, up to the first that must see rows: what that does with them, and the
@@ -277,7 +314,7 @@ pub(crate) async fn advance(
     let mut commands = Cow::Borrowed(commands);
     let mut at = 0;
     while let Some(command) = commands.get(at) {
-        let step = Box::pin(commands::plan(command, frame, &commands[at + 1..], env)).await?;
+        let step = commands::plan(command, frame, &commands[at + 1..], env).await?;
         match step {
             Step::Next(next) => {
                 frame = next;
@@ -316,11 +353,12 @@ fn stage(frame: &Frame, rest: Option<Continuation>, env: &Env<'_>) -> Result<Sta
     let mut unformatted = None;
     if rest.is_none() && !frame.formats.is_empty() {
         let shown = frame.formats.apply(frame.clone(), env)?.finish()?;
-        unformatted = Some((plan, columns));
+        unformatted = Some((plan.into(), columns));
         (plan, columns) = shown;
     }
     let kind = if rest.is_some() { ResultKind::Report } else { frame.result_kind() };
-    Ok(StagePlan { plan, columns, kind, filter: frame.filter.clone(), unformatted, rest })
+    let (plan, filter) = (plan.into(), frame.filter.clone());
+    Ok(StagePlan { plan, columns, kind, filter, unformatted, rest })
 }
 
 /// The words and phrases that the filter a search begins with looks for, and those of `highlight`.

@@ -7,6 +7,7 @@ use datafusion::logical_expr::LogicalPlan;
 use model::{EventTime, IndexName, TimeRange};
 
 use crate::pipeline::StagePlan;
+use crate::shared::Shared;
 use crate::stage::Continuation;
 use crate::types::ValueType;
 use crate::{EventSource, Surroundings, names};
@@ -169,7 +170,7 @@ impl FieldFilter {
 #[derive(Debug, Clone)]
 pub struct PlannedSearch {
     /// The first stage, which reads the events; without `rest` also the last.
-    pub plan: LogicalPlan,
+    pub plan: Shared<LogicalPlan>,
     /// What the rows of the whole search are.
     pub kind: ResultKind,
     /// Columns of `plan`, in order.
@@ -189,7 +190,7 @@ pub struct PlannedSearch {
     /// What happens to the rows of `plan` before they are results; `None` if they are.
     pub rest: Option<Continuation>,
     /// The first stage and its columns without the formats of fields, if there are any.
-    pub(crate) unformatted: Option<(LogicalPlan, Vec<OutputColumn>)>,
+    pub(crate) unformatted: Option<(Shared<LogicalPlan>, Vec<OutputColumn>)>,
     /// Where operators of `plan` leave their messages.
     pub(crate) log: MessageLog,
 }

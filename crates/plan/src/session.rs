@@ -15,10 +15,12 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use futures::future::BoxFuture;
 
 use crate::Error;
 use crate::compact::CompactSorted;
 use crate::memory::Pool;
+use crate::shared::Shared;
 use crate::stream::StreamPlanner;
 
 /// How much a session may use.
@@ -43,7 +45,7 @@ impl Default for SessionSettings {
 /// Where planned searches, and SQL, run. Clones share everything.
 #[derive(Clone)]
 pub struct Session {
-    state: Arc<SessionState>,
+    state: Shared<SessionState>,
     /// Its memory, and where it spills to.
     runtime: Arc<RuntimeEnv>,
     /// What operators read of it.
@@ -88,9 +90,9 @@ impl Session {
         for function in crate::predicate::sql_functions() {
             context.register_udf(function);
         }
-        let state = Arc::new(context.state());
+        let state = context.state();
         let config = config_for(&state, settings.memory_bytes);
-        Ok(Self { state, runtime, config })
+        Ok(Self { state: state.into(), runtime, config })
     }
 
     /// The same session with memory of its own: so many bytes for sorts, joins and groups.
@@ -102,7 +104,7 @@ impl Session {
             .with_memory_pool(Arc::new(Pool::new(bytes)))
             .build_arc()?;
         let config = config_for(&self.state, bytes);
-        Ok(Self { state: Arc::clone(&self.state), runtime, config })
+        Ok(Self { state: self.state.clone(), runtime, config })
     }
 
     /// Who is asked for memory.
@@ -115,7 +117,7 @@ impl Session {
     #[must_use]
     pub fn sql(&self, catalog: &str, schema: &str) -> SessionContext {
         let config = self.config.clone().with_default_catalog_and_schema(catalog, schema);
-        let state = SessionStateBuilder::new_from_existing(self.state.as_ref().clone())
+        let state = SessionStateBuilder::new_from_existing((*self.state).clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             // A list of its own: the tables of one query are of one user and one time range.
@@ -125,8 +127,11 @@ impl Session {
     }
 
     /// The plan as it will run.
-    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        self.state.create_physical_plan(plan).await
+    pub(crate) fn physical_plan<'p>(
+        &'p self,
+        plan: &'p LogicalPlan,
+    ) -> BoxFuture<'p, Result<Arc<dyn ExecutionPlan>>> {
+        Box::pin(self.state.create_physical_plan(plan))
     }
 
     /// What operators run in. Functions are part of the plan: nobody looks for them here.

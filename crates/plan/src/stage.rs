@@ -30,6 +30,7 @@ pub(crate) use totals::ColumnTotals;
 use crate::formats::Formats;
 use crate::frame::Frame;
 use crate::pipeline::Env;
+use crate::shared::Shared;
 use crate::{Error, PlanContext};
 
 /// What a command does with all rows of a stage at once.
@@ -45,7 +46,7 @@ pub(crate) enum Finish {
     /// A command makes other rows of them.
     Table(Arc<dyn TableOp>),
     /// The only row holds the least and the greatest value of a field of this frame, which goes on.
-    Extent(Box<Frame>),
+    Extent(Shared<Frame>),
 }
 
 /// The part of a pipeline that is planned once the rows before it are known.
@@ -80,7 +81,7 @@ impl Finish {
         match self {
             Self::Table(op) => op.apply(rows, env).await?.into_frame(),
             Self::Extent(frame) => {
-                let mut frame = frame.as_ref().clone();
+                let mut frame = (**frame).clone();
                 frame.extent = Some(rows.extent()?);
                 Ok(frame)
             }

@@ -4,7 +4,7 @@
 use spl::ast::Pipeline;
 
 use crate::execute::run_to_rows;
-use crate::pipeline::{Env, plan_pipeline};
+use crate::pipeline::{Env, Planning, plan_pipeline};
 use crate::stage::inner::within_time;
 use crate::{Error, MessageKind, Rows, Session};
 
@@ -30,7 +30,16 @@ pub(crate) async fn parse(
 }
 
 /// As [`parse`], of a text that stands at a place of the search, such as that of a saved one.
-pub(crate) async fn parse_placed(
+pub(crate) fn parse_placed<'p>(
+    text: &'p str,
+    place: Option<spl::Span>,
+    subsearches: Subsearches<'p>,
+    env: &'p Env<'_>,
+) -> Planning<'p, Pipeline> {
+    Box::pin(resolved(text, place, subsearches, env))
+}
+
+async fn resolved(
     text: &str,
     place: Option<spl::Span>,
     subsearches: Subsearches<'_>,
@@ -46,7 +55,7 @@ pub(crate) async fn parse_placed(
             Subsearches::Skip => SKIPPED.to_owned(),
             Subsearches::Run(session) => {
                 let env = env.running(session).deeper()?;
-                Box::pin(result(waiting.pipeline(), &env)).await?
+                result(waiting.pipeline(), &env).await?
             }
         };
         resolution = waiting.resolve(&result)?;

@@ -90,19 +90,6 @@ pub struct Action {
     pub parameters: Vec<(String, String)>,
 }
 
-/// Terms of the index of buckets, for `walklex`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexTerm {
-    /// The bucket.
-    pub bucket: String,
-    /// Its index.
-    pub index: String,
-    /// The term.
-    pub term: String,
-    /// How many granules hold it.
-    pub granules: u64,
-}
-
 /// What searches read and write besides events.
 #[async_trait]
 pub trait Surroundings: Send + Sync + Debug {
@@ -184,20 +171,6 @@ pub trait Surroundings: Send + Sync + Debug {
     async fn buckets(&self, indexes: &[IndexName], range: &TimeRange) -> Result<Rows, Error> {
         let _ = (indexes, range);
         Ok(Rows::blank(0))
-    }
-
-    /// Terms of the index of buckets.
-    ///
-    /// # Errors
-    /// If a bucket cannot be read.
-    async fn terms(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-        limit: usize,
-    ) -> Result<Vec<IndexTerm>, Error> {
-        let _ = (indexes, range, limit);
-        Ok(Vec::new())
     }
 
     /// The server's name, for fields such as `splunk_server`.

@@ -90,8 +90,9 @@ fn limited(planned: &PlannedSearch, events: Option<usize>) -> Result<PlannedSear
     if let Some(count) = events.filter(|_| planned.kind == ResultKind::Events)
         && planned.rest.is_none()
     {
-        let plan = LogicalPlanBuilder::from(planned.plan).limit(0, Some(count))?.build()?;
-        planned.plan = plan;
+        let plan =
+            LogicalPlanBuilder::from((*planned.plan).clone()).limit(0, Some(count))?.build()?;
+        planned.plan = plan.into();
     }
     Ok(planned)
 }

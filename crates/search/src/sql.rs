@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
 use datafusion::datasource::TableProvider;
@@ -262,8 +263,26 @@ fn planning_error(error: DataFusionError) -> Error {
 }
 
 fn sql_error(error: DataFusionError) -> Error {
+    let about_values = is_about_values(&error);
     let error = plan::Error::from(error);
-    Error::Search { kind: error.kind(), text: error.to_string() }
+    let kind = if about_values { ErrorKind::Invalid } else { error.kind() };
+    Error::Search { kind, text: error.to_string() }
+}
+
+/// Whether a query does with values what they do not allow: reads a text as a number that is none,
+/// divides by zero.
+fn is_about_values(error: &DataFusionError) -> bool {
+    use ArrowError as A;
+    let DataFusionError::ArrowError(error, _) = error.find_root() else { return false };
+    matches!(
+        **error,
+        A::CastError(_)
+            | A::ParseError(_)
+            | A::ComputeError(_)
+            | A::DivideByZero
+            | A::ArithmeticOverflow(_)
+            | A::InvalidArgumentError(_)
+    )
 }
 
 /// A context whose tables are the indexes, sharing memory and functions with all other queries.

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use plan::{
-    Action, CollectedEvent, Error, IndexTerm, Location, LookupSource, LookupWrite, RestRequest,
-    Rows, Surroundings,
+    Action, CollectedEvent, Error, Location, LookupSource, LookupWrite, RestRequest, Rows,
+    Surroundings,
 };
 use serde_json::{Map, Value};
 
@@ -210,15 +210,6 @@ impl Surroundings for Around {
             ]);
         }
         Ok(Rows::of_records(records))
-    }
-
-    async fn terms(
-        &self,
-        indexes: &[IndexName],
-        range: &TimeRange,
-        limit: usize,
-    ) -> Result<Vec<IndexTerm>, Error> {
-        self.server().terms(indexes, range, limit).await
     }
 
     fn server_name(&self) -> String {

@@ -15,7 +15,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("erex section", "holds one of the examples"),
     ("predict", "needs at least 3 values"),
     ("x11", "has fewer than two periods"),
-    ("lookup(", "unknown function \"lookup\""),
 ];
 
 fn is_right(search: &str, error: &str) -> bool {

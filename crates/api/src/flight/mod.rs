@@ -109,18 +109,23 @@ impl Flight {
         Ok(Response::new(encoded.map_err(Status::from).boxed()))
     }
 
-    /// What describes the server and its tables fits in one batch.
+    /// What describes the server, for whoever may ask.
     async fn metadata(
         &self,
         request: &Request<Ticket>,
-        batch: impl Future<Output = Result<RecordBatch, FlightError>>,
+        batch: Result<RecordBatch, FlightError>,
     ) -> Result<Response<FlightStream>, Status> {
         self.caller(request.metadata()).await?;
-        let batch = batch.await.map_err(Status::from)?;
-        let encoder = FlightDataEncoderBuilder::new().with_schema(batch.schema());
-        let encoded = encoder.build(stream::iter([Ok(batch)]));
-        Ok(Response::new(encoded.map_err(Status::from).boxed()))
+        one_batch(batch)
     }
+}
+
+/// What describes the server and its tables fits in one batch.
+fn one_batch(batch: Result<RecordBatch, FlightError>) -> Result<Response<FlightStream>, Status> {
+    let batch = batch.map_err(Status::from)?;
+    let encoder = FlightDataEncoderBuilder::new().with_schema(batch.schema());
+    let encoded = encoder.build(stream::iter([Ok(batch)]));
+    Ok(Response::new(encoded.map_err(Status::from).boxed()))
 }
 
 /// Batches as any client reads them.
@@ -292,7 +297,7 @@ impl FlightSqlService for Flight {
         query: CommandGetCatalogs,
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
-        self.metadata(&request, async { metadata::catalogs(query) }).await
+        self.metadata(&request, metadata::catalogs(query)).await
     }
 
     async fn get_flight_info_schemas(
@@ -308,7 +313,7 @@ impl FlightSqlService for Flight {
         query: CommandGetDbSchemas,
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
-        self.metadata(&request, async { metadata::schemas(query) }).await
+        self.metadata(&request, metadata::schemas(query)).await
     }
 
     async fn get_flight_info_tables(
@@ -326,7 +331,7 @@ impl FlightSqlService for Flight {
     ) -> Result<Response<FlightStream>, Status> {
         let caller = self.caller(request.metadata()).await?;
         let indexes = allowed_indexes(&self.state, &caller).1;
-        self.metadata(&request, metadata::tables(&self.state.search, query, indexes)).await
+        one_batch(metadata::tables(&self.state.search, query, indexes).await)
     }
 
     async fn get_flight_info_table_types(
@@ -342,7 +347,7 @@ impl FlightSqlService for Flight {
         query: CommandGetTableTypes,
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
-        self.metadata(&request, async { metadata::table_types(query) }).await
+        self.metadata(&request, metadata::table_types(query)).await
     }
 
     async fn get_flight_info_sql_info(
@@ -358,7 +363,7 @@ impl FlightSqlService for Flight {
         query: CommandGetSqlInfo,
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
-        self.metadata(&request, async { metadata::server(query) }).await
+        self.metadata(&request, metadata::server(query)).await
     }
 
     async fn register_sql_info(&self, _: i32, _: &SqlInfo) {}

@@ -435,15 +435,8 @@ fn number(value: Typed) -> Expr {
 
 /// Aggregates over different texts.
 fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
-    let parts = |function: SummaryFunction, value: Typed| {
-        let parts = match value.kind {
-            ValueType::Text => {
-                [FieldPart::Whole, FieldPart::Other].map(|part| part.of(&value)).to_vec()
-            }
-            _ => vec![value.expr],
-        };
-        Ok(function.call(parts, &[]))
-    };
+    let parts =
+        |function: SummaryFunction, value: Typed| Ok(function.call(whole_and_other(value), &[]));
     let function = match call.function.kind {
         StatsKind::DistinctCount => {
             let empty = Distinct::default();
@@ -468,6 +461,16 @@ fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
         }
     };
     Ok(function.call(vec![value.expr], &[]))
+}
+
+/// Texts as two columns, their whole numbers and the others: a bucket may hand over integers as they are.
+fn whole_and_other(value: Typed) -> Vec<Expr> {
+    match value.kind {
+        ValueType::Text => {
+            [FieldPart::Whole, FieldPart::Other].map(|part| part.of(&value)).to_vec()
+        }
+        _ => vec![value.expr],
+    }
 }
 
 fn moments_call(name: &'static str, returns: ValueType, value: Typed, moment: Moment) -> Typed {
@@ -510,7 +513,7 @@ fn extreme(name: &'static str, udaf: &AggregateUDF, value: Typed, greatest: bool
             let parameters = if greatest { "greatest" } else { "least" };
             let empty = Extreme::new(greatest);
             SummaryFunction::new(name, parameters, ValueType::Text, empty)
-                .call(vec![value.expr], &[])
+                .call(whole_and_other(value), &[])
         }
     }
 }

@@ -79,6 +79,12 @@ pub(crate) fn number(states: &ArrayRef, row: usize) -> Option<f64> {
     column.is_valid(row).then(|| column.value(row))
 }
 
+/// A whole number of a column; none if null.
+pub(crate) fn integer(states: &ArrayRef, row: usize) -> Option<i64> {
+    let column = states.as_primitive::<Int64Type>();
+    column.is_valid(row).then(|| column.value(row))
+}
+
 /// A text of a column.
 pub(crate) fn text(states: &ArrayRef, row: usize) -> Option<&str> {
     let column = states.as_string_view();

@@ -9,7 +9,7 @@ use super::{
     union,
 };
 use crate::Error;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{Env, Planning, Start};
 use crate::stage::Finish;
 
 /// What a pipeline begins with.
@@ -31,10 +31,14 @@ pub(crate) struct Expanded {
 }
 
 /// The commands that a command stands for at the beginning of a pipeline, if it stands for others.
-pub(crate) async fn expand(
-    command: &Spanned<Command>,
-    env: &Env<'_>,
-) -> Result<Option<Expanded>, Error> {
+pub(crate) fn expand<'p>(
+    command: &'p Spanned<Command>,
+    env: &'p Env<'_>,
+) -> Planning<'p, Option<Expanded>> {
+    Box::pin(expanded(command, env))
+}
+
+async fn expanded(command: &Spanned<Command>, env: &Env<'_>) -> Result<Option<Expanded>, Error> {
     match &command.node {
         Command::Savedsearch(saved) => {
             savedsearch::expand(saved, command.span, env).await.map(Some)
@@ -52,7 +56,15 @@ pub(crate) async fn expand(
 }
 
 /// Plans the beginning of a pipeline; what its commands mention is read.
-pub(crate) async fn begin(
+pub(crate) fn begin<'p>(
+    command: &'p Spanned<Command>,
+    pipeline: &'p [Spanned<Command>],
+    env: &'p Env<'_>,
+) -> Planning<'p, Begin> {
+    Box::pin(begun(command, pipeline, env))
+}
+
+async fn begun(
     command: &Spanned<Command>,
     pipeline: &[Spanned<Command>],
     env: &Env<'_>,

@@ -50,7 +50,7 @@ pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {
         ("high".to_owned(), Typed::new(high, value.kind)),
     ];
     let extent = frame.clone().aggregate(Vec::new(), values)?;
-    Ok(Step::Finish(extent, Finish::Extent(Box::new(frame))))
+    Ok(Step::Finish(extent, Finish::Extent(frame.into())))
 }
 
 /// The step that looks up the extent, if the bins depend on it and it is not known yet.

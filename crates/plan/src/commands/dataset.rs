@@ -131,7 +131,7 @@ async fn add_fields(
 
 /// The commands of a text of the configuration.
 pub(super) async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Commands, Error> {
-    let parsed = Box::pin(subsearch::parse_placed(text, Some(span), env.subsearches(), env));
+    let parsed = subsearch::parse_placed(text, Some(span), env.subsearches(), env);
     let Pipeline { commands } = parsed.await.map_err(|error| {
         Error::at(format!("the data model has a search that is none: {error}: {text}"), span)
     })?;

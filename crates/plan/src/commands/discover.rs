@@ -98,7 +98,16 @@ impl Discovery {
             (name, value)
         });
         let values = values.collect();
-        Ok(frame.with_columns(values)?.without_hidden(&hidden))
+        let frame = frame.with_columns(values)?.without_hidden(&hidden);
+        let mut kept = frame.names();
+        let all = kept.len();
+        kept.retain(|name| !self.scratch().any(|scratch| scratch == name));
+        if kept.len() == all { Ok(frame) } else { frame.select(&kept) }
+    }
+
+    /// The inputs that were made for it alone, under reserved names.
+    fn scratch(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().map(String::as_str).filter(|name| name.starts_with("__"))
     }
 
     /// Names and values found, in turn, so that each text is read once for all fields.
@@ -287,6 +296,7 @@ impl TableOp for Discovery {
             self.report("limit columns", env.log);
         }
         found.put(&mut rows, self.existing)?;
+        self.scratch().for_each(|name| rows.remove(name));
         Ok(rows)
     }
 }

@@ -16,7 +16,7 @@ use crate::expr::kernel::text;
 use crate::frame::Frame;
 use crate::pipeline::Env;
 
-/// Where the name and the value stand until rows have them.
+/// Where the name and the value stand until rows have them; `Discovery` takes such columns away.
 const COLUMNS: [&str; 2] = ["__assigned_name", "__assigned_value"];
 
 /// A piece of such a name.
@@ -120,9 +120,11 @@ impl Finder for Assigned {
     }
 
     fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String> {
-        if let [Some(name), Some(value)] = texts {
-            visit(name, value);
+        let [Some(name), Some(value)] = texts else { return None };
+        if name.starts_with('_') {
+            return Some("a name from a value cannot begin with _".to_owned());
         }
+        visit(name, value);
         None
     }
 }

@@ -165,8 +165,8 @@ struct Parts(Vec<Vec<Spanned<Command>>>);
 impl TableOp for Parts {
     async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
         for commands in &self.0 {
-            let stage = Box::pin(plan_stage(rows.into_frame()?, commands, env)).await?;
-            rows = Box::pin(run_to_rows(stage, env)).await?;
+            let stage = plan_stage(rows.into_frame()?, commands, env).await?;
+            rows = run_to_rows(stage, env).await?;
         }
         Ok(rows)
     }

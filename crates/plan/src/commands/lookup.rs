@@ -33,23 +33,10 @@ pub(super) async fn plan(
 
 /// The lookup, ready to be asked by the inputs of a command.
 pub(super) async fn prepare(command: &LookupCommand, env: &Env<'_>) -> Result<Arc<Lookup>, Error> {
-    let (definition, rows) = lookup::read(&command.name.node, env).await?;
     let inputs: Vec<String> = command.inputs.iter().map(|i| i.lookup.node.clone()).collect();
     let outputs = command.output.iter().flat_map(|output| &output.fields);
-    let wanted = command.inputs.iter().chain(outputs);
-    let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);
-    for LookupField { lookup, .. } in wanted {
-        if rows.count > 0 && !known(&lookup.node) && lookup.node != "_key" {
-            let message = format!(
-                "the lookup \"{}\" has no field \"{}\"; its fields are {}",
-                command.name.node,
-                lookup.node,
-                rows.names().join(", ")
-            );
-            return Err(Error::at(message, lookup.span));
-        }
-    }
-    Ok(Arc::new(Lookup::new(definition, rows, &inputs)?))
+    let wanted: Vec<_> = command.inputs.iter().chain(outputs).map(|field| &field.lookup).collect();
+    lookup::open(&command.name.node, &inputs, &wanted, env).await
 }
 
 /// The rows with the outputs of a lookup, where a condition holds.

@@ -71,7 +71,7 @@ impl TableOp for Map {
             let one = rows.slice(row, 1);
             let text = search(&template, &one, row + 1, span)?;
             let parsed = subsearch::parse_placed(&text, Some(span), env.subsearches(), &env);
-            let pipeline = Box::pin(parsed).await?;
+            let pipeline = parsed.await?;
             let bounds = Bounds::default();
             let inner = Inner { pipeline, tail: self.tail.clone(), bounds, command: "map" };
             let part = inner.all_rows(&env).await?;

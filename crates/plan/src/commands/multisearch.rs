@@ -43,7 +43,7 @@ async fn part(
     let mut context = env.context.clone();
     let mut depth = *env;
     while let Some(expanded) = match commands.first() {
-        Some(first) => Box::pin(expand(first, &depth.within(&context))).await?,
+        Some(first) => expand(first, &depth.within(&context)).await?,
         None => None,
     } {
         depth = depth.deeper()?;
@@ -60,7 +60,7 @@ async fn part(
     }
     let inner = depth.within(&context);
     let mentioned = [&commands, behind].concat();
-    let Begin::Rows(start) = Box::pin(begin_of(first, &mentioned, &inner)).await? else {
+    let Begin::Rows(start) = begin_of(first, &mentioned, &inner).await? else {
         let message =
             format!("multisearch takes events, which {} does not give", first.node.name());
         return Err(Error::at(message, first.span));

@@ -161,12 +161,11 @@ impl Predict {
 /// The forecasts of the fields of a group.
 fn forecasts(group: &PredictGroup, rows: &Rows) -> Result<Vec<Named>, Error> {
     // Of nothing there is nothing to foretell, which is no mistake in the search.
-    let nothing =
-        |name: &str| Ok::<_, Error>(rows.numbers(name)?.iter().flatten().next().is_none());
-    for field in &group.fields {
-        if nothing(&field.field.node)? {
-            return Ok(Vec::new());
-        }
+    let numbers =
+        |name: &str| Ok::<_, Error>(rows.numbers(name)?.iter().flatten().next().is_some());
+    let fields = group.fields.iter().map(|field| numbers(&field.field.node));
+    if !fields.collect::<Result<Vec<bool>, Error>>()?.contains(&true) {
+        return Ok(Vec::new());
     }
     let options = &group.options;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);

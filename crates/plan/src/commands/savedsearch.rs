@@ -38,8 +38,7 @@ pub(super) async fn expand(
     let mut context = env.context.clone();
     context.range = saved.range;
     let inner = env.within(&context);
-    let pipeline =
-        Box::pin(subsearch::parse_placed(&text, Some(span), env.subsearches(), &inner)).await?;
+    let pipeline = subsearch::parse_placed(&text, Some(span), env.subsearches(), &inner).await?;
     Ok(Expanded { commands: pipeline.commands, range: saved.range })
 }
 

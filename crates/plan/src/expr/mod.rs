@@ -19,11 +19,14 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::Expr;
 use jiff::tz::TimeZone;
 use model::EventTime;
 
+use crate::lookup::Lookup;
 use crate::types::ValueType;
 
 pub(crate) use compare::compare;
@@ -38,6 +41,12 @@ pub trait Scope {
     /// The names of all fields, where they are known.
     fn fields(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// A lookup that `lookup()` asks by these of its fields; none where expressions cannot ask.
+    fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
+        let _ = (table, inputs);
+        None
     }
 
     /// When the search started.

@@ -12,6 +12,7 @@ mod hash;
 pub(crate) mod json;
 mod json_build;
 mod json_edit;
+pub(crate) mod lookup;
 mod math;
 mod mv;
 mod mv_each;
@@ -107,6 +108,7 @@ pub(crate) const FUNCTIONS: &[&[Function]] = &[
     json::FUNCTIONS,
     json_build::FUNCTIONS,
     json_edit::FUNCTIONS,
+    lookup::FUNCTIONS,
     math::FUNCTIONS,
     mv::FUNCTIONS,
     mv_each::FUNCTIONS,

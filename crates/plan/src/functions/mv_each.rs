@@ -22,6 +22,7 @@ use crate::expr::column::{Argument, Values};
 use crate::expr::kernel::{Texts, columns};
 use crate::expr::{Scope, Typed, compile};
 use crate::functions::{Function, syntax};
+use crate::lookup::Lookup;
 use crate::types::ValueType;
 
 pub(crate) const FUNCTIONS: &[Function] =
@@ -40,6 +41,10 @@ impl Scope for Inner<'_> {
 
     fn fields(&self) -> Vec<String> {
         self.outer.fields()
+    }
+
+    fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
+        self.outer.lookup(table, inputs)
     }
 
     fn now(&self) -> EventTime {

@@ -28,7 +28,7 @@ pub(crate) struct Appendpipe(pub(crate) Box<Pipeline>);
 impl TableOp for Appendpipe {
     async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
         let stage = plan_stage(rows.clone().into_frame()?, &self.0.commands, env).await?;
-        let more = Box::pin(run_to_rows(stage, env)).await?;
+        let more = run_to_rows(stage, env).await?;
         rows.append(more)
     }
 }

@@ -72,14 +72,14 @@ impl Inner {
 
     async fn run(&self, pipeline: &Pipeline, env: &Env<'_>) -> Result<Rows, Error> {
         let env = env.deeper()?;
-        let planned = Box::pin(plan_before(pipeline, Some(&self.tail), &env)).await?;
+        let planned = plan_before(pipeline, Some(&self.tail), &env).await?;
         for message in &planned.messages {
             env.log.add(message.kind, message.text.clone());
         }
         let mut context = env.context.clone();
         context.range = planned.range;
         let inner = env.within(&context);
-        let rows = Box::pin(run_to_rows(planned.stage(), &inner));
+        let rows = run_to_rows(planned.stage(), &inner);
         within_time(self.command, self.bounds.seconds, &env, rows).await
     }
 }

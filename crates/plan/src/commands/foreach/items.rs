@@ -160,8 +160,8 @@ async fn run(
         true => rows.set_numbers(ITEM, items.iter().map(|(text, _)| text.parse().ok())),
         false => rows.set_texts(ITEM, items.iter().map(|(text, _)| Some(text))),
     }
-    let stage = Box::pin(plan_stage(rows.into_frame()?, commands, env)).await?;
-    let mut rows = Box::pin(run_to_rows(stage, env)).await?;
+    let stage = plan_stage(rows.into_frame()?, commands, env).await?;
+    let mut rows = run_to_rows(stage, env).await?;
     rows.remove(ITEM);
     Ok(rows)
 }

@@ -1,0 +1,198 @@
+//! `lookup(table, json_object(field, value, ...), json_array(output, ...))`: fields of the rows of a
+//! lookup that match, as a JSON object; null where no row does.
+//!
+//! Guarantees: a lookup is read once for all events, before the expression is built ([`Lookups`]), so only
+//! commands that read them first may ask.
+
+use std::sync::Arc;
+
+use model::columns;
+use serde_json::{Map, Value as Json};
+use spl::Spanned;
+use spl::ast::{Call, Command, Expr, ExprKind, Span};
+
+use crate::Error;
+use crate::expr::column::Values;
+use crate::expr::kernel::text;
+use crate::expr::{Scope, Typed, compile};
+use crate::functions::{Function, syntax};
+use crate::lookup::{self, Lookup};
+use crate::pipeline::Env;
+use crate::types::ValueType;
+
+pub(crate) const FUNCTIONS: &[Function] = &[syntax(&["lookup"], (3, 3), call)];
+
+/// What a call asks: a table by the values of fields of it, for other fields of it.
+struct Question<'a> {
+    table: &'a str,
+    inputs: Vec<(Spanned<String>, &'a Expr)>,
+    outputs: Vec<Spanned<String>>,
+}
+
+impl<'a> Question<'a> {
+    fn of(call: &'a Call) -> Result<Self, Error> {
+        let [table, inputs, outputs] = call.arguments.as_slice() else {
+            return Err(Error::at("lookup() takes 3 arguments", call.function.span));
+        };
+        let ExprKind::String(table) = &table.kind else {
+            let message = "the first argument of lookup() is the name of a lookup in double quotes";
+            return Err(Error::at(message, table.span));
+        };
+        let pairs = arguments_of(inputs, "json_object").filter(|all| all.len().is_multiple_of(2));
+        let pairs = pairs.ok_or_else(|| {
+            let message = "the second argument of lookup() is json_object(\"field\", value, ...)";
+            Error::at(message, inputs.span)
+        })?;
+        let outputs = arguments_of(outputs, "json_array").ok_or_else(|| {
+            let message = "the third argument of lookup() is json_array(\"field\", ...)";
+            Error::at(message, outputs.span)
+        })?;
+        let pair = |pair: &'a [Expr]| Ok((field(&pair[0])?, &pair[1]));
+        Ok(Self {
+            table,
+            inputs: pairs.chunks_exact(2).map(pair).collect::<Result<_, Error>>()?,
+            outputs: outputs.iter().map(field).collect::<Result<_, Error>>()?,
+        })
+    }
+
+    fn input_names(&self) -> Vec<String> {
+        self.inputs.iter().map(|(name, _)| name.node.clone()).collect()
+    }
+}
+
+/// The arguments, at least one, if it is a call of the function.
+fn arguments_of<'a>(expr: &'a Expr, function: &str) -> Option<&'a [Expr]> {
+    match &expr.kind {
+        ExprKind::Call(call) if call.function.node == function && !call.arguments.is_empty() => {
+            Some(&call.arguments)
+        }
+        _ => None,
+    }
+}
+
+fn field(expr: &Expr) -> Result<Spanned<String>, Error> {
+    match &expr.kind {
+        ExprKind::String(name) => Ok(Spanned::new(name.clone(), expr.span)),
+        _ => Err(Error::at("fields of a lookup stand in double quotes here", expr.span)),
+    }
+}
+
+/// The lookups that the expressions of a command ask, read.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups(Vec<(String, Vec<String>, Arc<Lookup>)>);
+
+impl Lookups {
+    /// Reads what the expressions of `eval` and `where` ask.
+    pub(crate) async fn read(command: &Command, env: &Env<'_>) -> Result<Self, Error> {
+        let mut calls = Vec::new();
+        match command {
+            Command::Eval(eval) => {
+                eval.assignments.iter().for_each(|one| find(&one.expr, &mut calls));
+            }
+            Command::Where(command) => find(&command.expr, &mut calls),
+            _ => {}
+        }
+        let mut read = Self::default();
+        for call in calls {
+            let asked = Question::of(call)?;
+            let inputs = asked.input_names();
+            let names = asked.inputs.iter().map(|(name, _)| name).chain(&asked.outputs);
+            let names: Vec<_> = names.collect();
+            let found = lookup::open(asked.table, &inputs, &names, env).await;
+            let found = found.map_err(|error| match error {
+                Error::Invalid { message, span: None } => {
+                    Error::at(message, call.arguments[0].span)
+                }
+                other => other,
+            })?;
+            read.0.push((asked.table.to_owned(), inputs, found));
+        }
+        Ok(read)
+    }
+
+    /// The lookup that is asked by these of its fields.
+    pub(crate) fn get(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
+        let known = self.0.iter().find(|known| known.0 == table && known.1 == inputs);
+        known.map(|(_, _, lookup)| Arc::clone(lookup))
+    }
+}
+
+/// All calls of `lookup()` in an expression.
+fn find<'a>(expr: &'a Expr, found: &mut Vec<&'a Call>) {
+    match &expr.kind {
+        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Field(_) | ExprKind::Subsearch(_) => {
+        }
+        ExprKind::Unary(_, operand) => find(operand, found),
+        ExprKind::Binary(_, left, right) => {
+            find(left, found);
+            find(right, found);
+        }
+        ExprKind::In { value, list, .. } => {
+            find(value, found);
+            list.iter().for_each(|item| find(item, found));
+        }
+        ExprKind::Call(call) => {
+            if call.function.node == "lookup" {
+                found.push(call);
+            }
+            call.arguments.iter().for_each(|inner| find(inner, found));
+        }
+    }
+}
+
+fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
+    let asked = Question::of(call)?;
+    let lookup = scope.lookup(asked.table, &asked.input_names()).ok_or_else(|| {
+        let message =
+            "lookup() can be used in eval and where; use the command lookup before this one";
+        Error::at(message, span)
+    })?;
+    let mut arguments = Vec::with_capacity(asked.inputs.len() + 1);
+    for (_, value) in &asked.inputs {
+        arguments.push(compile(value, scope)?.shown());
+    }
+    let inputs = arguments.len();
+    if lookup.definition.time.is_some() {
+        let time = scope.field(columns::TIME).map(|kind| Typed::column(columns::TIME, kind));
+        arguments.push(time.unwrap_or_else(|| Typed::null(ValueType::Float)));
+    }
+    let mut outputs = Vec::with_capacity(asked.outputs.len());
+    for output in &asked.outputs {
+        let column = lookup.rows.column(&output.node);
+        let values = column.map_or(Ok(Values::Null), |column| Values::new(&column.array))?;
+        outputs.push((output.node.clone(), values));
+    }
+    let names: Vec<&str> = outputs.iter().map(|(name, _)| name.as_str()).collect();
+    let identity = format!("{} {names:?} {:p}", asked.table, Arc::as_ptr(&lookup));
+    let function = text("lookup", move |row, out| {
+        let time = (row.arguments.len() > inputs).then(|| row.number(inputs)).flatten();
+        let texts: Vec<_> = (0..inputs).map(|at| row.text(at)).collect();
+        let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
+        let rows = lookup.find(&texts, time);
+        let default = lookup.definition.default_match.as_deref();
+        let default = default.filter(|_| rows.len() < lookup.definition.min_matches);
+        if rows.is_empty() && default.is_none() {
+            return None;
+        }
+        let mut object = Map::new();
+        for (name, values) in &outputs {
+            let mut found = Vec::new();
+            for row in rows.iter() {
+                values.get(*row as usize).each_text(|text| found.push(Json::from(text)));
+            }
+            found.extend(default.map(Json::from));
+            let value = if found.len() == 1 { found.pop() } else { None };
+            object.insert(
+                name.clone(),
+                match value {
+                    Some(only) => only,
+                    None if found.is_empty() => Json::Null,
+                    None => Json::Array(found),
+                },
+            );
+        }
+        out.push_str(&Json::Object(object).to_string());
+        Some(())
+    });
+    Ok(function.with(identity).call(arguments))
+}
