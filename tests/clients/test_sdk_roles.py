@@ -130,3 +130,22 @@ def test_passwords_users_and_private_objects_of_others_are_closed(admin, limited
     admin.macros.delete("roles_private")
     with pytest.raises(HTTPError, match="403"):
         limited.users.create("another", password="a password", roles=["admin"])
+
+
+def test_documents_of_everybody_are_changed_by_those_who_may(admin, limited):
+    """Anyone may read them; who may not change the collection may not change its documents either."""
+    admin.kvstore.create("roles_things")
+    of_admin = admin.kvstore["roles_things"].data
+    key = of_admin.insert(json.dumps({"name": "a"}))["_key"]
+    theirs = limited.kvstore["roles_things"].data
+    assert [found["name"] for found in theirs.query()] == ["a"]
+    for change in (
+        lambda: theirs.insert(json.dumps({"name": "b"})),
+        lambda: theirs.update(key, json.dumps({"name": "b"})),
+        lambda: theirs.delete_by_id(key),
+        lambda: theirs.delete(),
+    ):
+        with pytest.raises(HTTPError, match="may not change roles_things"):
+            change()
+    assert [found["name"] for found in of_admin.query()] == ["a"]
+    admin.kvstore.delete("roles_things")

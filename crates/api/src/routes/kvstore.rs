@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::objects::{Asked, COLLECTIONS, found, namespace};
+use super::objects::{Asked, COLLECTIONS, check_writable, found, namespace};
 use crate::ApiState;
 use crate::error::RestError;
 use crate::kv_query::{Order, Projection, Query};
@@ -37,6 +37,8 @@ struct Opened<'a> {
     place: Namespace,
     /// `field.*`, if types are enforced.
     types: Vec<(String, String)>,
+    /// Why the caller may not change the documents, if so. One's own one may.
+    refusal: Option<RestError>,
 }
 
 fn open<'a>(
@@ -48,15 +50,18 @@ fn open<'a>(
     let mut asked_for = namespace(state, caller, path)?;
     let owner = std::mem::replace(&mut asked_for.owner, NOBODY.to_owned());
     let params = Params::default();
-    let object = found(&Asked::new(&COLLECTIONS, state, caller, &params), &asked_for, name)?;
+    let asked = Asked::new(&COLLECTIONS, state, caller, &params);
+    let object = found(&asked, &asked_for, name)?;
     let types = object.settings.iter().filter_map(|(key, value)| {
         key.strip_prefix("field.").map(|field| (field.to_owned(), value.clone()))
     });
     let types = types.collect();
     // A request that names no owner means the documents of everybody.
     let owner = if path.owner.is_none() || owner == "-" { NOBODY.to_owned() } else { owner };
+    let of_all = owner == NOBODY;
+    let refusal = if of_all { check_writable(&asked, &object).err() } else { None };
     let place = Namespace::new(&owner, &object.app);
-    Ok(Opened { state, name: object.name, place, types })
+    Ok(Opened { state, name: object.name, place, types, refusal })
 }
 
 impl Opened<'_> {
@@ -78,11 +83,17 @@ impl Opened<'_> {
         Ok(document)
     }
 
+    fn check_writable(&self) -> Result<(), RestError> {
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+
     async fn put(&self, documents: Vec<Document>) -> Result<Vec<String>, RestError> {
+        self.check_writable()?;
         Ok(self.state.apps.put_documents(&self.place, &self.name, documents).await?)
     }
 
     async fn delete(&self, keys: Vec<String>) -> Result<(), RestError> {
+        self.check_writable()?;
         Ok(self.state.apps.delete_documents(&self.place, &self.name, keys).await?)
     }
 }

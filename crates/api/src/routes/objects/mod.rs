@@ -13,7 +13,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
 
-use self::access::{check_writable, may_read, perms_of, place};
+pub(crate) use self::access::check_writable;
+use self::access::{may_read, perms_of, place};
 pub(crate) use self::kind::{
     COLLECTIONS, CONFS, DATAMODELS, EVENT_TYPES, EXTRACTIONS, Kind, LOOKUPS, MACROS,
     SAVED_SEARCHES, VIEWS,
