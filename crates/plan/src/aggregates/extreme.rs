@@ -12,6 +12,7 @@ use datafusion::common::{Result, ScalarValue};
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::expr::column::Value;
+use crate::expr::kernel::{EvalFunction, text};
 use crate::value::{compare_numbers, parse_number, whole_number};
 
 /// The least or greatest number so far, with its text, and the least or greatest other text.
@@ -37,8 +38,10 @@ impl Extreme {
 
     #[inline]
     fn add_whole(&mut self, whole: i64) {
-        let better = |best: i64| if self.greatest { best.max(whole) } else { best.min(whole) };
-        self.whole = Some(self.whole.map_or(whole, better));
+        let stays = |best: i64| if self.greatest { best >= whole } else { best <= whole };
+        if !self.whole.is_some_and(stays) {
+            self.whole = Some(whole);
+        }
     }
 
     fn add_text(&mut self, text: &str) {
@@ -67,6 +70,14 @@ impl Extreme {
         self.better(order) || (order.is_eq() && one.1 < other.1)
     }
 
+    fn best(&self) -> Option<String> {
+        let number = || self.best_number();
+        match self.greatest {
+            true => self.text.clone().or_else(number),
+            false => number().or_else(|| self.text.clone()),
+        }
+    }
+
     /// The text of the least or greatest number, whole or not.
     fn best_number(&self) -> Option<String> {
         let whole = self.whole.map(|whole| (whole as f64, whole.to_string()));
@@ -76,6 +87,17 @@ impl Extreme {
         let first = self.before((whole.0, &whole.1), (number.0, &number.1));
         Some(if first { whole.1.clone() } else { number.1.clone() })
     }
+}
+
+/// The one of a whole number and a text that is asked for.
+pub(super) fn of_both(greatest: bool) -> EvalFunction {
+    let name = if greatest { "greater_of" } else { "lesser_of" };
+    text(name, move |row, out| {
+        let mut both = Extreme::new(greatest);
+        row.values().for_each(|value| both.add_value(value));
+        out.push_str(&both.best()?);
+        Some(())
+    })
 }
 
 impl Summary for Extreme {
@@ -115,12 +137,7 @@ impl Summary for Extreme {
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let number = || self.best_number();
-        let best = match self.greatest {
-            true => self.text.clone().or_else(number),
-            false => number().or_else(|| self.text.clone()),
-        };
-        Ok(ScalarValue::Utf8View(best))
+        Ok(ScalarValue::Utf8View(self.best()))
     }
 
     fn heap_size(&self) -> usize {

@@ -435,8 +435,15 @@ fn number(value: Typed) -> Expr {
 
 /// Aggregates over different texts.
 fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
-    let parts =
-        |function: SummaryFunction, value: Typed| Ok(function.call(whole_and_other(value), &[]));
+    let parts = |function: SummaryFunction, value: Typed| {
+        let parts = match value.kind {
+            ValueType::Text => {
+                [FieldPart::Whole, FieldPart::Other].map(|part| part.of(&value)).to_vec()
+            }
+            _ => vec![value.expr],
+        };
+        Ok(function.call(parts, &[]))
+    };
     let function = match call.function.kind {
         StatsKind::DistinctCount => {
             let empty = Distinct::default();
@@ -461,16 +468,6 @@ fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
         }
     };
     Ok(function.call(vec![value.expr], &[]))
-}
-
-/// Texts as two columns, their whole numbers and the others: a bucket may hand over integers as they are.
-fn whole_and_other(value: Typed) -> Vec<Expr> {
-    match value.kind {
-        ValueType::Text => {
-            [FieldPart::Whole, FieldPart::Other].map(|part| part.of(&value)).to_vec()
-        }
-        _ => vec![value.expr],
-    }
 }
 
 fn moments_call(name: &'static str, returns: ValueType, value: Typed, moment: Moment) -> Typed {
@@ -504,17 +501,19 @@ fn count_values(value: Typed) -> Typed {
     Typed::new(count_udaf().call(vec![counted]), ValueType::Integer)
 }
 
-/// Numbers have DataFusion's own `min` and `max`.
+/// Numbers have DataFusion's own `min` and `max`, also those that stand among texts if they are whole.
 fn extreme(name: &'static str, udaf: &AggregateUDF, value: Typed, greatest: bool) -> Typed {
+    let parameters = if greatest { "greatest" } else { "least" };
+    let function = SummaryFunction::new(name, parameters, ValueType::Text, Extreme::new(greatest));
     match value.kind {
         ValueType::Integer | ValueType::Float => native(udaf, value),
         ValueType::Time => native(udaf, value.to(ValueType::Float)),
-        _ => {
-            let parameters = if greatest { "greatest" } else { "least" };
-            let empty = Extreme::new(greatest);
-            SummaryFunction::new(name, parameters, ValueType::Text, empty)
-                .call(whole_and_other(value), &[])
+        ValueType::Text => {
+            let whole = udaf.call(vec![FieldPart::Whole.of(&value)]);
+            let other = function.call(vec![FieldPart::Other.of(&value)], &[]);
+            extreme::of_both(greatest).call(vec![Typed::new(whole, ValueType::Integer), other])
         }
+        _ => function.call(vec![value.expr], &[]),
     }
 }
 

@@ -9,9 +9,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewArray, StringViewBuilder,
+    AnyDictionaryArray, Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewArray,
+    StringViewBuilder,
 };
-use arrow::compute::cast;
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Int64Type, Schema};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
@@ -48,6 +49,7 @@ impl Keys {
         Ok(match column.data_type() {
             DataType::Int64 => self.of_integers(column.as_primitive()),
             DataType::Utf8View => self.of_texts(column.as_string_view()),
+            DataType::Dictionary(..) => self.of_dictionary(column.as_any_dictionary())?,
             _ => self.of_texts(cast(column, &DataType::Utf8View)?.as_string_view()),
         })
     }
@@ -59,19 +61,25 @@ impl Keys {
         Arc::new(integers.unary::<_, Int64Type>(key))
     }
 
+    /// The keys of the values, put where the values are; a value may stand there twice.
+    fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<ArrayRef> {
+        let values = cast(column.values(), &DataType::Utf8View)?;
+        if values.len() > column.len() {
+            let texts = take(&values, column.keys(), None)?;
+            return Ok(self.of_texts(texts.as_string_view()));
+        }
+        Ok(take(&self.of_texts(values.as_string_view()), column.keys(), None)?)
+    }
+
     /// Equal views within a column are equal texts, so most rows need one look into a small table.
     fn of_texts(&self, texts: &StringViewArray) -> ArrayRef {
-        let mut known: Vec<Option<(u128, i64)>> = vec![None; SLOTS];
+        let mut known = vec![(NO_VIEW, 0); SLOTS];
         let mut key = |row: usize, view: u128| {
             let slot = &mut known[slot_of(view)];
-            match slot {
-                Some((same, key)) if *same == view => *key,
-                _ => {
-                    let key = self.of_text(texts.value(row));
-                    *slot = Some((view, key));
-                    key
-                }
+            if slot.0 != view {
+                *slot = (view, self.of_text(texts.value(row)));
             }
+            slot.1
         };
         let views = texts.views().iter().enumerate();
         let keys: Vec<i64> = match texts.nulls() {
@@ -117,12 +125,15 @@ impl Keys {
 }
 
 /// Views remembered within a column.
-const SLOTS: usize = 1 << 8;
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 10;
+/// A view that no text has: its length would be greater than any.
+const NO_VIEW: u128 = u128::MAX;
 
 /// A slot for a view: of its length and first bytes, and of the rest.
 fn slot_of(view: u128) -> usize {
     let folded = (view as u64) ^ ((view >> 64) as u64).rotate_left(23);
-    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize
+    (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
 /// The texts of a column of keys, as an expression.
@@ -212,6 +223,10 @@ mod tests {
             Some(""),
         ]));
         let two: ArrayRef = Arc::new(StringViewArray::from(vec![Some(long), Some("b"), Some("a")]));
+        let named = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let dictionary = cast(&one, &named).unwrap();
+        // More values than rows, one of which has none.
+        let part = dictionary.slice(1, 2);
         let integers: ArrayRef = Arc::new(Int64Array::from(vec![
             Some(200),
             None,
@@ -220,7 +235,7 @@ mod tests {
             Some(i64::MIN),
         ]));
         let mut texts = Vec::new();
-        for column in [&one, &two, &integers] {
+        for column in [&one, &two, &dictionary, &part, &integers] {
             let found = keys.of_column(column).unwrap();
             let back = keys.texts_of(found.as_primitive());
             assert_eq!(&cast(column, &DataType::Utf8View).unwrap().to_data(), &{

@@ -423,12 +423,16 @@ impl Work {
 
     fn output(&self, output: &Output, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
         let field = self.table.field(output.column);
-        let stored = match (origin.place)(field.name()) {
-            _ if rows.made[output.column].is_some() || FIXED.contains(&field.name().as_str()) => {
-                None
+        let name = field.name().as_str();
+        let stored = match (origin.place)(name) {
+            _ if rows.made[output.column].is_some() => None,
+            // As numbers of a dictionary, of which keys are made without a look at texts.
+            _ if matches!(output.view, View::Key(_)) && is_stored(name) => {
+                rows.stored.column_by_name(name).cloned()
             }
+            _ if FIXED.contains(&name) => None,
             FieldPlace::Column(ColumnKind::Integer | ColumnKind::Text) => {
-                rows.stored.column_by_name(field.name()).cloned()
+                rows.stored.column_by_name(name).cloned()
             }
             _ => None,
         };
