@@ -90,8 +90,8 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
         stopped = stop_signal() => stopped.map(|()| Ended::Stopped)?,
         () = karst.state.control.restart_wanted() => Ended::ToBeginAgain,
     };
-    tracing::info!("stopping: no new requests, hot buckets go to object storage");
     shutdown.stop();
+    tracing::info!("stopping: no new requests, hot buckets go to object storage");
     if let Err(error) = shutdown.finish(DRAIN).await {
         tracing::warn!(%error, "some requests did not end in time");
     }
