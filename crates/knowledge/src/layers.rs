@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::conf::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::error::Error;
+use crate::forms;
 use crate::registry;
 
 /// Where a file stands; the order of the variants is the precedence, highest first.
@@ -91,7 +92,7 @@ impl Layer {
     }
 }
 
-/// Files that settings name: those that end in `.xml`, by their path in the directory.
+/// Files that settings name, and forms: those that end in `.xml` and `.form`, by their path in the directory.
 #[derive(Debug, Clone, Default)]
 pub struct Files(BTreeMap<String, String>);
 
@@ -102,6 +103,18 @@ impl Files {
         let path = path.trim().trim_start_matches("$SPLUNK_HOME").trim_start_matches('/');
         let path = path.strip_prefix("etc/").unwrap_or(path);
         self.0.get(path).map(String::as_str)
+    }
+
+    /// The forms with their names, those that are `local` first.
+    pub(crate) fn forms(&self) -> impl Iterator<Item = (&str, &str)> {
+        let form = |local: bool| {
+            self.0.iter().filter_map(move |(path, text)| {
+                let (folder, file) = path.rsplit_once('/')?;
+                let name = file.strip_suffix(forms::SUFFIX)?;
+                (folder.ends_with("local") == local).then_some((name, text.as_str()))
+            })
+        };
+        form(true).chain(form(false))
     }
 }
 
@@ -271,7 +284,7 @@ impl Layers {
 
     fn read_folder(&mut self, root: &Path, folder: &str, layer: &Layer) -> Result<(), Error> {
         for name in list(&root.join(folder))? {
-            if !name.ends_with(".conf") && !name.ends_with(".xml") {
+            if ![".conf", ".xml", forms::SUFFIX].iter().any(|suffix| name.ends_with(suffix)) {
                 continue;
             }
             let path = root.join(folder).join(&name);
@@ -316,6 +329,13 @@ impl Layers {
     #[must_use]
     pub fn with_model(mut self, app: &str, name: &str, json: &str) -> Self {
         self.add_model(app, name, json.to_owned());
+        self
+    }
+
+    /// Adds a form from text, by its path in the directory, for tests.
+    #[must_use]
+    pub fn with_form(mut self, path: &str, text: &str) -> Self {
+        self.others.0.insert(path.to_owned(), text.to_owned());
         self
     }
 

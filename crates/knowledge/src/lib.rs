@@ -9,6 +9,7 @@ mod datamodels;
 mod error;
 pub mod eval;
 pub mod extract;
+mod forms;
 pub mod index_time;
 mod indexes;
 mod knowledge;

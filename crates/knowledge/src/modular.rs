@@ -19,11 +19,7 @@ const MAX_BYTES: usize = 256 << 10;
 
 /// Expands the `REGEX` of all stanzas.
 pub(crate) fn expand(transforms: &mut Effective, errors: &mut Vec<Error>) {
-    let regexes = transforms.stanzas.iter().filter_map(|stanza| {
-        let entry = stanza.entries.iter().find(|entry| entry.key == "REGEX")?;
-        Some((stanza.name.clone(), entry.value.clone()))
-    });
-    let modules = Modules(regexes.collect());
+    let modules = Modules::of(transforms);
     for stanza in &mut transforms.stanzas {
         for entry in stanza.entries.iter_mut().filter(|entry| entry.key == "REGEX") {
             modules.expand_entry(entry, errors);
@@ -31,10 +27,37 @@ pub(crate) fn expand(transforms: &mut Effective, errors: &mut Vec<Error>) {
     }
 }
 
+/// The text with all modules in it expanded.
+///
+/// # Errors
+/// A module that is not there, or that stands for itself.
+pub(crate) fn expanded(text: &str, transforms: &Effective) -> Result<String, String> {
+    match Modules::of(transforms).expanded(text, 0) {
+        Ok(text) => Ok(named(&text, None)),
+        Err(Mistake::Missing(name)) => {
+            Err(format!("it names [{name}], which transforms.conf does not define"))
+        }
+        Err(Mistake::Endless(name)) => Err(format!("[[{name}]] stands for itself or too much")),
+    }
+}
+
+/// How long the module is that a text begins with.
+pub(crate) fn reference_length(text: &str) -> Option<usize> {
+    Reference::read(text).map(|reference| reference.length)
+}
+
 /// `REGEX` by stanza.
 struct Modules(HashMap<String, String>);
 
 impl Modules {
+    fn of(transforms: &Effective) -> Self {
+        let regexes = transforms.stanzas.iter().filter_map(|stanza| {
+            let entry = stanza.entries.iter().find(|entry| entry.key == "REGEX")?;
+            Some((stanza.name.clone(), entry.value.clone()))
+        });
+        Self(regexes.collect())
+    }
+
     fn expand_entry(&self, entry: &mut Entry, errors: &mut Vec<Error>) {
         if !entry.value.contains("[[") {
             return;

@@ -59,6 +59,7 @@ mod inputlookup;
 mod iplocation;
 mod join;
 mod kmeans;
+mod kvform;
 mod loadjob;
 mod localize;
 mod lookup;
@@ -255,7 +256,7 @@ async fn step(
             return inputlookup::plan(options, Named::File, frame, command.span);
         }
         Command::Iplocation(command) => iplocation::plan(command, frame, env)?,
-        Command::Kvform(_) => return Err(Error::at("forms are not supported", command.span)),
+        Command::Kvform(found) => return kvform::plan(found, command.span, frame, rest, env),
         Command::Localize(command) => return Ok(localize::plan(command, frame)),
         Command::Localop(_) | Command::Noop(_) | Command::Redistribute(_) => frame,
         Command::Lookup(command) => lookup::plan(command, frame, env).await?,

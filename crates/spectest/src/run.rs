@@ -95,7 +95,7 @@ pub async fn run_file(file: &Path, topologies: &[Arc<dyn Topology>]) -> Result<R
 
 /// The configuration of a block: that of all where it has none of its own, which takes long to compile.
 fn knowledge_of(block: &Block, builtin: &Arc<Knowledge>) -> Arc<Knowledge> {
-    if block.conf.is_empty() && block.models.is_empty() {
+    if block.conf.is_empty() && block.models.is_empty() && block.forms.is_empty() {
         return Arc::clone(builtin);
     }
     let mut layers = Layers::builtin();
@@ -104,6 +104,9 @@ fn knowledge_of(block: &Block, builtin: &Arc<Knowledge>) -> Arc<Knowledge> {
     }
     for (name, json) in &block.models {
         layers = layers.with_model("search", name, json);
+    }
+    for (name, text) in &block.forms {
+        layers = layers.with_form(&format!("apps/search/default/{name}.form"), text);
     }
     Arc::new(Knowledge::new(layers))
 }

@@ -60,6 +60,8 @@ pub struct Block {
     pub lookups: Vec<(String, String)>,
     /// Data models: name and JSON.
     pub models: Vec<(String, String)>,
+    /// Forms: name and text.
+    pub forms: Vec<(String, String)>,
     /// Limits set lower than their default.
     pub limits: Vec<(String, usize)>,
     /// Lines of the expectation, the keyword included: from, behind.
@@ -117,6 +119,7 @@ impl Reader<'_> {
             conf: Vec::new(),
             lookups: Vec::new(),
             models: Vec::new(),
+            forms: Vec::new(),
             limits: Vec::new(),
             expect_lines: (0, 0),
         };
@@ -205,13 +208,13 @@ impl Reader<'_> {
                 let text: Vec<String> = self.indented().into_iter().map(|(_, line)| line).collect();
                 block.conf.push((value.to_owned(), text.join("\n")));
             }
-            "lookup" | "model" => {
+            "lookup" | "model" | "form" => {
                 let text: Vec<String> = self.indented().into_iter().map(|(_, line)| line).collect();
                 let named = (value.to_owned(), text.join("\n"));
-                if keyword == "lookup" {
-                    block.lookups.push(named)
-                } else {
-                    block.models.push(named)
+                match keyword {
+                    "lookup" => block.lookups.push(named),
+                    "model" => block.models.push(named),
+                    _ => block.forms.push(named),
                 }
             }
             "limit" => {

@@ -27,6 +27,8 @@ impl Mentions {
                     }
                 }
             }
+            Command::Kvform(command) if command.form.is_some() => {}
+            Command::Kvform(command) => self.name(field_or(&command.field, "sourcetype")),
             Command::Makecontinuous(command) => self.name(field_or(&command.field, "_time")),
             Command::Mvcombine(command) => self.name(&command.field.node),
             Command::Reltime(command) => self.name(field_or(&command.timefield, "_time")),
@@ -51,7 +53,6 @@ impl Mentions {
             | Command::Gentimes(_)
             | Command::Highlight(_)
             | Command::Iconify(_)
-            | Command::Kvform(_)
             | Command::Localize(_)
             | Command::Localop(_)
             | Command::Multikv(_)
@@ -100,6 +101,7 @@ pub(super) fn collects(command: &Command) -> bool {
         Command::Extract(command) => command.pairdelim.is_some() || !command.stanzas.is_empty(),
         Command::Addcoltotals(_)
         | Command::Fromjson(_)
+        | Command::Kvform(_)
         | Command::Makecontinuous(_)
         | Command::Multikv(_)
         | Command::Mvcombine(_)

@@ -1,0 +1,108 @@
+//! `kvform`: the fields of a form, see `knowledge::Knowledge::form`.
+//!
+//! Split: as for all fields whose names stand in texts, see `discover`; those of forms are known.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use knowledge::Extractor;
+use spl::ast::{Command, KvformCommand, Span, Spanned};
+
+use super::Step;
+use super::discover::{Discovery, Existing, Finder};
+use crate::frame::Frame;
+use crate::pipeline::Env;
+use crate::{Error, MessageKind};
+
+pub(super) fn plan(
+    command: &KvformCommand,
+    span: Span,
+    frame: Frame,
+    rest: &[Spanned<Command>],
+    env: &Env<'_>,
+) -> Result<Step, Error> {
+    let mut inputs = vec!["_raw".to_owned()];
+    let forms = match &command.form {
+        Some(name) => Forms::One(name.clone(), form(name, span, env)?),
+        None => {
+            inputs
+                .push(command.field.as_ref().map_or("sourcetype", |field| &field.node).to_owned());
+            Forms::Named(all(span, env)?)
+        }
+    };
+    let discovery = Discovery {
+        command: "kvform",
+        inputs,
+        finder: Arc::new(forms),
+        several: false,
+        existing: Existing::Kept,
+    };
+    discovery.plan(frame, rest, env)
+}
+
+fn form(name: &str, span: Span, env: &Env<'_>) -> Result<Extractor, Error> {
+    match env.context.knowledge.form(name) {
+        Some(Ok(form)) => Ok(form),
+        Some(Err(reason)) => {
+            Err(Error::at(format!("the form \"{name}\" cannot be used: {reason}"), span))
+        }
+        None => {
+            let message = format!(
+                "there is no form \"{name}\": no file {name}.form in a default or local directory of the \
+                 configuration"
+            );
+            Err(Error::at(message, span))
+        }
+    }
+}
+
+fn all(span: Span, env: &Env<'_>) -> Result<BTreeMap<String, Extractor>, Error> {
+    let names = env.context.knowledge.form_names();
+    if names.is_empty() {
+        let text = "kvform: there are no forms, files <name>.form in a default or local directory of the \
+                    configuration";
+        env.log.add(MessageKind::Warning, text);
+    }
+    names.into_iter().map(|name| Ok((name.to_owned(), form(name, span, env)?))).collect()
+}
+
+#[derive(Debug)]
+enum Forms {
+    /// A form by its name.
+    One(String, Extractor),
+    /// The form that the second text names.
+    Named(BTreeMap<String, Extractor>),
+}
+
+impl Finder for Forms {
+    fn identity(&self) -> String {
+        match self {
+            Self::One(name, _) => format!("kvform {name}"),
+            Self::Named(_) => "kvform".to_owned(),
+        }
+    }
+
+    fn names(&self) -> Option<Vec<String>> {
+        match self {
+            Self::One(_, form) => form.names(),
+            Self::Named(forms) => {
+                let names: Option<Vec<_>> = forms.values().map(Extractor::names).collect();
+                let mut names = names?.concat();
+                names.sort_unstable();
+                names.dedup();
+                Some(names)
+            }
+        }
+    }
+
+    fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String> {
+        let form = match self {
+            Self::One(_, form) => Some(form),
+            Self::Named(forms) => texts.get(1).copied().flatten().and_then(|name| forms.get(name)),
+        };
+        if let (Some(form), Some(Some(text))) = (form, texts.first()) {
+            form.find(text, &mut |name, value| visit(name, &value));
+        }
+        None
+    }
+}
