@@ -22,14 +22,15 @@ pub(super) fn plan(
     env: &Env<'_>,
 ) -> Result<Step, Error> {
     let mut inputs = vec!["_raw".to_owned()];
-    let forms = match &command.form {
-        Some(name) => Forms::One(name.clone(), form(name, span, env)?),
+    let by_name = match &command.form {
+        Some(name) => BTreeMap::from([(name.clone(), form(name, span, env)?)]),
         None => {
             inputs
                 .push(command.field.as_ref().map_or("sourcetype", |field| &field.node).to_owned());
-            Forms::Named(all(span, env)?)
+            all(span, env)?
         }
     };
+    let forms = Forms { only: command.form.clone(), by_name };
     let discovery = Discovery {
         command: "kvform",
         inputs,
@@ -67,39 +68,28 @@ fn all(span: Span, env: &Env<'_>) -> Result<BTreeMap<String, Extractor>, Error> 
 }
 
 #[derive(Debug)]
-enum Forms {
-    /// A form by its name.
-    One(String, Extractor),
-    /// The form that the second text names.
-    Named(BTreeMap<String, Extractor>),
+struct Forms {
+    /// The form of all rows; else the second text names that of its row.
+    only: Option<String>,
+    by_name: BTreeMap<String, Extractor>,
 }
 
 impl Finder for Forms {
     fn identity(&self) -> String {
-        match self {
-            Self::One(name, _) => format!("kvform {name}"),
-            Self::Named(_) => "kvform".to_owned(),
-        }
+        format!("kvform {}", self.only.as_deref().unwrap_or_default())
     }
 
     fn names(&self) -> Option<Vec<String>> {
-        match self {
-            Self::One(_, form) => form.names(),
-            Self::Named(forms) => {
-                let names: Option<Vec<_>> = forms.values().map(Extractor::names).collect();
-                let mut names = names?.concat();
-                names.sort_unstable();
-                names.dedup();
-                Some(names)
-            }
-        }
+        let names: Option<Vec<_>> = self.by_name.values().map(Extractor::names).collect();
+        let mut names = names?.concat();
+        names.sort_unstable();
+        names.dedup();
+        Some(names)
     }
 
     fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String> {
-        let form = match self {
-            Self::One(_, form) => Some(form),
-            Self::Named(forms) => texts.get(1).copied().flatten().and_then(|name| forms.get(name)),
-        };
+        let name = self.only.as_deref().or_else(|| texts.get(1).copied().flatten());
+        let form = name.and_then(|name| self.by_name.get(name));
         if let (Some(form), Some(Some(text))) = (form, texts.first()) {
             form.find(text, &mut |name, value| visit(name, &value));
         }
