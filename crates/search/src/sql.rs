@@ -281,7 +281,6 @@ fn is_about_values(error: &DataFusionError) -> bool {
             | A::ComputeError(_)
             | A::DivideByZero
             | A::ArithmeticOverflow(_)
-            | A::InvalidArgumentError(_)
     )
 }
 
