@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test test-rust test-console test-clients tools lint format bench bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run build test test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,14 +42,20 @@ test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the co
 	cd $(CONSOLE) && npm test --silent
 
 test-rust: console ## unit, property, specification and crash tests
-	KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace
+	KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh
 
-lint: $(CONSOLE)/node_modules/.package-lock.json ## format and lint checks
+lint: lint-format lint-rust lint-console ## format and lint checks
+
+lint-format: ## rustfmt, as a check
 	cargo fmt --all --check
+
+lint-rust: ## clippy
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+lint-console: $(CONSOLE)/node_modules/.package-lock.json ## lint of the console
 	cd $(CONSOLE) && npm run --silent lint
 
 format: ## format everything
