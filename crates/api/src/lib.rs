@@ -51,7 +51,7 @@ use ::apps::Apps;
 use catalog::Catalog;
 use ingest::Ingest;
 use knowledge::Knowledge;
-use runtime::{Clock, Shutdown};
+use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
 
 pub use accounts::{Accounts, NewUser};
@@ -114,6 +114,8 @@ pub struct ApiState {
     pub clock: Arc<dyn Clock>,
     /// Tells when the process is going down.
     pub shutdown: Shutdown,
+    /// What is wrong right now.
+    pub health: Health,
     /// What the server says of itself.
     pub info: Arc<ServerInfo>,
     /// Limits of requests.

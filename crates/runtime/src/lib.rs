@@ -1,4 +1,5 @@
-//! The one door to effects: clock, store, shutdown of background work, metric names, tracing set-up.
+//! The one door to effects: clock, store, shutdown of background work, health, metric names, tracing
+//! set-up.
 //!
 //! Other crates take what they need from here as arguments, so that a test can hand in a clock it
 //! moves by hand and wait for every task to end. It holds no domain knowledge and reads neither
@@ -14,6 +15,7 @@
 //! through it has ended.
 
 pub mod allocator;
+pub mod health;
 pub mod metrics;
 pub mod process;
 pub mod store;
@@ -25,4 +27,5 @@ mod shutdown;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::Error;
+pub use health::Health;
 pub use shutdown::Shutdown;

@@ -171,6 +171,8 @@ metrics! {
     HTTP_REQUESTS Counter "karst_http_requests_total" "HTTP requests, by route and status.";
     HTTP_SECONDS Histogram "karst_http_seconds" "Time of HTTP requests, by route.";
     HTTP_CONNECTIONS Gauge "karst_http_connections" "Open HTTP connections.";
+    HEALTH Gauge "karst_health" "1 while a condition holds that should not, by condition.";
+    CATALOG_FENCED Gauge "karst_catalog_fenced" "1 once another server has taken the catalog.";
 }
 
 /// Bounds of time histograms, from half a millisecond to five minutes.

@@ -1,18 +1,70 @@
-//! `/healthz` and `/readyz`: for load balancers and orchestrators.
+//! `/healthz` and `/readyz`: for load balancers and orchestrators; and the conditions that they, the
+//! health of REST and the messages for administrators show.
 
+use std::sync::Arc;
+
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use runtime::health::{self, Condition, Severity};
+use serde_json::{Value, json};
 
 use crate::ApiState;
+use crate::params::Params;
 
+/// The process runs and answers; whether it should get work is another question.
 pub(crate) async fn live() -> &'static str {
     "ok\n"
 }
 
-pub(crate) async fn ready(State(state): State<ApiState>) -> (StatusCode, &'static str) {
-    if state.shutdown.is_stopped() {
-        (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")
-    } else {
-        (StatusCode::OK, "ready\n")
+pub(crate) async fn ready(State(state): State<ApiState>, params: Params) -> Response {
+    let conditions = conditions(&state);
+    let ready = conditions.iter().all(|condition| condition.severity < Severity::Error);
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    if params.get("output_mode") == Some("json") {
+        let conditions: Vec<Value> = conditions.iter().map(told).collect();
+        return (status, Json(json!({"ready": ready, "conditions": conditions}))).into_response();
     }
+    let mut text = if ready { "ready\n" } else { "not ready\n" }.to_owned();
+    for condition in &conditions {
+        let severity = condition.severity.as_str();
+        text.push_str(&format!("{severity} {}: {}\n", condition.name, condition.text));
+    }
+    (status, text).into_response()
+}
+
+/// A condition as JSON.
+pub(crate) fn told(condition: &Condition) -> Value {
+    json!({
+        "name": condition.name,
+        "severity": condition.severity.as_str(),
+        "text": &*condition.text,
+        "since": condition.since.0 / 1_000_000,
+    })
+}
+
+/// What holds now, the gravest first: what parts have set, and what can be asked of them.
+pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
+    let since = state.clock.now();
+    let mut all = state.health.conditions();
+    let mut add = |name: &'static str, severity: Severity, text: String| {
+        if all.iter().all(|condition| condition.name != name) {
+            all.push(Condition { name, severity, text: Arc::from(text), since });
+        }
+    };
+    let status = state.ingest.status();
+    if state.shutdown.is_stopped() {
+        add(health::STOPPING, Severity::Error, "the server is shutting down".to_owned());
+    }
+    if let Some(why) = &status.spool.full {
+        let text = format!("no events are taken in: {why}");
+        add(health::INTAKE_STOPPED, Severity::Error, text);
+    }
+    if let Some(error) = &status.uploads.last_error {
+        let text = format!("buckets cannot be put into object storage: {error}");
+        add(health::UPLOADS_FAILING, Severity::Warning, text);
+    }
+    all.sort_by_key(|condition| std::cmp::Reverse(condition.severity));
+    all
 }

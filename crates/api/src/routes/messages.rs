@@ -4,9 +4,11 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use runtime::health::{Condition, Severity};
 use serde_json::json;
 
 use super::feed;
+use super::health::conditions;
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
@@ -43,20 +45,16 @@ fn iso(seconds: i64) -> String {
 
 /// What the server says of itself now.
 fn own(state: &ApiState) -> Vec<(String, Notice)> {
-    let status = state.ingest.status();
-    let created = state.clock.now().0 / 1_000_000;
-    let notice =
-        |severity: &str, text: String| Notice { text, severity: severity.to_owned(), created };
-    let mut notices = Vec::new();
-    if let Some(why) = &status.spool.full {
-        let text = format!("no events are taken in: {why}");
-        notices.push(("disk_full".to_owned(), notice("error", text)));
-    }
-    if let Some(error) = &status.uploads.last_error {
-        let text = format!("buckets cannot be put into object storage: {error}");
-        notices.push(("upload_failed".to_owned(), notice("warn", text)));
-    }
-    notices
+    let notice = |condition: Condition| {
+        let severity = if condition.severity == Severity::Warning { "warn" } else { "error" };
+        let notice = Notice {
+            text: condition.text.to_string(),
+            severity: severity.to_owned(),
+            created: condition.since.0 / 1_000_000,
+        };
+        (condition.name.to_owned(), notice)
+    };
+    conditions(state).into_iter().map(notice).collect()
 }
 
 fn all(state: &ApiState) -> Vec<(String, Notice)> {

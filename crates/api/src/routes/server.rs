@@ -2,9 +2,11 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use runtime::health::{Condition, Severity};
 use serde_json::{Value, json};
 
 use super::feed;
+use super::health::{self, conditions};
 use super::jobs::info as message;
 use crate::ApiState;
 use crate::atom::{Acl, REST_VERSION};
@@ -44,7 +46,7 @@ pub(crate) async fn info(
         "startup_time": info.startup_time,
         "server_roles": ROLES,
         "mode": "normal",
-        "health_info": "green",
+        "health_info": colour(&conditions(&state)),
         "isFree": false,
         "isTrial": false,
         "isForwarding": false,
@@ -85,23 +87,24 @@ pub(crate) async fn system(
     feed::respond_one("sysinfo", path, feed::entry(path, "system-info", content), &params)
 }
 
-/// Whether the server can do its work: red while no events are taken in, yellow while buckets cannot
-/// be stored.
+/// Whether the server can do its work: red while it should get none, yellow while somebody should look.
 pub(crate) async fn health(
     State(state): State<ApiState>,
     params: Params,
 ) -> Result<Response, RestError> {
     let path = "/services/server/health";
-    let status = state.ingest.status();
-    let health = if status.spool.full.is_some() {
-        "red"
-    } else if status.uploads.last_error.is_some() {
-        "yellow"
-    } else {
-        "green"
-    };
-    let content = feed::content(json!({"health": health}));
+    let conditions = conditions(&state);
+    let told: Vec<Value> = conditions.iter().map(health::told).collect();
+    let content = feed::content(json!({"health": colour(&conditions), "conditions": told}));
     feed::respond_one("health", path, feed::entry(path, "splunkd", content), &params)
+}
+
+fn colour(conditions: &[Condition]) -> &'static str {
+    match conditions.iter().map(|condition| condition.severity).max() {
+        Some(Severity::Error | Severity::Fatal) => "red",
+        Some(Severity::Warning) => "yellow",
+        None => "green",
+    }
 }
 
 /// Ends the server as a signal would, and starts it again.

@@ -16,7 +16,7 @@ use ingest::Ingest;
 use knowledge::Knowledge;
 use knowledge::layers::Layers;
 use object_store::ObjectStore;
-use runtime::{Clock, Shutdown, SystemClock};
+use runtime::{Clock, Health, Shutdown, SystemClock};
 use search::{Dependencies, SearchService};
 
 use super::console::EmbeddedConsole;
@@ -48,6 +48,7 @@ pub(crate) async fn assemble(
     let loggers = logs::install(options)?;
     let metrics = MetricsText::install()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let health = Health::new(Arc::clone(&clock));
     let layers = layers(options)?;
     let store = object_store(options, &layers)?;
     reach(store.as_ref()).await?;
@@ -132,6 +133,7 @@ pub(crate) async fn assemble(
         info: Arc::new(server_info(options, indexer, clock.as_ref())),
         clock,
         shutdown: shutdown.clone(),
+        health,
         settings,
         console: Arc::new(EmbeddedConsole),
     };

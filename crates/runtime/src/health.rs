@@ -1,0 +1,219 @@
+//! What is wrong with the process right now: named conditions that any part sets and clears.
+//!
+//! A condition stands as long as it is true. `/readyz`, `/services/server/health`, `/services/messages`
+//! and the metric `karst_health` read them; this registry keeps no history. What a condition means for
+//! requests is its [`Severity`], not its name, so that a part can add one without touching routes.
+//!
+//! ```
+//! use karst_runtime::health::{self, Health, Severity};
+//! let health = Health::default();
+//! health.set(health::DISK_FULL, Severity::Error, "3 MB are free on /var/lib/karst");
+//! assert!(!health.is_ready());
+//! health.clear(health::DISK_FULL);
+//! assert!(health.is_ready());
+//! ```
+//!
+//! Guarantees: a condition is logged once when it begins and once when it ends; handles are cheap to
+//! clone and share one state; setting never blocks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::EventTime;
+use tokio::sync::watch;
+
+use crate::metrics as names;
+use crate::{Clock, SystemClock};
+
+/// The process has not finished its start.
+pub const STARTING: &str = "starting";
+/// The process is on its way out.
+pub const STOPPING: &str = "stopping";
+/// Another server has taken the catalog.
+pub const FENCED: &str = "fenced";
+/// No events are taken in.
+pub const INTAKE_STOPPED: &str = "intake_stopped";
+/// A file system has no room.
+pub const DISK_FULL: &str = "disk_full";
+/// Buckets cannot be put into object storage for now.
+pub const UPLOADS_FAILING: &str = "uploads_failing";
+/// Something stored is damaged or missing.
+pub const DAMAGED: &str = "damaged";
+
+/// How much a condition takes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Somebody should look; requests are served (yellow).
+    Warning,
+    /// The server should get no new work: `/readyz` answers 503 (red).
+    Error,
+    /// As an error, and nothing is taken in or changed either: inputs and writes are refused with the
+    /// text (red).
+    Fatal,
+}
+
+impl Severity {
+    /// For machines: `warning`, `error` or `fatal`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Fatal => "fatal",
+        }
+    }
+}
+
+/// Something that is true now and should not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// One of the names above, or a part's own: lower case and `_`.
+    pub name: &'static str,
+    /// What it takes away.
+    pub severity: Severity,
+    /// For people: what is wrong and what helps. It is shown without a login, so no secrets.
+    pub text: Arc<str>,
+    /// Since when.
+    pub since: EventTime,
+}
+
+type Conditions = BTreeMap<&'static str, Condition>;
+
+/// A handle to the conditions of this process; clones share them.
+#[derive(Debug, Clone)]
+pub struct Health {
+    conditions: Arc<watch::Sender<Conditions>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock))
+    }
+}
+
+impl Health {
+    /// No condition holds.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { conditions: Arc::new(watch::Sender::new(Conditions::new())), clock }
+    }
+
+    /// The condition holds from now on, or goes on with another text.
+    pub fn set(&self, name: &'static str, severity: Severity, text: impl Into<Arc<str>>) {
+        let text = text.into();
+        let since = self.clock.now();
+        let mut began = false;
+        self.conditions.send_if_modified(|conditions| {
+            let before = conditions.get(name);
+            began = before.is_none_or(|before| before.severity != severity);
+            if before.is_some_and(|before| before.severity == severity && before.text == text) {
+                return false;
+            }
+            let since = before.map_or(since, |before| before.since);
+            let text = Arc::clone(&text);
+            conditions.insert(name, Condition { name, severity, text, since });
+            true
+        });
+        if !began {
+            return;
+        }
+        metrics::gauge!(names::HEALTH, "condition" => name).set(1.0);
+        match severity {
+            Severity::Warning => tracing::warn!(condition = name, "{text}"),
+            Severity::Error | Severity::Fatal => tracing::error!(condition = name, "{text}"),
+        }
+    }
+
+    /// The condition does not hold any more; one that did not is no error.
+    pub fn clear(&self, name: &'static str) {
+        if self.conditions.send_if_modified(|conditions| conditions.remove(name).is_some()) {
+            metrics::gauge!(names::HEALTH, "condition" => name).set(0.0);
+            tracing::info!(condition = name, "the condition has ended");
+        }
+    }
+
+    /// What holds now, the gravest first.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<Condition> {
+        let mut all: Vec<Condition> = self.conditions.borrow().values().cloned().collect();
+        all.sort_by_key(|condition| std::cmp::Reverse(condition.severity));
+        all
+    }
+
+    /// The gravest severity of what holds now.
+    #[must_use]
+    pub fn worst(&self) -> Option<Severity> {
+        self.conditions.borrow().values().map(|condition| condition.severity).max()
+    }
+
+    /// Whether the server should get work.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.worst().is_none_or(|worst| worst < Severity::Error)
+    }
+
+    /// Why nothing may be taken in or changed, if so. Cheap: for every request.
+    #[must_use]
+    pub fn fatal(&self) -> Option<Condition> {
+        let conditions = self.conditions.borrow();
+        conditions.values().find(|condition| condition.severity == Severity::Fatal).cloned()
+    }
+
+    /// Waits until the condition holds.
+    pub async fn begins(&self, name: &'static str) -> Condition {
+        let mut seen = self.conditions.subscribe();
+        let held = seen.wait_for(|conditions| conditions.contains_key(name)).await;
+        // The sender lives in self, so waiting cannot fail.
+        let found = held.ok().and_then(|conditions| conditions.get(name).cloned());
+        match found {
+            Some(condition) => condition,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::ManualClock;
+
+    #[test]
+    fn only_errors_make_it_unready_and_the_gravest_comes_first() {
+        let health = Health::default();
+        health.set("slow", Severity::Warning, "slow");
+        assert!(health.is_ready());
+        health.set(DISK_FULL, Severity::Error, "full");
+        let names: Vec<_> = health.conditions().iter().map(|condition| condition.name).collect();
+        assert_eq!((names, health.is_ready()), (vec![DISK_FULL, "slow"], false));
+        assert_eq!(health.fatal(), None);
+        health.clear(DISK_FULL);
+        assert!(health.is_ready());
+    }
+
+    #[test]
+    fn a_new_text_keeps_the_time_since_when() {
+        let clock = Arc::new(ManualClock::new(EventTime(5)));
+        let health = Health::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        health.set(DISK_FULL, Severity::Error, "9 MB are free");
+        clock.advance(Duration::from_secs(1));
+        health.set(DISK_FULL, Severity::Error, "8 MB are free");
+        let condition = &health.conditions()[0];
+        assert_eq!((&*condition.text, condition.since), ("8 MB are free", EventTime(5)));
+    }
+
+    #[tokio::test]
+    async fn a_condition_can_be_waited_for() {
+        let health = Health::default();
+        let waiting = tokio::spawn({
+            let health = health.clone();
+            async move { health.begins(FENCED).await }
+        });
+        health.set(FENCED, Severity::Fatal, "taken over");
+        assert_eq!(&*waiting.await.unwrap().text, "taken over");
+        assert!(health.fatal().is_some());
+    }
+}
