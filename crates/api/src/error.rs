@@ -39,32 +39,9 @@ pub enum Error {
         /// What it could say.
         expected: &'static str,
     },
-    /// Another token has the same secret.
-    #[error("the token \"{name}\" has the same secret; choose another")]
-    SecretTaken {
-        /// The other token's name.
-        name: String,
-    },
-    /// There are too many.
-    #[error("there are {limit} tokens already (max_number_of_tokens)")]
-    TooManyTokens {
-        /// The limit.
-        limit: usize,
-    },
-    /// There are too many.
-    #[error("there are {limit} {what} already, the limit")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// The limit.
-        limit: usize,
-    },
-    /// Something sealed that this server has no key for.
-    #[error("\"{name}\" cannot be opened: it was sealed with another key, or is damaged")]
-    Sealed {
-        /// Which one.
-        name: String,
-    },
+    /// Accounts, roles, tokens or secrets failed.
+    #[error(transparent)]
+    Access(#[from] access::Error),
     /// Ingest failed.
     #[error(transparent)]
     Ingest(#[from] ingest::Error),
@@ -79,10 +56,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Catalog(error) => error.kind(),
-            Self::Document { .. } | Self::Sealed { .. } => ErrorKind::Corrupt,
+            Self::Document { .. } => ErrorKind::Corrupt,
             Self::Name(_) | Self::Setting { .. } => ErrorKind::Invalid,
-            Self::SecretTaken { .. } => ErrorKind::Conflict,
-            Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,
+            Self::Access(error) => error.kind(),
             Self::Ingest(error) => error.kind(),
             Self::Internal(_) => ErrorKind::Internal,
         }
@@ -147,6 +123,12 @@ pub(crate) fn status(kind: ErrorKind) -> StatusCode {
 
 impl From<Error> for RestError {
     fn from(error: Error) -> Self {
+        Self::of_kind(error.kind(), error.to_string())
+    }
+}
+
+impl From<access::Error> for RestError {
+    fn from(error: access::Error) -> Self {
         Self::of_kind(error.kind(), error.to_string())
     }
 }

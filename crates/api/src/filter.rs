@@ -3,6 +3,7 @@
 //! Words that occur somewhere in an entry, `field=value` with `*` in it, `AND`, `OR`, `NOT` and
 //! parentheses. Upper and lower case are the same.
 
+use access::like;
 use serde_json::Value;
 
 use crate::atom::Entry;
@@ -119,20 +120,6 @@ impl Pattern {
     fn is_in(&self, text: &str) -> bool {
         like(&format!("*{}*", self.0), &text.to_lowercase())
     }
-}
-
-/// Matches text against a pattern in which `*` stands for anything.
-pub(crate) fn like(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    let mut rest = rest;
-    for part in parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -13,9 +13,7 @@
 //!
 //! One file per resource in `routes/`; `rest.rs` lists them.
 
-mod accounts;
 mod atom;
-mod capabilities;
 mod control;
 mod credentials;
 mod elastic;
@@ -33,41 +31,32 @@ mod openapi;
 mod otlp;
 mod output;
 mod params;
-mod permissions;
 mod receiver;
 mod rest;
-mod roles;
 mod routes;
-mod secrets;
 mod server_settings;
 mod session;
-mod sessions;
 mod suppressions;
-mod tokens;
 
 use std::sync::Arc;
 
 use ::apps::Apps;
+use access::{Accounts, HecTokens, Permissions, Roles, Secrets};
 use catalog::Catalog;
 use ingest::Ingest;
 use knowledge::Knowledge;
 use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
 
-pub use accounts::{Accounts, NewUser};
 pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, HttpInput};
 pub use indexes::IndexCatalog;
 pub use messages::Messages;
-pub use permissions::Permissions;
 pub use receiver::Receivers;
 pub use rest::router as rest_router;
-pub use roles::Roles;
-pub use secrets::Secrets;
 pub use server_settings::ServerSettings;
 pub use suppressions::Suppressions;
-pub use tokens::{HecToken, HecTokens};
 
 /// What the routes call.
 #[derive(Debug, Clone)]

@@ -19,8 +19,8 @@ use runtime::metrics as names;
 
 use crate::credentials::{Credentials, Scheme};
 use crate::http_input::{ConnectionHost, HttpInput};
-use crate::tokens::HecToken;
 use crate::{ApiState, Error};
+use access::HecToken;
 
 /// What a busy sender should wait.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);

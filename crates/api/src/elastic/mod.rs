@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::credentials::Scheme;
 use crate::receiver::{Denied, Receiver, with_retry_after};
-use crate::tokens::HecToken;
+use access::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Basic, Scheme::ApiKey, Scheme::Bearer, Scheme::Splunk];
 

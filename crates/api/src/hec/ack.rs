@@ -15,7 +15,7 @@ use super::HecRequest;
 use super::answer::{answer, refuse, refuse_body, respond};
 use crate::params::Params;
 use crate::receiver::Receiver;
-use crate::tokens::HecToken;
+use access::HecToken;
 
 /// The channel of a request: a GUID in the header or the query.
 pub(super) fn channel(

@@ -25,7 +25,7 @@ use self::answer::{answer, denied, no_token_in_query, refuse, refuse_body};
 use crate::credentials::Scheme;
 use crate::params::Params;
 use crate::receiver::{Denied, Receiver, work};
-use crate::tokens::HecToken;
+use access::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Basic];
 

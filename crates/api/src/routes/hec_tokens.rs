@@ -13,7 +13,7 @@ use crate::error::RestError;
 use crate::http_input::{ConnectionHost, HttpInput};
 use crate::params::Params;
 use crate::session::Caller;
-use crate::tokens::HecToken;
+use access::HecToken;
 
 const PATH: &str = "/services/data/inputs/http";
 /// What it takes to change tokens, and to see their secrets.

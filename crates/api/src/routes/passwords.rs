@@ -15,8 +15,8 @@ use crate::atom::{Acl, Attributes, Entry, segment};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::params::Params;
-use crate::secrets::Secret;
 use crate::session::Caller;
+use access::Secret;
 
 const PATH: &str = "/services/storage/passwords";
 const READ: &str = "list_storage_passwords";

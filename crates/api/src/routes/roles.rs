@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::feed;
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
-use crate::capabilities;
 use crate::error::RestError;
 use crate::params::Params;
-use crate::roles::{Role, is_built_in};
 use crate::session::Caller;
+use access::capabilities;
+use access::{Role, is_built_in};
 
 const PATH: &str = "/services/authorization/roles";
 const CAPABILITIES: &str = "/services/authorization/capabilities";

@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::feed;
 use crate::ApiState;
-use crate::accounts::{NewUser, User, UserChange};
 use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::params::Params;
 use crate::session::Caller;
+use access::{NewUser, User, UserChange};
 
 const PATH: &str = "/services/authentication/users";
 const CONTEXT: &str = "/services/authentication/current-context";

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::{Accounts, HecTokens, Permissions, Roles, Secrets};
 use anyhow::{Context, Result};
-use api::{
-    Accounts, ApiState, Control, HecTokens, IndexCatalog, Permissions, Roles, Secrets, ServerInfo,
-    ServerSettings, Suppressions,
-};
+use api::{ApiState, Control, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
 use apps::Apps;
 use cache::CachedStore;
 use catalog::Catalog;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use access::{Accounts, HecToken, HecTokens, NewUser};
 use anyhow::Result;
-use api::{Accounts, HecToken, HecTokens, NewUser};
 use model::IndexName;
 use rand::distr::{Alphanumeric, SampleString};
 

@@ -27,7 +27,7 @@ pub(crate) fn indexer_id(data_dir: &Path) -> Result<IndexerId> {
 
 /// The key in `<data>/auth/secrets.key` that passwords of apps are sealed with, made at the first start.
 /// It is nowhere else: without it, they cannot be read.
-pub(crate) fn secret_key(data_dir: &Path) -> Result<[u8; api::Secrets::KEY_BYTES]> {
+pub(crate) fn secret_key(data_dir: &Path) -> Result<[u8; access::Secrets::KEY_BYTES]> {
     let path = data_dir.join("auth").join("secrets.key");
     match fs::read(&path) {
         Ok(bytes) => {
@@ -37,7 +37,7 @@ pub(crate) fn secret_key(data_dir: &Path) -> Result<[u8; api::Secrets::KEY_BYTES
             let folder = data_dir.join("auth");
             fs::create_dir_all(&folder)
                 .with_context(|| format!("cannot create {}", folder.display()))?;
-            let key = api::Secrets::new_key()?;
+            let key = access::Secrets::new_key()?;
             write_once(&path, &key, 0o600)?;
             Ok(key)
         }

@@ -8,8 +8,8 @@ use ::inputs::configured::{self, Configured, HttpToken, Parts};
 use ::inputs::monitor::{MonitorSettings, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
 use ::inputs::udp::UdpInput;
+use access::HecToken;
 use anyhow::{Context, Result};
-use api::HecToken;
 use model::IndexName;
 use runtime::Shutdown;
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::{Asked, home};
 use crate::ApiState;
 use crate::error::RestError;
-use crate::permissions::Perms;
+use access::Perms;
 
 /// Files that only say something to searches: users may have stanzas of their own there.
 const SEARCH_TIME: [&str; 17] = [

@@ -2,7 +2,7 @@
 
 /// All of them, sorted. Karst asks for those that its own requests need (docs/rest.md says which);
 /// the others can be granted and change nothing.
-pub(crate) const ALL: &[&str] = &[
+pub const ALL: &[&str] = &[
     "accelerate_datamodel",
     "accelerate_search",
     "admin_all_objects",
@@ -143,7 +143,7 @@ pub(crate) const ALL: &[&str] = &[
 ];
 
 /// What every user may do.
-pub(crate) const USER: &[&str] = &[
+pub const USER: &[&str] = &[
     "accelerate_search",
     "change_own_password",
     "edit_own_objects",
@@ -173,7 +173,7 @@ pub(crate) const USER: &[&str] = &[
 ];
 
 /// What power users may do besides.
-pub(crate) const POWER: &[&str] = &[
+pub const POWER: &[&str] = &[
     "edit_log_alert_event",
     "edit_messages",
     "edit_sourcetypes",

@@ -22,20 +22,23 @@ const MAX_SECRETS: usize = 10_000;
 
 /// A password that an app keeps. Its clear text is not here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Secret {
-    pub(crate) app: String,
+pub struct Secret {
+    /// The app that keeps it.
+    pub app: String,
     /// Who made it.
-    pub(crate) owner: String,
+    pub owner: String,
     /// What it is good for; may be empty.
-    pub(crate) realm: String,
-    pub(crate) user: String,
+    pub realm: String,
+    /// Whose password it is.
+    pub user: String,
     /// Base64 of a nonce, the sealed text and its tag.
-    pub(crate) sealed: String,
+    pub sealed: String,
 }
 
 impl Secret {
     /// `realm:user:`, where colons of either are escaped.
-    pub(crate) fn name(&self) -> String {
+    #[must_use]
+    pub fn name(&self) -> String {
         format!("{}:{}:", escaped(&self.realm), escaped(&self.user))
     }
 
@@ -90,12 +93,17 @@ impl Secrets {
         Ok(Self { catalog, key: sealing(key)?, known: RwLock::new(known) })
     }
 
-    pub(crate) fn all(&self) -> Vec<Secret> {
+    /// Every one, sealed.
+    #[must_use]
+    pub fn all(&self) -> Vec<Secret> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Keeps a password, in place of what the secret held.
-    pub(crate) async fn put(&self, mut secret: Secret, password: &str) -> Result<Secret, Error> {
+    ///
+    /// # Errors
+    /// If the catalog cannot be written, or there are too many.
+    pub async fn put(&self, mut secret: Secret, password: &str) -> Result<Secret, Error> {
         let place = secret.place();
         let known = self.all();
         if known.len() >= MAX_SECRETS && !known.iter().any(|known| known.place() == place) {
@@ -110,7 +118,11 @@ impl Secrets {
         Ok(secret)
     }
 
-    pub(crate) async fn remove(&self, secret: &Secret) -> Result<(), Error> {
+    /// Forgets a password.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn remove(&self, secret: &Secret) -> Result<(), Error> {
         let place = secret.place();
         self.catalog.delete_document(KIND, &place).await?;
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&place);
@@ -118,7 +130,10 @@ impl Secrets {
     }
 
     /// The password in clear.
-    pub(crate) fn open(&self, secret: &Secret) -> Result<String, Error> {
+    ///
+    /// # Errors
+    /// If it was sealed with another key, or is damaged.
+    pub fn open(&self, secret: &Secret) -> Result<String, Error> {
         let place = secret.place();
         open(&self.key, &place, &secret.sealed).ok_or_else(|| Error::Sealed { name: place })
     }

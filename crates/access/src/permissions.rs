@@ -13,9 +13,11 @@ const KIND: &str = "perms";
 
 /// Roles; `*` is everybody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Perms {
-    pub(crate) read: Vec<String>,
-    pub(crate) write: Vec<String>,
+pub struct Perms {
+    /// Who reads it.
+    pub read: Vec<String>,
+    /// Who changes it.
+    pub write: Vec<String>,
 }
 
 impl Default for Perms {
@@ -27,11 +29,15 @@ impl Default for Perms {
 }
 
 impl Perms {
-    pub(crate) fn may_read(&self, roles: &[String]) -> bool {
+    /// Whether a user with these roles reads it.
+    #[must_use]
+    pub fn may_read(&self, roles: &[String]) -> bool {
         allows(&self.read, roles)
     }
 
-    pub(crate) fn may_write(&self, roles: &[String]) -> bool {
+    /// Whether a user with these roles changes it.
+    #[must_use]
+    pub fn may_write(&self, roles: &[String]) -> bool {
         allows(&self.write, roles)
     }
 }
@@ -63,11 +69,17 @@ impl Permissions {
         Ok(Self { catalog, known: RwLock::new(known) })
     }
 
-    pub(crate) fn get(&self, place: &str) -> Option<Perms> {
+    /// What was said of the object at that place.
+    #[must_use]
+    pub fn get(&self, place: &str) -> Option<Perms> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
-    pub(crate) async fn put(&self, place: &str, perms: Perms) -> Result<(), Error> {
+    /// Says who reads and changes an object.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn put(&self, place: &str, perms: Perms) -> Result<(), Error> {
         let document =
             serde_json::to_value(&perms).map_err(|error| Error::document(KIND, place, &error))?;
         self.catalog.put_document(KIND, place, document).await?;
@@ -76,7 +88,10 @@ impl Permissions {
     }
 
     /// Forgets what was said of an object that is gone.
-    pub(crate) async fn remove(&self, place: &str) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn remove(&self, place: &str) -> Result<(), Error> {
         if self.get(place).is_none() {
             return Ok(());
         }

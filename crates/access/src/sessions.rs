@@ -21,11 +21,13 @@ struct Session {
 
 /// A session as others see it.
 #[derive(Debug, Clone)]
-pub(crate) struct SessionInfo {
-    pub(crate) id: String,
-    pub(crate) user: String,
+pub struct SessionInfo {
+    /// Names it where its key must not be told.
+    pub id: String,
+    /// Whose it is.
+    pub user: String,
     /// Since its last request.
-    pub(crate) idle: Duration,
+    pub idle: Duration,
 }
 
 /// All sessions, by key.

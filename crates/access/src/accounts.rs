@@ -28,35 +28,49 @@ pub struct NewUser {
     pub roles: Vec<String>,
 }
 
+/// A user as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct User {
-    pub(crate) name: String,
-    pub(crate) password_hash: String,
-    pub(crate) roles: Vec<String>,
+pub struct User {
+    /// Login name.
+    pub name: String,
+    /// Argon2id, in the PHC format.
+    pub password_hash: String,
+    /// Names of roles; one that does not exist grants nothing.
+    pub roles: Vec<String>,
+    /// The person's name.
     #[serde(default)]
-    pub(crate) realname: String,
+    pub realname: String,
+    /// Where mail to the person goes.
     #[serde(default)]
-    pub(crate) email: String,
+    pub email: String,
     /// The app that requests are about which name none; `search` if empty.
     #[serde(default)]
-    pub(crate) default_app: String,
+    pub default_app: String,
     /// Time zone; the server's if empty.
     #[serde(default)]
-    pub(crate) tz: String,
+    pub tz: String,
+    /// Kept for clients; it changes nothing.
     #[serde(default)]
-    pub(crate) restart_background_jobs: bool,
+    pub restart_background_jobs: bool,
 }
 
 /// What is to be changed of a user.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct UserChange {
-    pub(crate) password: Option<String>,
-    pub(crate) roles: Option<Vec<String>>,
-    pub(crate) realname: Option<String>,
-    pub(crate) email: Option<String>,
-    pub(crate) default_app: Option<String>,
-    pub(crate) tz: Option<String>,
-    pub(crate) restart_background_jobs: Option<bool>,
+pub struct UserChange {
+    /// In clear text; only a hash of it is kept.
+    pub password: Option<String>,
+    /// In place of all roles the user has.
+    pub roles: Option<Vec<String>>,
+    /// The person's name.
+    pub realname: Option<String>,
+    /// Where mail to the person goes.
+    pub email: Option<String>,
+    /// The app of requests that name none.
+    pub default_app: Option<String>,
+    /// Time zone.
+    pub tz: Option<String>,
+    /// Kept for clients; it changes nothing.
+    pub restart_background_jobs: Option<bool>,
 }
 
 /// Users and their sessions.
@@ -112,7 +126,10 @@ impl Accounts {
 
     /// Changes a user; false if there is none of that name. A new password ends the user's sessions,
     /// except the one it was changed in.
-    pub(crate) async fn change(
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn change(
         &self,
         name: &str,
         change: UserChange,
@@ -146,7 +163,10 @@ impl Accounts {
     }
 
     /// Removes a user and ends the user's sessions; false if there is none of that name.
-    pub(crate) async fn remove(&self, name: &str) -> Result<bool, Error> {
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn remove(&self, name: &str) -> Result<bool, Error> {
         if self.user(name).is_none() {
             return Ok(false);
         }
@@ -173,19 +193,23 @@ impl Accounts {
         Ok(())
     }
 
-    pub(crate) fn all(&self) -> Vec<User> {
+    /// Every user, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<User> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
         let mut users: Vec<User> = users.values().cloned().collect();
         users.sort_by(|a, b| a.name.cmp(&b.name));
         users
     }
 
-    pub(crate) fn user(&self, name: &str) -> Option<User> {
+    /// The user of that name.
+    #[must_use]
+    pub fn user(&self, name: &str) -> Option<User> {
         self.users.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// Whether the password is the user's. Takes tens of milliseconds on purpose.
-    pub(crate) async fn verify(&self, name: &str, password: &str) -> bool {
+    pub async fn verify(&self, name: &str, password: &str) -> bool {
         // An unknown name costs the same time as a wrong password, so that names cannot be probed.
         let known = self.user(name).map(|user| user.password_hash);
         let decoy = self.decoy.clone();
@@ -212,30 +236,35 @@ impl Accounts {
     }
 
     /// Opens a session.
-    pub(crate) fn open_session(&self, user: &str) -> String {
+    #[must_use]
+    pub fn open_session(&self, user: &str) -> String {
         self.sessions.open(user, false)
     }
 
     /// Whose session it is, while it lasts.
-    pub(crate) fn session_user(&self, key: &str) -> Option<String> {
+    #[must_use]
+    pub fn session_user(&self, key: &str) -> Option<String> {
         self.sessions.user(key)
     }
 
-    pub(crate) fn close_session(&self, key: &str) {
+    /// Ends a session.
+    pub fn close_session(&self, key: &str) {
         self.sessions.close(key);
     }
 
     /// All sessions, without their keys.
-    pub(crate) fn sessions(&self) -> Vec<SessionInfo> {
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionInfo> {
         self.sessions.all()
     }
 
-    pub(crate) fn close_session_by_id(&self, id: &str) -> bool {
+    /// Ends a session that is known by its id; false if there is none.
+    pub fn close_session_by_id(&self, id: &str) -> bool {
         self.sessions.close_by_id(id)
     }
 
     /// How long a session lives without requests, from now on.
-    pub(crate) fn set_session_timeout(&self, timeout: Duration) {
+    pub fn set_session_timeout(&self, timeout: Duration) {
         self.sessions.set_timeout(timeout);
     }
 }

@@ -19,21 +19,24 @@ const MAX_ROLES: usize = 10_000;
 
 /// What a group of users may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Role {
-    pub(crate) name: String,
+pub struct Role {
+    /// Lower case.
+    pub name: String,
+    /// Its own, without those of imported roles.
     #[serde(default)]
-    pub(crate) capabilities: Vec<String>,
+    pub capabilities: Vec<String>,
+    /// Roles whose rights it has besides.
     #[serde(default)]
-    pub(crate) imported_roles: Vec<String>,
+    pub imported_roles: Vec<String>,
     /// `srchIndexesAllowed`: names with `*`; `*` alone does not reach internal indexes.
     #[serde(default)]
-    pub(crate) indexes_allowed: Vec<String>,
+    pub indexes_allowed: Vec<String>,
     /// `srchIndexesDefault`: those that a search reads which names none.
     #[serde(default)]
-    pub(crate) indexes_default: Vec<String>,
+    pub indexes_default: Vec<String>,
     /// Settings that are kept for clients, by their names in `authorize.conf`.
     #[serde(default)]
-    pub(crate) settings: BTreeMap<String, String>,
+    pub settings: BTreeMap<String, String>,
 }
 
 /// All roles.
@@ -44,7 +47,9 @@ pub struct Roles {
 }
 
 impl Role {
-    pub(crate) fn new(name: &str) -> Self {
+    /// A role that may do nothing.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             capabilities: Vec::new(),
@@ -74,7 +79,8 @@ impl Role {
 }
 
 /// Whether a role is built in.
-pub(crate) fn is_built_in(name: &str) -> bool {
+#[must_use]
+pub fn is_built_in(name: &str) -> bool {
     Role::built_in().iter().any(|role| role.name == name)
 }
 
@@ -94,15 +100,23 @@ impl Roles {
         Ok(Self { catalog, known: RwLock::new(known) })
     }
 
-    pub(crate) fn all(&self) -> Vec<Role> {
+    /// Every role, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Role> {
         self.read().values().cloned().collect()
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Role> {
+    /// The role of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Role> {
         self.read().get(name).cloned()
     }
 
-    pub(crate) async fn put(&self, role: Role) -> Result<(), Error> {
+    /// Creates a role, or replaces the one of the same name.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written, or there are too many.
+    pub async fn put(&self, role: Role) -> Result<(), Error> {
         let is_new = self.get(&role.name).is_none();
         if is_new && self.read().len() >= MAX_ROLES {
             return Err(Error::TooMany { what: "roles", limit: MAX_ROLES });
@@ -114,7 +128,11 @@ impl Roles {
         Ok(())
     }
 
-    pub(crate) async fn remove(&self, name: &str) -> Result<(), Error> {
+    /// Removes a role.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.catalog.delete_document(KIND, name).await?;
         self.write().remove(name);
         Ok(())
@@ -136,7 +154,8 @@ impl Roles {
     }
 
     /// What the roles have from the roles they import.
-    pub(crate) fn imported(&self, role: &Role) -> Imported {
+    #[must_use]
+    pub fn imported(&self, role: &Role) -> Imported {
         let roles = self.closure(&role.imported_roles);
         Imported {
             capabilities: union(&roles, |role| &role.capabilities),
@@ -146,23 +165,28 @@ impl Roles {
     }
 
     /// All capabilities of users with these roles.
-    pub(crate) fn capabilities(&self, roles: &[String]) -> Vec<String> {
+    #[must_use]
+    pub fn capabilities(&self, roles: &[String]) -> Vec<String> {
         union(&self.closure(roles), |role| &role.capabilities)
     }
 
-    pub(crate) fn allow(&self, roles: &[String], capability: &str) -> bool {
+    /// Whether users with these roles have the capability.
+    #[must_use]
+    pub fn allow(&self, roles: &[String], capability: &str) -> bool {
         let has = |role: &Role| role.capabilities.iter().any(|name| name == capability);
         self.closure(roles).iter().any(has)
     }
 
     /// Which of the indexes users with these roles may search.
-    pub(crate) fn searchable(&self, roles: &[String], indexes: Vec<IndexName>) -> Vec<IndexName> {
+    #[must_use]
+    pub fn searchable(&self, roles: &[String], indexes: Vec<IndexName>) -> Vec<IndexName> {
         let patterns = union(&self.closure(roles), |role| &role.indexes_allowed);
         matching(&patterns, indexes)
     }
 
     /// Which of the indexes they search when they name none.
-    pub(crate) fn searched(&self, roles: &[String], indexes: Vec<IndexName>) -> Vec<IndexName> {
+    #[must_use]
+    pub fn searched(&self, roles: &[String], indexes: Vec<IndexName>) -> Vec<IndexName> {
         let patterns = union(&self.closure(roles), |role| &role.indexes_default);
         matching(&patterns, indexes)
     }
@@ -178,10 +202,13 @@ impl Roles {
 
 /// What a role has from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Imported {
-    pub(crate) capabilities: Vec<String>,
-    pub(crate) indexes_allowed: Vec<String>,
-    pub(crate) indexes_default: Vec<String>,
+pub struct Imported {
+    /// Their capabilities, sorted.
+    pub capabilities: Vec<String>,
+    /// Their `srchIndexesAllowed`.
+    pub indexes_allowed: Vec<String>,
+    /// Their `srchIndexesDefault`.
+    pub indexes_default: Vec<String>,
 }
 
 fn union(roles: &[Role], of: impl Fn(&Role) -> &Vec<String>) -> Vec<String> {
@@ -199,7 +226,22 @@ fn matching(patterns: &[String], mut indexes: Vec<IndexName>) -> Vec<IndexName> 
 fn reaches(pattern: &str, index: &IndexName) -> bool {
     let (pattern, name) = (pattern.trim().to_lowercase(), index.as_str());
     let hidden = index.is_internal() && !pattern.starts_with('_');
-    !hidden && crate::filter::like(&pattern, name)
+    !hidden && like(&pattern, name)
+}
+
+/// Matches text against a pattern in which `*` stands for anything.
+#[must_use]
+pub fn like(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    let mut rest = rest;
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
 }
 
 #[cfg(test)]

@@ -61,7 +61,9 @@ impl HecToken {
         }
     }
 
-    pub(crate) fn allows(&self, index: &IndexName) -> bool {
+    /// Whether events of the token may go to the index.
+    #[must_use]
+    pub fn allows(&self, index: &IndexName) -> bool {
         self.indexes.is_empty() || self.indexes.contains(index) || *index == self.index
     }
 }
@@ -97,7 +99,7 @@ impl HecTokens {
     }
 
     /// Refuses new tokens from now on when there are so many.
-    pub(crate) fn limit(&self, limit: usize) {
+    pub fn limit(&self, limit: usize) {
         self.write().limit = limit;
     }
 
@@ -147,15 +149,21 @@ impl HecTokens {
         Ok(true)
     }
 
-    pub(crate) fn by_secret(&self, secret: &str) -> Option<Arc<HecToken>> {
+    /// The token with that secret.
+    #[must_use]
+    pub fn by_secret(&self, secret: &str) -> Option<Arc<HecToken>> {
         self.read().by_secret.get(secret).cloned()
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<Arc<HecToken>> {
+    /// The token of that name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<Arc<HecToken>> {
         self.all().into_iter().find(|token| token.name == name)
     }
 
-    pub(crate) fn all(&self) -> Vec<Arc<HecToken>> {
+    /// Every token, by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<HecToken>> {
         let mut tokens: Vec<_> = self.read().by_secret.values().cloned().collect();
         tokens.sort_by(|a, b| a.name.cmp(&b.name));
         tokens
