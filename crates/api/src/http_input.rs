@@ -25,6 +25,8 @@ pub enum ConnectionHost {
 pub struct HttpInput {
     /// `max_content_length`: bytes of a body, packed and unpacked.
     pub max_content_length: usize,
+    /// `max_compression_ratio`: how many times its size a body may unpack to.
+    pub max_compression_ratio: usize,
     /// `max_number_of_tokens`.
     pub max_tokens: usize,
     /// Limits of acknowledgement.
@@ -37,6 +39,7 @@ impl Default for HttpInput {
     fn default() -> Self {
         Self {
             max_content_length: 838_860_800,
+            max_compression_ratio: 100,
             max_tokens: 10_000,
             acks: AckSettings::default(),
             connection_host: ConnectionHost::Address,
@@ -55,6 +58,7 @@ impl HttpInput {
         let acks = &mut settings.acks;
         let numbers = [
             ("max_content_length", &mut settings.max_content_length),
+            ("max_compression_ratio", &mut settings.max_compression_ratio),
             ("max_number_of_tokens", &mut settings.max_tokens),
             ("max_number_of_ack_channel", &mut acks.max_channels),
             ("max_number_of_acked_requests_pending_query", &mut acks.max_pending),

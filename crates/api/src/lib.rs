@@ -14,6 +14,7 @@
 //! One file per resource in `routes/`; `rest.rs` lists them.
 
 mod atom;
+mod body;
 mod control;
 mod credentials;
 mod elastic;
@@ -107,6 +108,8 @@ pub struct ApiState {
     pub health: Health,
     /// What the server says of itself.
     pub info: Arc<ServerInfo>,
+    /// Memory that the bodies of all requests may take together.
+    pub request_memory: runtime::Budget,
     /// Limits of requests.
     pub settings: Arc<Settings>,
     /// Files of the web console by path.

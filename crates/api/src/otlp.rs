@@ -14,6 +14,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use inputs::body::BodyError;
 use inputs::otlp::{OtlpDefaults, decode_logs};
 use inputs::{Input, StreamKey};
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
@@ -27,8 +28,9 @@ use serde_json::json;
 use tonic::codec::CompressionEncoding;
 use tonic::{Code, Status};
 
+use crate::body;
 use crate::credentials::Scheme;
-use crate::receiver::{Denied, RETRY_AFTER, Receiver, body_status, with_retry_after, work};
+use crate::receiver::{Denied, RETRY_AFTER, Receiver, with_retry_after, work};
 
 const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Bearer, Scheme::Basic];
 const PROTOBUF: &str = "application/x-protobuf";
@@ -79,6 +81,15 @@ impl From<Denied> for Refusal {
             (StatusCode::FORBIDDEN, Code::PermissionDenied)
         };
         Self { status, code, text: denied.text().to_owned() }
+    }
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        let status = body::status(&error);
+        let busy = status == StatusCode::SERVICE_UNAVAILABLE;
+        let code = if busy { Code::Unavailable } else { Code::InvalidArgument };
+        Self { status, code, text: error.to_string() }
     }
 }
 
@@ -167,8 +178,7 @@ async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Respon
         }
         // Whoever has no token sends no megabytes.
         receiver.sender(&parts.headers, SCHEMES)?;
-        let body = receiver.body(&parts.headers, body).await;
-        let body = body.map_err(|error| Refusal::invalid(body_status(&error), error))?;
+        let body = receiver.body(&parts.headers, body).await.map_err(Refusal::from)?;
         let request = work(body.len(), || parse(body, is_json))?;
         take(&receiver, &parts.headers, peer, request).await
     };

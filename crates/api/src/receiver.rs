@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use inputs::hec::{AckChannels, BodyError, unpack};
+use inputs::body::BodyError;
+use inputs::hec::AckChannels;
 use inputs::{Acknowledgement, Input, Receipt, Sink};
 use metrics::counter;
 use model::IndexName;
 use runtime::metrics as names;
 
+use crate::body::{self, BodyLimits, Unwatched};
 use crate::credentials::{Credentials, Scheme};
 use crate::http_input::{ConnectionHost, HttpInput};
 use crate::{ApiState, Error};
@@ -166,16 +168,18 @@ impl Receiver {
         }
     }
 
-    /// A request's body, unpacked.
+    /// A request's body, unpacked; its memory is a part of what all requests may take.
     pub(crate) async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
-        let limit = self.settings.max_content_length;
-        let too_large = |_| BodyError::TooLarge { limit };
-        let packed = to_bytes(body, limit).await.map_err(too_large)?;
-        let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-        if encoding.is_none() {
-            return Ok(packed);
-        }
-        work(packed.len(), || unpack(packed, encoding, limit))
+        let budget = &self.api.request_memory;
+        body::read_unpacked(budget, headers, body, self.limits(), &mut Unwatched)
+            .await
+            .inspect_err(count_refused)
+    }
+
+    /// Limits of one request.
+    pub(crate) fn limits(&self) -> BodyLimits {
+        let HttpInput { max_content_length, max_compression_ratio, .. } = self.settings;
+        BodyLimits { bytes: max_content_length, ratio: max_compression_ratio }
     }
 
     /// Hands events over without waiting until they are safe.
@@ -208,13 +212,16 @@ fn log_defect(error: &inputs::Error) {
     }
 }
 
-/// The HTTP status of a body that is not taken.
-pub(crate) fn body_status(error: &BodyError) -> StatusCode {
-    match error {
-        BodyError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        BodyError::Broken { .. } => StatusCode::BAD_REQUEST,
-        BodyError::Unsupported { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-    }
+fn count_refused(error: &BodyError) {
+    let reason = match error {
+        BodyError::TooLarge { .. } => "body_too_large",
+        BodyError::Ratio { .. } => "compression_ratio",
+        BodyError::Event { .. } => "event_too_large",
+        BodyError::Broken { .. } | BodyError::Unsupported { .. } => "body_encoding",
+        BodyError::Incomplete { .. } => "body_incomplete",
+        BodyError::Memory(_) => "request_memory",
+    };
+    counter!(names::INGEST_REFUSED, "reason" => reason).increment(1);
 }
 
 /// Asks the sender to come back, if the status does.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use karst_inputs::StreamKey;
-use karst_inputs::hec::{HecDefaults, decode_events, unpack};
+use karst_inputs::body::unpack;
+use karst_inputs::hec::{HecDefaults, decode_events};
 use model::IndexName;
 
 /// Megabytes of body per second.
@@ -34,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::Write::write_all(&mut packer, &body)?;
     let packed = Bytes::from(packer.finish()?);
     let rate = rate(body.len(), || {
-        black_box(unpack(packed.clone(), Some("gzip"), 1 << 30).expect("the body is valid"));
+        black_box(unpack(packed.clone(), "gzip", 1 << 30, 64).expect("the body is valid"));
     });
     println!("{:<44} {rate:>10.0} {:>8}", "unpacking gzip, of unpacked bytes", "-");
     Ok(())

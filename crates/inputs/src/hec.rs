@@ -16,7 +16,6 @@ mod fields;
 mod scan;
 mod time;
 
-use std::io::Read;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -108,69 +107,6 @@ impl From<&crate::Error> for HecError {
                 _ => Self::INTERNAL,
             },
         }
-    }
-}
-
-/// Why a compressed body could not be unpacked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BodyError {
-    /// It unpacks to more than the limit: HTTP 413.
-    #[error("the body unpacks to more than {limit} bytes; send smaller requests")]
-    TooLarge {
-        /// The limit.
-        limit: usize,
-    },
-    /// It is not what its encoding says: HTTP 400.
-    #[error("the body is not valid {encoding}")]
-    Broken {
-        /// The encoding.
-        encoding: &'static str,
-    },
-    /// The encoding is not supported: HTTP 415.
-    #[error("content encoding {encoding} is not supported; use gzip, deflate, zstd or none")]
-    Unsupported {
-        /// The encoding asked for.
-        encoding: String,
-    },
-}
-
-/// Unpacks a body by its `Content-Encoding`, to at most `limit` bytes.
-///
-/// # Errors
-/// [`BodyError`] says which HTTP status fits.
-pub fn unpack(body: Bytes, encoding: Option<&str>, limit: usize) -> Result<Bytes, BodyError> {
-    let encoding = encoding.unwrap_or("").trim().to_ascii_lowercase();
-    let packed = body.as_ref();
-    match encoding.as_str() {
-        "" | "identity" if packed.len() > limit => Err(BodyError::TooLarge { limit }),
-        "" | "identity" => Ok(body),
-        "gzip" | "x-gzip" => {
-            read_limited(flate2::bufread::MultiGzDecoder::new(packed), limit, packed.len(), "gzip")
-        }
-        "deflate" => {
-            read_limited(flate2::bufread::ZlibDecoder::new(packed), limit, packed.len(), "deflate")
-        }
-        "zstd" => match zstd::stream::read::Decoder::with_buffer(packed) {
-            Ok(decoder) => read_limited(decoder, limit, packed.len(), "zstd"),
-            Err(_) => Err(BodyError::Broken { encoding: "zstd" }),
-        },
-        _ => Err(BodyError::Unsupported { encoding }),
-    }
-}
-
-fn read_limited(
-    reader: impl Read,
-    limit: usize,
-    packed: usize,
-    encoding: &'static str,
-) -> Result<Bytes, BodyError> {
-    // Log lines pack to a fifth or less; what is reserved here is given back or grown once.
-    let mut out = Vec::with_capacity(packed.saturating_mul(5).min(limit).min(8 << 20));
-    let read = reader.take(limit as u64 + 1).read_to_end(&mut out);
-    match read {
-        Err(_) => Err(BodyError::Broken { encoding }),
-        Ok(length) if length > limit => Err(BodyError::TooLarge { limit }),
-        Ok(_) => Ok(out.into()),
     }
 }
 

@@ -11,6 +11,7 @@
 //! Invariants: an input bounds what it holds in memory; what a sink has not acknowledged is read
 //! again where the source can be read again; what is dropped is counted and logged.
 
+pub mod body;
 pub mod configured;
 pub mod elastic;
 mod error;

@@ -21,10 +21,12 @@ pub mod process;
 pub mod store;
 pub mod telemetry;
 
+mod budget;
 mod clock;
 mod error;
 mod shutdown;
 
+pub use budget::{Budget, OverBudget, Share};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::Error;
 pub use health::Health;

@@ -168,6 +168,10 @@ metrics! {
     SEARCH_EVENTS Counter "karst_search_scanned_events_total" "Events looked at by searches.";
     SEARCH_BUCKETS Counter "karst_search_buckets_total" "Buckets, by fate (searched, pruned).";
     SEARCH_LIMITS Counter "karst_search_limits_total" "Times a limit cut a search, by limit.";
+    REQUEST_MEMORY Gauge "karst_request_memory_bytes"
+        "Memory that the bodies of requests take now, packed, unpacked and decoded.";
+    REQUEST_MEMORY_REFUSED Counter "karst_request_memory_refused_total"
+        "Requests refused for lack of memory for requests (maxRequestMemory), by reason.";
     HTTP_REQUESTS Counter "karst_http_requests_total" "HTTP requests, by route and status.";
     HTTP_SECONDS Histogram "karst_http_seconds" "Time of HTTP requests, by route.";
     HTTP_CONNECTIONS Gauge "karst_http_connections" "Open HTTP connections.";

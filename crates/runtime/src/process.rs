@@ -18,3 +18,16 @@ pub fn begin_again() -> io::Error {
     again.arg0(arguments.next().unwrap_or_else(|| OsString::from("karst")));
     again.args(arguments).exec()
 }
+
+/// Bytes of memory this process may use: the machine's, or less where its container is given less;
+/// `None` where the system does not tell.
+#[must_use]
+pub fn memory() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let total = total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10;
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limit = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
+    let limit = limit.and_then(|limit| limit.trim().parse::<u64>().ok());
+    Some(limit.map_or(total, |limit| limit.min(total)))
+}

@@ -7,12 +7,14 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use inputs::body::BodyError;
 use inputs::elastic::{Bulk, BulkDefaults, BulkItem, decode_bulk};
 use inputs::{Input, StreamKey};
 use serde_json::{Value, json};
 
 use super::{Elastic, denied, error};
-use crate::receiver::{body_status, work};
+use crate::body;
+use crate::receiver::work;
 
 pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) -> Response {
     take(&state, request).await.unwrap_or_else(|refusal| refusal)
@@ -37,7 +39,7 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
     };
     let invalid = |status, reason: &str| error(status, "illegal_argument_exception", reason);
     let body = receiver.body(&parts.headers, body).await;
-    let body = body.map_err(|wrong| invalid(body_status(&wrong), &wrong.to_string()))?;
+    let body = body.map_err(|wrong| body_refused(&wrong))?;
     let allowed = |index: &model::IndexName| receiver.allows(&token, index);
     let decoded = work(body.len(), || decode_bulk(&body, path_index, &defaults, &allowed));
     let Bulk { items, events } =
@@ -54,6 +56,16 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
     let took = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);
     let items: Vec<Value> = items.iter().map(answer).collect();
     Ok(Json(json!({"took": took, "errors": errors, "items": items})).into_response())
+}
+
+/// A body that is not taken; full memory is, as full queues are, 429.
+fn body_refused(wrong: &BodyError) -> Response {
+    let (status, reason) = (body::status(wrong), wrong.to_string());
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        return error(status, "es_rejected_execution_exception", &reason);
+    }
+    error(status, "illegal_argument_exception", &reason)
 }
 
 fn unavailable(wrong: &inputs::Error) -> Response {

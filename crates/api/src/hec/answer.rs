@@ -3,10 +3,12 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use inputs::hec::{BodyError, HecError};
+use inputs::body::BodyError;
+use inputs::hec::HecError;
 use serde_json::{Value, json};
 
-use crate::receiver::{Denied, body_status, with_retry_after};
+use crate::body;
+use crate::receiver::{Denied, with_retry_after};
 
 pub(super) fn incorrect_index() -> HecError {
     HecError { code: 7, status: 400, text: "Incorrect index", invalid_event_number: Some(1) }
@@ -21,14 +23,22 @@ pub(super) fn refuse(error: &HecError) -> Response {
     respond(status, body)
 }
 
-/// A body that could not be read; only its size has a code of its own.
+/// A body that could not be read.
 pub(super) fn refuse_body(error: &BodyError) -> Response {
-    match error {
-        BodyError::TooLarge { .. } => refuse(&HecError::TOO_LARGE),
-        BodyError::Broken { .. } | BodyError::Unsupported { .. } => {
-            respond(body_status(error), json!({"text": error.to_string(), "code": 6}))
-        }
+    let status = body::status(error);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        return refuse(&HecError::BUSY);
     }
+    if matches!(error, BodyError::TooLarge { .. }) {
+        return refuse(&HecError::TOO_LARGE);
+    }
+    let too_large = status == StatusCode::PAYLOAD_TOO_LARGE;
+    let code = if too_large { HecError::TOO_LARGE.code } else { 6 };
+    let mut answer = json!({"text": error.to_string(), "code": code});
+    if let BodyError::Event { number, .. } = error {
+        answer["invalid-event-number"] = json!(number);
+    }
+    respond(status, answer)
 }
 
 pub(super) fn denied(denied: Denied) -> HecError {

@@ -1,7 +1,5 @@
 //! Bodies as clients send them, and the codes HEC answers broken ones with.
 
-use std::io::Write;
-
 use model::{EventTime, IndexName};
 
 use super::*;
@@ -91,18 +89,6 @@ fn a_body_that_is_not_utf8_is_repaired() {
     let input = decode_events(b"{\"event\":\"a\xffb\"}", &defaults(), &|_| true, stream());
     let Ok(Input::Events { events, .. }) = input else { panic!("events were sent") };
     assert_eq!(events.text(0), b"a\\xFFb");
-}
-
-#[test]
-fn a_packed_body_is_unpacked_up_to_the_limit() {
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(&[b'x'; 1000]).unwrap();
-    let packed = Bytes::from(packer.finish().unwrap());
-    assert_eq!(unpack(packed.clone(), Some("gzip"), 1000).unwrap().len(), 1000);
-    assert_eq!(unpack(packed.clone(), Some("gzip"), 999), Err(BodyError::TooLarge { limit: 999 }));
-    let torn = packed.slice(..packed.len() / 2);
-    assert_eq!(unpack(torn, Some("gzip"), 9999), Err(BodyError::Broken { encoding: "gzip" }));
-    assert!(matches!(unpack(packed, Some("br"), 9), Err(BodyError::Unsupported { .. })));
 }
 
 fn decode(body: &str) -> Result<CutEvents, HecError> {

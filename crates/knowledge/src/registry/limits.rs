@@ -72,6 +72,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("list_maxsize", "[stats]: values of list(); default 100"),
     used("max_content_length", "[http_input]: bytes of a request body; default 838860800"),
     used("max_fd", "[inputproc]: files that the monitor keeps open; default 100"),
+    used(
+        "max_compression_ratio",
+        "[http_input]: how many times its size a packed body may unpack to, above 16 MB; default 100",
+    ),
     used("max_number_of_tokens", "[http_input]: tokens; default 10000"),
     used("max_number_of_ack_channel", "[http_input]: channels at a time; default 1000000"),
     used(

@@ -10,6 +10,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("serverCert", "[sslConfig]: PEM file with certificate and key; default: self-signed"),
     used("port", "[httpServer]: port"),
     used("max_content_length", "[httpServer]: bytes of a request body; default 2147483648"),
+    used(
+        "maxRequestMemory",
+        "[httpServer]: memory that all requests together may take for their bodies, packed, unpacked and decoded, such as 512MB; default: an eighth of the machine's memory, at most 1GB",
+    ),
+    used(
+        "requestMemoryWaitSecs",
+        "[httpServer]: seconds a request waits for memory that others hold before it is answered with 503; default 5",
+    ),
     used("maxThreads", "[httpServer]: threads, 0 for the default; default 0"),
     used("maxSockets", "[httpServer]: connections at a time, 0 for the default; default 0"),
     used("minFreeSpace", "[diskUsage]: free MB below which indexing pauses; default 5000"),

@@ -20,7 +20,7 @@ use search::{Dependencies, SearchService};
 use super::console::EmbeddedConsole;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{credentials, identity, ingest_conf, logs, store_conf};
+use super::{credentials, identity, ingest_conf, logs, request_conf, store_conf};
 use crate::config::ServerOptions;
 
 /// How long the catalog and the cache may take to close, each.
@@ -52,6 +52,7 @@ pub(crate) async fn assemble(
     reach(store.as_ref()).await?;
     let ingest_settings = ingest_conf::settings(&layers, options)?;
     let cache_settings = store_conf::cache(&layers, options)?;
+    let request_memory = request_conf::budget(&layers)?;
     let knowledge = Arc::new(knowledge(layers.clone())?);
     let catalog = Catalog::open(
         Arc::clone(&store),
@@ -132,6 +133,7 @@ pub(crate) async fn assemble(
         clock,
         shutdown: shutdown.clone(),
         health,
+        request_memory,
         settings,
         console: Arc::new(EmbeddedConsole),
     };

@@ -10,6 +10,7 @@ mod ingest_conf;
 mod inputs;
 mod listen;
 mod logs;
+mod request_conf;
 mod store_conf;
 mod streaming;
 mod surroundings;

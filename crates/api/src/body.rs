@@ -1,0 +1,244 @@
+//! Bodies of requests, read and unpacked within limits and within the memory that all requests share.
+//!
+//! Memory is taken from the budget as it is used: a request that sends nothing takes nothing. The share
+//! belongs to the bytes; it is given back when the last copy of them is dropped.
+
+use std::fmt;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderMap, StatusCode, header};
+use futures::StreamExt;
+use inputs::body::{BodyError, Unpacker};
+use runtime::{Budget, OverBudget, Share};
+
+use crate::receiver::work;
+
+/// Most bytes that are unpacked at a time.
+const STEP: usize = 1 << 20;
+
+/// What a buffer grows by at least.
+const LEAST: usize = 4 << 10;
+
+/// Limits of one body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BodyLimits {
+    /// Bytes, packed and unpacked.
+    pub(crate) bytes: usize,
+    /// How many times its size a body may unpack to.
+    pub(crate) ratio: usize,
+}
+
+/// What looks at a body while it grows, and may end it.
+pub(crate) trait Watch: Send {
+    /// All bytes so far.
+    fn look(&mut self, bytes: &[u8]) -> Result<(), BodyError>;
+}
+
+/// Takes every body as it is.
+#[derive(Debug)]
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    fn look(&mut self, _: &[u8]) -> Result<(), BodyError> {
+        Ok(())
+    }
+}
+
+/// Bytes with the share of memory that they take.
+struct Held {
+    bytes: Vec<u8>,
+    share: Share,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+impl Held {
+    fn new(budget: &Budget) -> Self {
+        Self { bytes: Vec::new(), share: budget.share() }
+    }
+
+    /// Makes room for so many more bytes: for what is `expected` in all at once where it is little, else
+    /// step by step, so that a promise of much takes no memory.
+    async fn reserve(&mut self, more: usize, expected: usize) -> Result<(), OverBudget> {
+        let needed = self.bytes.len().saturating_add(more);
+        let old = self.bytes.capacity();
+        if needed <= old {
+            return Ok(());
+        }
+        let doubled = old.saturating_mul(2).max(LEAST);
+        let most = expected.min(doubled.max(STEP));
+        let capacity = if expected > old && needed <= most { most } else { needed.max(doubled) };
+        // Old and new are there together while one is copied into the other.
+        self.share.grow(capacity).await?;
+        self.bytes.reserve_exact(capacity - self.bytes.len());
+        self.share.shrink_to(capacity);
+        Ok(())
+    }
+
+    fn into_bytes(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+/// Reads a body as it came.
+pub(crate) async fn read(
+    budget: &Budget,
+    body: Body,
+    limit: usize,
+    watch: &mut dyn Watch,
+) -> Result<Bytes, BodyError> {
+    let too_large = || BodyError::TooLarge { limit };
+    let promised = HttpBody::size_hint(&body).exact();
+    let promised = promised.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+    if promised > limit {
+        return Err(too_large());
+    }
+    let mut held = Held::new(budget);
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| BodyError::Incomplete { reason: error.to_string() })?;
+        if held.bytes.len() + piece.len() > limit {
+            return Err(too_large());
+        }
+        held.reserve(piece.len(), promised).await?;
+        held.bytes.extend_from_slice(&piece);
+        watch.look(&held.bytes)?;
+    }
+    Ok(held.into_bytes())
+}
+
+/// Reads a body and unpacks it as its headers say.
+pub(crate) async fn read_unpacked(
+    budget: &Budget,
+    headers: &HeaderMap,
+    body: Body,
+    limits: BodyLimits,
+    watch: &mut dyn Watch,
+) -> Result<Bytes, BodyError> {
+    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let encoding = encoding.unwrap_or_default().trim();
+    if encoding.is_empty() || encoding.eq_ignore_ascii_case("identity") {
+        return read(budget, body, limits.bytes, watch).await;
+    }
+    let packed = read(budget, body, limits.bytes, &mut Unwatched).await?;
+    unpack(budget, &packed, encoding, limits, watch).await
+}
+
+/// Unpacks a body.
+pub(crate) async fn unpack(
+    budget: &Budget,
+    packed: &Bytes,
+    encoding: &str,
+    limits: BodyLimits,
+    watch: &mut dyn Watch,
+) -> Result<Bytes, BodyError> {
+    let Some(mut unpacker) = Unpacker::new(packed, encoding)? else { return Ok(packed.clone()) };
+    unpacker.check(0, limits.bytes, limits.ratio)?;
+    let mut held = Held::new(budget);
+    let expected = unpacker.first_capacity().min(limits.bytes.saturating_add(1));
+    loop {
+        held.reserve(1, expected).await?;
+        if work(packed.len(), || unpacker.step(&mut held.bytes, STEP))? == 0 {
+            return Ok(held.into_bytes());
+        }
+        unpacker.check(held.bytes.len(), limits.bytes, limits.ratio)?;
+        watch.look(&held.bytes)?;
+    }
+}
+
+/// The HTTP status of a body that is not taken.
+pub(crate) fn status(error: &BodyError) -> StatusCode {
+    match error {
+        BodyError::Memory(OverBudget::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+        BodyError::TooLarge { .. }
+        | BodyError::Ratio { .. }
+        | BodyError::Event { .. }
+        | BodyError::Memory(OverBudget::TooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyError::Broken { .. } | BodyError::Incomplete { .. } => StatusCode::BAD_REQUEST,
+        BodyError::Unsupported { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+    use std::time::Duration;
+
+    use super::*;
+
+    const LIMITS: BodyLimits = BodyLimits { bytes: 8 << 20, ratio: 64 };
+
+    #[tokio::test]
+    async fn a_body_holds_its_memory_until_the_last_copy_is_gone() {
+        let budget = budget(1 << 20);
+        let body = read(&budget, Body::from(vec![b'x'; 10_000]), 1 << 20, &mut Unwatched).await;
+        let copy = body.unwrap().slice(..1);
+        assert!(budget.used() >= 10_000, "{}", budget.used());
+        drop(copy);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn bodies_that_together_are_more_than_the_budget_wait_and_are_refused() {
+        let budget = budget(2 << 20);
+        let body = || Body::from(vec![b'x'; 1 << 20]);
+        let first = read(&budget, body(), 1 << 20, &mut Unwatched).await.unwrap();
+        let second = read(&budget, body(), 1 << 20, &mut Unwatched).await.unwrap();
+        let third = read(&budget, body(), 1 << 20, &mut Unwatched).await.unwrap_err();
+        assert_eq!(status(&third), StatusCode::SERVICE_UNAVAILABLE);
+        drop((first, second));
+        assert!(read(&budget, body(), 1 << 20, &mut Unwatched).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_promise_takes_no_memory() {
+        let budget = budget(1 << 30);
+        let stream = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
+        let mut seen = 0;
+        struct Used<'a>(&'a Budget, &'a mut usize);
+        impl Watch for Used<'_> {
+            fn look(&mut self, _: &[u8]) -> Result<(), BodyError> {
+                *self.1 = self.0.used();
+                Ok(())
+            }
+        }
+        let body = Body::from_stream(stream);
+        read(&budget, body, 1 << 29, &mut Used(&budget, &mut seen)).await.unwrap();
+        assert!(seen <= STEP, "{seen}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_unpacked_body_counts_and_a_bomb_is_refused() {
+        let budget = budget(64 << 20);
+        let packed = gzip(&[b'x'; 100_000]);
+        let unpacked = unpack(&budget, &packed, "gzip", LIMITS, &mut Unwatched).await.unwrap();
+        assert_eq!(unpacked.len(), 100_000);
+        assert!((100_000..200_000).contains(&budget.used()), "{}", budget.used());
+        drop(unpacked);
+        let bomb = [gzip(&vec![0; 9 << 20]), gzip(b"x")].concat().into();
+        let refused = unpack(&budget, &bomb, "gzip", LIMITS, &mut Unwatched).await.unwrap_err();
+        assert_eq!(status(&refused), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(budget.used(), 0);
+    }
+
+    fn budget(bytes: usize) -> Budget {
+        Budget::new(bytes, Duration::from_millis(20))
+    }
+
+    fn gzip(text: &[u8]) -> Bytes {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap().into()
+    }
+}

@@ -1,0 +1,224 @@
+//! Packed bodies of requests into what they were, in bounded steps.
+//!
+//! Pure: whoever reads a body makes room for a step, takes it, and stops where a limit is reached. A body
+//! that claims, or turns out, to unpack to far more than text packs to is refused before it is unpacked:
+//! a gibibyte of zeros is a megabyte of gzip.
+
+use std::io::{self, Cursor, Read};
+
+use bytes::Bytes;
+
+/// Why a body is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// It is, or unpacks to, more than the limit: HTTP 413.
+    #[error("the body has more than {limit} bytes; send smaller requests")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// It unpacks to more times its size than the limit: HTTP 413.
+    #[error(
+        "the body unpacks to more than {ratio} times its size (max_compression_ratio); send smaller \
+         requests, or pack them less"
+    )]
+    Ratio {
+        /// The limit.
+        ratio: usize,
+    },
+    /// One event in it is longer than the limit: HTTP 413.
+    #[error("event {number} has more than {limit} bytes (max_event_length)")]
+    Event {
+        /// Which event, counted from 0.
+        number: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// It is not what its encoding says: HTTP 400.
+    #[error("the body is not valid {encoding}")]
+    Broken {
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// The sender broke off: HTTP 400.
+    #[error("the body is incomplete: {reason}")]
+    Incomplete {
+        /// What the connection says.
+        reason: String,
+    },
+    /// The encoding is not supported: HTTP 415.
+    #[error("content encoding {encoding} is not supported; use gzip, deflate, zstd or none")]
+    Unsupported {
+        /// The encoding asked for.
+        encoding: String,
+    },
+    /// There is no memory for it now, HTTP 503, or never, HTTP 413.
+    #[error(transparent)]
+    Memory(#[from] runtime::OverBudget),
+}
+
+/// Largest window of a zstd body (2^23 bytes), which is what every sender may expect of a receiver.
+const ZSTD_WINDOW_LOG: u32 = 23;
+
+/// Below this, a body may unpack to as many times its size as it likes.
+const FREE: usize = 16 << 20;
+
+/// A packed body that is being unpacked.
+pub struct Unpacker {
+    reader: Box<dyn Read + Send>,
+    encoding: &'static str,
+    packed: usize,
+    /// What the body itself says it unpacks to.
+    claimed: Option<usize>,
+}
+
+impl std::fmt::Debug for Unpacker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unpacker").field("encoding", &self.encoding).finish_non_exhaustive()
+    }
+}
+
+impl Unpacker {
+    /// What unpacks a body of a `Content-Encoding`; `None`: it is not packed.
+    ///
+    /// # Errors
+    /// [`BodyError`] says which HTTP status fits.
+    pub fn new(packed: &Bytes, encoding: &str) -> Result<Option<Self>, BodyError> {
+        let encoding = encoding.trim().to_ascii_lowercase();
+        let (length, body) = (packed.len(), Cursor::new(packed.clone()));
+        let (reader, encoding, claimed): (Box<dyn Read + Send>, _, _) = match encoding.as_str() {
+            "" | "identity" => return Ok(None),
+            "gzip" | "x-gzip" => {
+                (Box::new(flate2::bufread::MultiGzDecoder::new(body)), "gzip", gzip_length(packed))
+            }
+            "deflate" => (Box::new(flate2::bufread::ZlibDecoder::new(body)), "deflate", None),
+            "zstd" => (Box::new(zstd_reader(body)?), "zstd", None),
+            _ => return Err(BodyError::Unsupported { encoding }),
+        };
+        Ok(Some(Self { reader, encoding, packed: length, claimed }))
+    }
+
+    /// A size to begin with: what the body claims, where it can be true, else a guess.
+    #[must_use]
+    pub fn first_capacity(&self) -> usize {
+        // Log lines pack to a fifth or less.
+        let guess = self.packed.saturating_mul(5).min(8 << 20);
+        // One more, so that the end is found without growing.
+        self.claimed.map_or(guess, |length| length.min(self.most(64)) + 1).max(1 << 10)
+    }
+
+    /// What the body may unpack to by its ratio.
+    fn most(&self, ratio: usize) -> usize {
+        self.packed.saturating_mul(ratio).max(FREE)
+    }
+
+    /// Whether so many bytes are too many for a limit and a ratio.
+    ///
+    /// # Errors
+    /// They are.
+    pub fn check(&self, unpacked: usize, limit: usize, ratio: usize) -> Result<(), BodyError> {
+        let unpacked = unpacked.max(self.claimed.unwrap_or(0));
+        if unpacked > limit {
+            return Err(BodyError::TooLarge { limit });
+        }
+        if unpacked > self.most(ratio) { Err(BodyError::Ratio { ratio }) } else { Ok(()) }
+    }
+
+    /// Unpacks into the room that `out` has, at most `step` bytes; gives how many, 0 at the end.
+    ///
+    /// # Errors
+    /// The body is not what its encoding says.
+    pub fn step(&mut self, out: &mut Vec<u8>, step: usize) -> Result<usize, BodyError> {
+        let room = (out.capacity() - out.len()).min(step);
+        let read = self.reader.by_ref().take(room as u64).read_to_end(out);
+        read.map_err(|_| BodyError::Broken { encoding: self.encoding })
+    }
+}
+
+fn zstd_reader(body: Cursor<Bytes>) -> Result<impl Read + Send, BodyError> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(body);
+    let limited = decoder.and_then(|mut decoder| {
+        decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+        io::Result::Ok(decoder)
+    });
+    limited.map_err(|_| BodyError::Broken { encoding: "zstd" })
+}
+
+/// The length that the end of gzip states, of its last member and without the bits above 32.
+fn gzip_length(packed: &[u8]) -> Option<usize> {
+    let last = packed.last_chunk::<4>()?;
+    usize::try_from(u32::from_le_bytes(*last)).ok()
+}
+
+/// Unpacks a body by its `Content-Encoding`, to at most `limit` bytes, in memory.
+///
+/// # Errors
+/// [`BodyError`] says which HTTP status fits.
+pub fn unpack(body: Bytes, encoding: &str, limit: usize, ratio: usize) -> Result<Bytes, BodyError> {
+    let Some(mut unpacker) = Unpacker::new(&body, encoding)? else {
+        return if body.len() > limit { Err(BodyError::TooLarge { limit }) } else { Ok(body) };
+    };
+    unpacker.check(0, limit, ratio)?;
+    let mut out = Vec::with_capacity(unpacker.first_capacity());
+    loop {
+        if out.len() == out.capacity() {
+            out.reserve(out.len());
+        }
+        if unpacker.step(&mut out, usize::MAX)? == 0 {
+            return Ok(out.into());
+        }
+        unpacker.check(out.len(), limit, ratio)?;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_packed_body_is_unpacked_up_to_the_limit() {
+        let packed = gzip(&[b'x'; 1000]);
+        let unpacked = |limit| unpack(packed.clone(), "gzip", limit, 100);
+        assert_eq!(unpacked(1000).unwrap().len(), 1000);
+        assert_eq!(unpacked(999), Err(BodyError::TooLarge { limit: 999 }));
+        let torn = packed.slice(..packed.len() / 2);
+        let torn = unpack(torn, "gzip", 1 << 40, 1 << 30);
+        assert_eq!(torn, Err(BodyError::Broken { encoding: "gzip" }));
+        let other = unpack(packed.clone(), "br", 9, 100);
+        assert!(matches!(other, Err(BodyError::Unsupported { .. })));
+    }
+
+    #[test]
+    fn several_members_are_one_body() {
+        let packed = [gzip(&[b'x'; 100_000]), gzip(b"y")].concat();
+        assert_eq!(unpack(packed.into(), "gzip", 1 << 20, 100).unwrap().len(), 100_001);
+    }
+
+    #[test]
+    fn a_body_that_unpacks_to_far_more_than_text_would_is_refused_by_every_encoding() {
+        let zeros = vec![0; 20 << 20];
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        zlib.write_all(&zeros).unwrap();
+        // A gzip whose last member is short claims little.
+        let lying = Bytes::from([gzip(&zeros), gzip(b"x")].concat());
+        let bodies = [
+            ("gzip", gzip(&zeros)),
+            ("gzip", lying),
+            ("deflate", zlib.finish().unwrap().into()),
+            ("zstd", zstd::encode_all(&zeros[..], 3).unwrap().into()),
+        ];
+        for (encoding, packed) in bodies {
+            let unpacked = unpack(packed, encoding, 1 << 30, 64);
+            assert_eq!(unpacked, Err(BodyError::Ratio { ratio: 64 }), "{encoding}");
+        }
+    }
+
+    fn gzip(text: &[u8]) -> Bytes {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packer.write_all(text).unwrap();
+        packer.finish().unwrap().into()
+    }
+}

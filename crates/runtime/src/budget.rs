@@ -1,0 +1,205 @@
+//! Memory that requests may take together, handed out in bytes.
+//!
+//! A request takes its share piece by piece as its body arrives and unpacks, so that a request that sends
+//! nothing holds nothing. What is not there is waited for, for a bounded time. A part of the budget is only
+//! for small shares: a few requests of hundreds of megabytes do not keep ordinary ones from being answered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use metrics::{counter, gauge};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use crate::metrics as names;
+
+/// A share up to this size may use all of the budget; larger ones leave the last eighth to small ones.
+const SMALL: usize = 1 << 20;
+
+/// A bound for the memory of requests. Clones are the same budget.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    capacity: usize,
+    wait: Duration,
+    used: AtomicUsize,
+    freed: Notify,
+}
+
+/// Why a share does not grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OverBudget {
+    /// Others hold the memory; the same request may be taken later.
+    #[error(
+        "requests in progress hold all memory for requests ({capacity} bytes); send again later"
+    )]
+    Busy {
+        /// The whole budget.
+        capacity: usize,
+    },
+    /// The request alone is more than the budget has for one.
+    #[error(
+        "the request needs more memory than all requests may take ({capacity} bytes); send smaller requests"
+    )]
+    TooLarge {
+        /// What one request may take.
+        capacity: usize,
+    },
+}
+
+impl Budget {
+    /// A budget of so many bytes; a share waits up to `wait` for what others hold.
+    #[must_use]
+    pub fn new(capacity: usize, wait: Duration) -> Self {
+        let (used, freed) = (AtomicUsize::new(0), Notify::new());
+        Self(Arc::new(State { capacity, wait, used, freed }))
+    }
+
+    /// All bytes there are.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.0.capacity
+    }
+
+    /// Bytes that are handed out.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+
+    /// A share of nothing yet.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        Share { budget: self.clone(), bytes: 0 }
+    }
+}
+
+impl State {
+    /// What a share of so many bytes may fill the budget up to.
+    fn bound(&self, share: usize) -> usize {
+        if share <= SMALL { self.capacity } else { self.capacity - self.capacity / 8 }
+    }
+
+    fn try_take(&self, more: usize, bound: usize) -> bool {
+        let take = |used: usize| used.checked_add(more).filter(|used| *used <= bound);
+        let taken = self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take);
+        if let Ok(before) = taken {
+            gauge!(names::REQUEST_MEMORY).set((before + more) as f64);
+        }
+        taken.is_ok()
+    }
+
+    fn give(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let before = self.used.fetch_sub(bytes, Ordering::AcqRel);
+        gauge!(names::REQUEST_MEMORY).set(before.saturating_sub(bytes) as f64);
+        self.freed.notify_waiters();
+    }
+}
+
+/// What one request holds of a budget, until it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Share {
+    /// The bytes held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes so many more bytes, waiting for them as long as the budget allows.
+    ///
+    /// # Errors
+    /// [`OverBudget`]; what is held already stays.
+    pub async fn grow(&mut self, more: usize) -> Result<(), OverBudget> {
+        let state = Arc::clone(&self.budget.0);
+        let total = self.bytes.saturating_add(more);
+        let bound = state.bound(total);
+        if total > bound {
+            return Err(refused(OverBudget::TooLarge { capacity: bound }));
+        }
+        let deadline = Instant::now() + state.wait;
+        loop {
+            // Before the look, so that what is given back in between is not missed.
+            let freed = state.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if state.try_take(more, bound) {
+                self.bytes = total;
+                return Ok(());
+            }
+            if timeout_at(deadline, freed).await.is_err() {
+                return Err(refused(OverBudget::Busy { capacity: state.capacity }));
+            }
+        }
+    }
+
+    /// Gives back all but so many bytes.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        if bytes < self.bytes {
+            self.budget.0.give(self.bytes - bytes);
+            self.bytes = bytes;
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.0.give(self.bytes);
+    }
+}
+
+fn refused(reason: OverBudget) -> OverBudget {
+    let label = match reason {
+        OverBudget::Busy { .. } => "busy",
+        OverBudget::TooLarge { .. } => "too_large",
+    };
+    counter!(names::REQUEST_MEMORY_REFUSED, "reason" => label).increment(1);
+    reason
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_share_waits_for_what_others_hold_and_is_refused_after_the_wait() {
+        let budget = Budget::new(16 * MIB, Duration::from_secs(5));
+        let mut first = budget.share();
+        first.grow(12 * MIB).await.unwrap();
+        let mut second = budget.share();
+        let busy = second.grow(4 * MIB).await;
+        assert_eq!(busy, Err(OverBudget::Busy { capacity: 16 * MIB }));
+        let waiting = tokio::spawn(async move { second.grow(4 * MIB).await.map(|()| second) });
+        tokio::task::yield_now().await;
+        first.shrink_to(2 * MIB);
+        let second = waiting.await.unwrap().unwrap();
+        assert_eq!((second.bytes(), budget.used()), (4 * MIB, 6 * MIB));
+        drop((first, second));
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_shares_leave_room_for_small_ones() {
+        let budget = Budget::new(16 * MIB, Duration::from_secs(5));
+        let mut large = budget.share();
+        let too_large = large.grow(15 * MIB).await;
+        assert_eq!(too_large, Err(OverBudget::TooLarge { capacity: 14 * MIB }));
+        large.grow(14 * MIB).await.unwrap();
+        let mut small = budget.share();
+        small.grow(MIB).await.unwrap();
+        assert_eq!(budget.used(), 15 * MIB);
+    }
+}
