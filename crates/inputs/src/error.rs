@@ -17,6 +17,14 @@ pub enum Error {
         /// What the system said.
         source: Arc<io::Error>,
     },
+    /// A port cannot be listened at.
+    #[error("cannot listen on {address}: {source}; is another server running there?")]
+    Listen {
+        /// As `tcp://127.0.0.1:514`.
+        address: String,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
     /// A setting of an input does not fit.
     #[error("{place}: [{stanza}] {key}: expected {expected}")]
     Setting {
@@ -60,6 +68,7 @@ impl Error {
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ErrorKind::Invalid,
                 _ => ErrorKind::Unavailable,
             },
+            Self::Listen { .. } => ErrorKind::Unavailable,
             Self::Setting { .. } => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Unavailable,
             Self::Abandoned => ErrorKind::Internal,

@@ -24,7 +24,7 @@ use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
 use crate::{Error, HostNames};
 
-pub use run::start;
+pub use run::{Bound, bind, start, start_bound};
 use stanza::Keys;
 
 /// A token of `[http://<name>]`.
