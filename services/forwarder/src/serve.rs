@@ -19,6 +19,7 @@ use crate::config::{RunOptions, aws_variables};
 
 /// Runs the forwarder until it is told to stop.
 pub(crate) fn run(options: &RunOptions) -> Result<()> {
+    runtime::process::make_files_private();
     let log = telemetry::Settings { level: options.log.clone(), format: Format::Auto };
     telemetry::install(&log, None)?;
     let knowledge = Arc::new(knowledge(options)?);
