@@ -35,6 +35,8 @@ struct Inner {
     database: Db,
     writer: Mutex<Writer>,
     view: watch::Sender<Arc<Snapshot>>,
+    /// Whether another process has taken the catalog over.
+    fenced: watch::Sender<bool>,
 }
 
 /// What only the writer needs.
@@ -89,7 +91,8 @@ impl Catalog {
         let writer = Mutex::new(Writer { buckets, unfolded, failed: None });
         let (view, _) = watch::channel(Arc::new(snapshot));
         let path = path.to_owned();
-        let inner = Inner { path, settings, clock, database, writer, view };
+        let fenced = watch::Sender::new(false);
+        let inner = Inner { path, settings, clock, database, writer, view, fenced };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -118,6 +121,13 @@ impl Catalog {
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.inner.view.subscribe()
+    }
+
+    /// Waits until a change has failed because another process has opened the catalog.
+    pub async fn fenced(&self) {
+        let mut fenced = self.inner.fenced.subscribe();
+        // The sender lives in self, so waiting cannot fail.
+        let _ = fenced.wait_for(|fenced| *fenced).await;
     }
 
     /// How far the streams of an indexer are in object storage: what a recovery need not replay.
@@ -216,6 +226,9 @@ impl Inner {
             }
             if let Err(error) = inner.write(&planned).await {
                 // The database does not give up on the store by itself, so it is over for good.
+                if matches!(error, Error::Fenced { .. }) {
+                    inner.fenced.send_replace(true);
+                }
                 writer.failed = Some(error.clone());
                 return Err(error);
             }

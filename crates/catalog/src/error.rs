@@ -17,6 +17,15 @@ pub enum Error {
         /// Where the catalog is.
         path: String,
     },
+    /// A live server uses the catalog.
+    #[error(
+        "the catalog is in use by another server ({by}), which is alive; stop that one first, or start \
+             this one with --take-over, which stops the other"
+    )]
+    Held {
+        /// Which.
+        by: Box<crate::Holder>,
+    },
     /// The catalog has been closed.
     #[error("catalog \"{path}\" is closed; open it again")]
     Closed {
@@ -106,7 +115,9 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Fenced { .. } | Self::Conflict { .. } | Self::Gone { .. } => ErrorKind::Conflict,
+            Self::Held { .. } | Self::Conflict { .. } | Self::Gone { .. } => ErrorKind::Conflict,
+            // Another server can do it.
+            Self::Fenced { .. } => ErrorKind::Unavailable,
             Self::Closed { .. } | Self::Store { .. } => ErrorKind::Unavailable,
             Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
                 ErrorKind::Invalid

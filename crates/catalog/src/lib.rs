@@ -15,8 +15,9 @@
 //!   moment. When [`Catalog::commit`] returns, [`Catalog::snapshot`] shows it.
 //! - A commit may be repeated: the second time it changes nothing, even if the bucket it added has
 //!   been replaced by a merge in between.
-//! - There is one writer. Opening the catalog a second time fences the first: its commits fail with
-//!   [`Error::Fenced`] and change nothing.
+//! - There is one writer. A [`Lease`] tells who; it is asked for before the catalog is opened.
+//!   Opening the catalog a second time fences the first: its commits fail with [`Error::Fenced`] and
+//!   change nothing.
 //! - A put that the store did but did not report is told from a fence by its metadata. A directory
 //!   keeps none: there the catalog reports a fence, and opening it again goes on with nothing lost.
 //! - A dropped (cancelled) call to `commit` is still carried out or not at all, and the snapshot
@@ -39,11 +40,13 @@ mod catalog;
 mod codec;
 mod commit;
 mod error;
+mod lease;
 mod settings;
 mod snapshot;
 
 pub use catalog::Catalog;
 pub use commit::{Commit, Discarded};
 pub use error::Error;
+pub use lease::{Holder, Lease, LeaseSettings, Lost};
 pub use settings::Settings;
 pub use snapshot::{Document, Snapshot};

@@ -1,0 +1,130 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use object_store::memory::InMemory;
+use tokio::sync::Notify;
+
+use super::*;
+
+/// So long that no test waits for it.
+const LONG: LeaseSettings = LeaseSettings { renewal: Duration::from_secs(50) };
+const SHORT: LeaseSettings = LeaseSettings { renewal: Duration::from_millis(20) };
+
+fn store() -> Arc<dyn ObjectStore> {
+    Arc::new(InMemory::new())
+}
+
+/// A process of an installation, over the lock of that name.
+fn server(instance: &str, nonce: &str, lock: &str) -> Holder {
+    Holder {
+        instance: instance.to_owned(),
+        nonce: nonce.to_owned(),
+        lock: Some(lock.to_owned()),
+        host: "one".to_owned(),
+        pid: 7,
+        started: "2026-11-22T22:00:00Z".to_owned(),
+        management: "https://127.0.0.1:8089".to_owned(),
+        data: "/data".to_owned(),
+    }
+}
+
+/// The lease, and whether it had to be waited for.
+async fn take(
+    store: &Arc<dyn ObjectStore>,
+    holder: Holder,
+    settings: LeaseSettings,
+) -> (Result<Lease>, bool) {
+    let waited = AtomicBool::new(false);
+    let note = |_: &Holder, _| waited.store(true, Ordering::SeqCst);
+    let lease = Lease::take(Arc::clone(store), holder, settings, false, note).await;
+    (lease, waited.into_inner())
+}
+
+/// What a server gets that looks at a lease while it is renewed.
+async fn take_beside(live: &mut Lease, holder: Holder) -> Result<Lease> {
+    let (store, looking) = (Arc::clone(&live.store), Arc::new(Notify::new()));
+    let begun = Arc::clone(&looking);
+    let taking = tokio::spawn(async move {
+        Lease::take(store, holder, LONG, false, |_, _| begun.notify_one()).await
+    });
+    looking.notified().await;
+    live.renew().await.ok().unwrap();
+    taking.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_live_server_keeps_its_lease_against_another() {
+    let mut live = take(&store(), server("a", "1", "lock a"), LONG).await.0.unwrap();
+    let refused = take_beside(&mut live, server("b", "2", "lock b")).await.unwrap_err();
+    assert!(matches!(&refused, Error::Held { by } if by.nonce == "1"), "{refused}");
+    assert!(refused.to_string().contains("--take-over"), "{refused}");
+    live.renew().await.ok().unwrap();
+}
+
+#[tokio::test]
+async fn a_copied_data_directory_is_another_server() {
+    let mut live = take(&store(), server("a", "1", "lock a"), LONG).await.0.unwrap();
+    let refused = take_beside(&mut live, server("a", "2", "lock of the copy")).await.unwrap_err();
+    assert!(matches!(refused, Error::Held { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_lease_that_stands_still_is_taken_after_the_window() {
+    let store = store();
+    let dead = take(&store, server("a", "1", "lock a"), SHORT).await.0.unwrap();
+    let window = dead.document.window();
+    let begin = Instant::now();
+    let (lease, waited) = take(&store, server("b", "2", "lock b"), SHORT).await;
+    assert!(lease.is_ok() && waited);
+    assert!(begin.elapsed() >= window);
+}
+
+#[tokio::test]
+async fn the_same_installation_does_not_wait_for_its_dead_process() {
+    let store = store();
+    let _dead = take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap();
+    let (lease, waited) = take(&store, server("a", "2", "lock a"), LONG).await;
+    assert!(lease.is_ok() && !waited);
+}
+
+#[tokio::test]
+async fn a_stopped_server_leaves_no_lease() {
+    let store = store();
+    take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap().release().await;
+    let (lease, waited) = take(&store, server("b", "2", "lock b"), LONG).await;
+    assert!(lease.is_ok() && !waited);
+}
+
+#[tokio::test]
+async fn a_take_over_is_told_to_who_had_it_and_who_leaves_the_lease_alone() {
+    let store = store();
+    let mut first = take(&store, server("a", "1", "lock a"), SHORT).await.0.unwrap();
+    let second = server("b", "2", "lock b");
+    let second = Lease::take(Arc::clone(&store), second, LONG, true, |_, _| {}).await.unwrap();
+    let lost = first.renew().await;
+    assert!(matches!(lost, Err(Renewal::Lost(holder)) if holder.nonce == "2"));
+    first.release().await;
+    let left = read(store.as_ref()).await.unwrap().unwrap();
+    assert_eq!(left.document, second.document);
+}
+
+#[tokio::test]
+async fn keeping_a_lease_ends_when_it_is_lost() {
+    let store = store();
+    let first = take(&store, server("a", "1", "lock a"), SHORT).await.0.unwrap();
+    let second = server("b", "2", "lock b");
+    Lease::take(Arc::clone(&store), second, LONG, true, |_, _| {}).await.unwrap();
+    let Err(Lost::To(holder)) = first.keep(&Shutdown::new()).await else { panic!("still kept") };
+    assert_eq!(holder.nonce, "2");
+}
+
+#[tokio::test]
+async fn a_lease_that_was_deleted_is_written_again() {
+    let store = store();
+    let mut lease = take(&store, server("a", "1", "lock a"), LONG).await.0.unwrap();
+    store.delete(&Path::from(PLACE)).await.unwrap();
+    lease.renew().await.ok().unwrap();
+    lease.renew().await.ok().unwrap();
+    assert!(read(store.as_ref()).await.unwrap().is_some());
+}
