@@ -70,6 +70,12 @@ pub enum Error {
         /// Which limit is reached.
         reason: String,
     },
+    /// The catalog is another server's.
+    #[error("{reason}")]
+    Fenced {
+        /// Whose, and what helps.
+        reason: Arc<str>,
+    },
     /// Ingest is shutting down.
     #[error("ingest is shutting down; send again when it is back")]
     Closed,
@@ -154,6 +160,7 @@ impl Error {
             | Self::Spool { .. }
             | Self::Storage { .. }
             | Self::Closed
+            | Self::Fenced { .. }
             | Self::Thread(_) => ErrorKind::Unavailable,
             Self::JournalDamaged { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,

@@ -1,10 +1,11 @@
-//! The entrance of ingest: closed while the disk has no room for what object storage does not take.
+//! The entrance of ingest: closed while the disk has no room for what object storage does not take, and
+//! for good once the catalog is another server's.
 //!
 //! Only what comes is held up: what is inside goes on to the journal and is acknowledged, so that
 //! nobody who was let in waits for object storage to come back. Senders who can wait do, the others
 //! are refused after their time, and have to send again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use runtime::metrics as names;
@@ -19,24 +20,40 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Gate {
     spool: Arc<Spool>,
+    /// Why it is closed for good.
+    fenced: OnceLock<Arc<str>>,
     /// Since when it is closed, less what the metric has.
     closed_since: Mutex<Option<Instant>>,
 }
 
 impl Gate {
     pub(crate) fn new(spool: Arc<Spool>) -> Self {
-        Self { spool, closed_since: Mutex::new(None) }
+        Self { spool, fenced: OnceLock::new(), closed_since: Mutex::new(None) }
+    }
+
+    /// Lets nobody in any more, nor anybody who waits.
+    pub(crate) fn fence(&self, reason: &Arc<str>) {
+        // The first reason is the one that counts.
+        let _ = self.fenced.set(Arc::clone(reason));
+    }
+
+    /// The answer to everybody, once it is closed for good.
+    pub(crate) fn fenced(&self) -> Result<(), Error> {
+        let fenced = |reason: &Arc<str>| Err(Error::Fenced { reason: Arc::clone(reason) });
+        self.fenced.get().map_or(Ok(()), fenced)
     }
 
     /// Lets in, at the latest after `wait`; gives what is left of it.
     pub(crate) async fn enter(&self, wait: Duration) -> Result<Duration, Error> {
         let began = Instant::now();
+        self.fenced()?;
         while let Some(reason) = self.spool.full() {
             let left = wait.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return Err(Error::DiskLimit { reason });
             }
             tokio::time::sleep(left.min(LOOK)).await;
+            self.fenced()?;
         }
         Ok(wait.saturating_sub(began.elapsed()))
     }

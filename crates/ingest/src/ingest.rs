@@ -15,6 +15,7 @@ use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown, metrics as names};
+use tokio::time::{Instant, timeout_at};
 
 use crate::fields::KnownFields;
 use crate::forwarded::{Begun, Channels, Sequences};
@@ -34,6 +35,9 @@ use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
 use crate::set::{Arrivals, SetId, SetState};
 use crate::{Error, Settings};
+
+/// How long commits that are under way at the end of a drain are waited for.
+const LAST_COMMITS: Duration = Duration::from_secs(5);
 
 /// What ingest works with.
 #[derive(Debug, Clone)]
@@ -251,11 +255,26 @@ impl Ingest {
     /// the catalog: as long as object storage is away, if it is.
     ///
     /// # Errors
-    /// [`Error::Closed`].
+    /// [`Error::Closed`], [`Error::Fenced`].
     pub async fn roll_all(&self, index: Option<&IndexName>) -> Result<(), Error> {
+        self.gate.fenced()?;
         self.order(|| Order::Roll(index.cloned())).await?;
-        self.uploads.idle().await;
-        Ok(())
+        tokio::select! {
+            () = self.uploads.idle() => Ok(()),
+            // Nothing is uploaded any more.
+            () = self.shutdown.stopped() => {
+                self.gate.fenced()?;
+                Err(Error::Closed)
+            }
+        }
+    }
+
+    /// The catalog is another server's: takes nothing in any more and stops to upload, join and
+    /// freeze. What is here stays in the journal and in the spool for a start that takes the catalog
+    /// back; senders get `reason`.
+    pub fn fence(&self, reason: &Arc<str>) {
+        self.gate.fence(reason);
+        self.shutdown.stop();
     }
 
     async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {
@@ -335,15 +354,20 @@ impl Ingest {
     /// all is in object storage within the deadline; what is not stays in the journal for the next
     /// start.
     pub async fn drain(&self, deadline: Duration) -> bool {
+        let fenced = self.gate.fenced().is_err();
+        let until = Instant::now() + deadline;
         let orders = async {
             self.flush().await?;
-            self.order(|| Order::Roll(None)).await
+            // Nobody would take the buckets: the journal keeps the events where they are.
+            if fenced { Ok(()) } else { self.order(|| Order::Roll(None)).await }
         };
-        let rolled = tokio::time::timeout(deadline, orders).await;
+        let rolled = timeout_at(until, orders).await;
         self.close();
-        let complete = matches!(rolled, Ok(Ok(())))
-            && tokio::time::timeout(deadline, self.uploads.idle()).await.is_ok();
-        if let Err(error) = self.shutdown.finish(Duration::from_secs(30)).await {
+        let complete = !fenced
+            && matches!(rolled, Ok(Ok(())))
+            && timeout_at(until, self.uploads.idle()).await.is_ok();
+        // A commit under way is never given up half-way; a store that does not answer is.
+        if let Err(error) = self.shutdown.finish(LAST_COMMITS).await {
             tracing::warn!(%error, "uploads are still running");
         }
         complete
