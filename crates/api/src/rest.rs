@@ -47,6 +47,7 @@ pub fn router(
         .merge(data_routes())
         .merge(object_routes())
         .merge(own_routes());
+    let guarded = guarded.layer(from_fn_with_state(state.clone(), health::refuse_changes));
     let guarded = guarded.layer(from_fn_with_state(state.clone(), authenticate));
     let routes = open_routes().merge(guarded).layer(from_fn_with_state(state.clone(), prepare));
     let routes = routes.with_state(state.clone()).merge(flight::router(state));

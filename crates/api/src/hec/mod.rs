@@ -83,6 +83,9 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
     if receiver.api.shutdown.is_stopped() {
         return refuse(&HecError::SHUTTING_DOWN);
     }
+    if let Some(condition) = receiver.api.health.fatal() {
+        return answer(StatusCode::SERVICE_UNAVAILABLE, &condition.text, BUSY);
+    }
     let acks_are_full = params.flag("ack") && receiver.acks.is_full();
     // An entrance that is full now refuses the next request after its wait.
     let (code, text) = match (receiver.queues_are_full(), acks_are_full) {
@@ -124,6 +127,9 @@ async fn validate_token(State(receiver): State<Arc<Receiver>>, request: Request)
         Err(error) => refuse(&error),
     }
 }
+
+/// The code of a server that takes nothing now.
+const BUSY: u16 = 9;
 
 type Decode = fn(&Receiver, Bytes, &HecRequest) -> Result<Input, HecError>;
 
@@ -206,6 +212,9 @@ async fn read(
 ) -> Result<(Input, Option<inputs::hec::ChannelKey>), Response> {
     let (parts, body) = request.into_parts();
     let request = HecRequest::new(receiver, &parts).map_err(|error| refuse(&error))?;
+    if let Some(condition) = receiver.api.health.fatal() {
+        return Err(answer(StatusCode::SERVICE_UNAVAILABLE, &condition.text, BUSY));
+    }
     let channel = if request.token.use_ack {
         let channel = ack::channel(&request.token, &request.headers, &request.params);
         Some(channel.map_err(|error| refuse(&error))?)

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use runtime::health::{self, Condition, Severity};
 use serde_json::{Value, json};
 
 use crate::ApiState;
+use crate::error::RestError;
 use crate::params::Params;
 
 /// The process runs and answers; whether it should get work is another question.
@@ -32,6 +34,28 @@ pub(crate) async fn ready(State(state): State<ApiState>, params: Params) -> Resp
         text.push_str(&format!("{severity} {}: {}\n", condition.name, condition.text));
     }
     (status, text).into_response()
+}
+
+/// Requests that a server that may change nothing answers nevertheless.
+const ALLOWED: [&str; 2] = ["/services/auth/logout", "/services/server/control/restart"];
+
+/// While a condition is fatal, refuses what would change something, and searches: what they found would
+/// be a part of what there is.
+pub(crate) async fn refuse_changes(
+    State(state): State<ApiState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path();
+    let reads = request.method().is_safe() && !path.ends_with("/export");
+    if !reads
+        && !ALLOWED.contains(&path)
+        && let Some(condition) = state.health.fatal()
+    {
+        let text = condition.text.to_string();
+        return RestError::of_kind(model::ErrorKind::Unavailable, text).into_response();
+    }
+    next.run(request).await
 }
 
 /// A condition as JSON.
