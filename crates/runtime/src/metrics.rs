@@ -176,6 +176,8 @@ metrics! {
     HTTP_SECONDS Histogram "karst_http_seconds" "Time of HTTP requests, by route.";
     HTTP_CONNECTIONS Gauge "karst_http_connections" "Open HTTP connections.";
     HEALTH Gauge "karst_health" "1 while a condition holds that should not, by condition.";
+    CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
+        "When the certificate of the ports with TLS ends, epoch seconds.";
     CATALOG_FENCED Gauge "karst_catalog_fenced" "1 once another server has taken the catalog.";
 }
 

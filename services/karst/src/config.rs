@@ -69,6 +69,13 @@ pub(crate) struct ServerOptions {
     /// and endpoint from the AWS_* variables). Default: <data-dir>/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
+    /// Take the catalog from a server that uses it, which stops that one. Without it, a server does not
+    /// start over the catalog of another that is alive.
+    #[arg(long, env = "KARST_TAKE_OVER")]
+    pub(crate) take_over: bool,
+    /// How many seconds a server goes on to say that its catalog was taken over, before it ends.
+    #[arg(long, env = "KARST_FENCED_SECONDS", default_value_t = 60)]
+    pub(crate) fenced_seconds: u64,
     /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,
@@ -177,6 +184,10 @@ pub(crate) struct ClientOptions {
     /// user:password. Default: the session a server over --data-dir keeps for its own user.
     #[arg(long, env = "KARST_AUTH", hide_env_values = true)]
     pub(crate) auth: Option<String>,
+    /// Seconds to wait for each answer of the server; 0 for as long as it takes. Thawing and freezing
+    /// wait 600 if not given.
+    #[arg(long, env = "KARST_TIMEOUT", value_name = "SECONDS", hide_default_value = true)]
+    pub(crate) timeout: Option<u64>,
     /// Accept any certificate.
     #[arg(long, env = "KARST_INSECURE")]
     pub(crate) insecure: bool,

@@ -4,6 +4,10 @@ use super::{Setting, unused, used};
 
 pub(super) const SETTINGS: &[Setting] = &[
     used("serverName", "[general]: name of this server; default: this machine's name"),
+    used(
+        "catalogLeaseInterval",
+        "[general]: seconds between renewals of the catalog's lease, 1 to 60; default 10",
+    ),
     used("parallelIngestionPipelines", "[general]: pipeline sets side by side; default 1"),
     used("sessionTimeout", "[general]: idle time of a login, such as 1h; default 1h"),
     used("enableSplunkdSSL", "[sslConfig]: whether the management port speaks TLS; default true"),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reqwest::{Certificate, Method, RequestBuilder, StatusCode};
@@ -19,6 +20,9 @@ pub(crate) struct LocalSession {
     pub(crate) session_key: String,
     /// The server's certificate, PEM.
     pub(crate) certificate: Option<PathBuf>,
+    /// The server's process.
+    #[serde(default)]
+    pub(crate) pid: u32,
 }
 
 impl LocalSession {
@@ -70,7 +74,14 @@ pub(crate) struct Client {
     http: reqwest::Client,
     uri: String,
     auth: Auth,
+    /// How long an answer may take.
+    timeout: Option<Duration>,
 }
+
+/// How long an answer may take if nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a server that did not answer may take to say what is wrong with it.
+const REASON: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 enum Auth {
@@ -80,6 +91,13 @@ enum Auth {
 
 impl Client {
     pub(crate) fn new(options: &ClientOptions) -> Result<Self> {
+        Self::with_timeout(options, TIMEOUT)
+    }
+
+    /// A client for what may take longer than usual.
+    pub(crate) fn with_timeout(options: &ClientOptions, usual: Duration) -> Result<Self> {
+        let seconds = options.timeout.map(Duration::from_secs);
+        let timeout = Some(seconds.unwrap_or(usual)).filter(|timeout| !timeout.is_zero());
         let local = read_local(&options.data.data_dir)?;
         let uri = options
             .uri
@@ -98,11 +116,14 @@ impl Client {
             builder = builder.danger_accept_invalid_certs(true);
         }
         let http = builder.build().context("cannot set up TLS")?;
-        Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth })
+        Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth, timeout })
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("{}{path}", self.uri));
+        let mut request = self.http.request(method, format!("{}{path}", self.uri));
+        if let Some(timeout) = self.timeout {
+            request = request.timeout(timeout);
+        }
         match &self.auth {
             Auth::Session(key) => request.header("Authorization", format!("Splunk {key}")),
             Auth::Password { user, password } => request.basic_auth(user, Some(password)),
@@ -119,10 +140,21 @@ impl Client {
 
     /// Sends, and turns refusals into [`Failure`]s. No content is null.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Value> {
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) if error.is_timeout() => {
+                return Err(self.no_answer(error.is_connect()).await.into());
+            }
+            Err(error) => return Err(self.unreachable(&error).into()),
+        };
         let status = response.status();
-        let body =
-            response.text().await.context("the connection broke while reading the answer")?;
+        let body = match response.text().await {
+            Ok(body) => body,
+            Err(error) if error.is_timeout() => return Err(self.no_answer(false).await.into()),
+            Err(error) => {
+                return Err(error).context("the connection broke while reading the answer");
+            }
+        };
         if !status.is_success() {
             return Err(refused(status, &body).into());
         }
@@ -130,6 +162,26 @@ impl Client {
             return Ok(Value::Null);
         }
         Ok(serde_json::from_str(&body).unwrap_or(Value::String(body)))
+    }
+
+    /// The deadline is over: says so, and what the server says is wrong with it.
+    async fn no_answer(&self, connecting: bool) -> Failure {
+        let seconds = self.timeout.unwrap_or_default().as_secs();
+        let mut text = format!("no answer within {seconds} s from {}", self.uri);
+        if connecting {
+            text.push_str("; is the server running?");
+            return Failure::Unreachable(text);
+        }
+        let asked = self.http.get(format!("{}/readyz", self.uri)).timeout(REASON).send().await;
+        let told = match asked {
+            Ok(answer) => answer.text().await.unwrap_or_default(),
+            Err(_) => "it does not answer /readyz either".to_owned(),
+        };
+        let told = told.trim().replace('\n', "; ");
+        text.push_str(&format!(
+            ". The server may still be working on it (--timeout gives it more time). Its state: {told}"
+        ));
+        Failure::Unreachable(text)
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {

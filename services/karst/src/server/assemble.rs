@@ -11,20 +11,35 @@ use cache::CachedStore;
 use catalog::Catalog;
 use futures::TryStreamExt;
 use ingest::Ingest;
-use knowledge::Knowledge;
 use knowledge::layers::Layers;
 use object_store::ObjectStore;
-use runtime::{Clock, Health, Shutdown, SystemClock};
+use runtime::health::{self, Severity};
+use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService};
 
 use super::console::EmbeddedConsole;
+use super::credentials::InitialPassword;
+use super::gateway::Progress;
+use super::logs::Loggers;
+use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{credentials, identity, ingest_conf, logs, request_conf, store_conf};
+use super::{identity, ingest_conf, request_conf, store_conf};
 use crate::config::ServerOptions;
 
-/// How long the catalog and the cache may take to close, each.
-const CLOSE: Duration = Duration::from_secs(10);
+/// How long the catalog and the cache may take to close.
+const CLOSE: Duration = Duration::from_secs(5);
+
+/// What assembling starts from: the directory is locked, the ports and the catalog are this server's.
+#[derive(Debug)]
+pub(crate) struct Ground<'a> {
+    pub(crate) options: &'a ServerOptions,
+    pub(crate) setup: Setup,
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) loggers: Loggers,
+    pub(crate) initial: &'a InitialPassword,
+    pub(crate) progress: &'a Progress,
+}
 
 /// A running Karst.
 #[derive(Debug)]
@@ -36,24 +51,21 @@ pub(crate) struct Karst {
 }
 
 pub(crate) async fn assemble(
-    options: &ServerOptions,
+    ground: Ground<'_>,
     searches: tokio::runtime::Handle,
     shutdown: &Shutdown,
 ) -> Result<Karst> {
+    let Ground { options, setup, store, loggers, initial, progress } = ground;
+    let Setup { layers, knowledge } = setup;
     let data = &options.data.data_dir;
-    std::fs::create_dir_all(data)
-        .with_context(|| format!("cannot create the data directory {}", data.display()))?;
-    let loggers = logs::install(options)?;
-    let metrics = MetricsText::install()?;
+    let metrics_text = MetricsText::install()?;
+    metrics::gauge!(names::CATALOG_FENCED).set(0.0);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let health = Health::new(Arc::clone(&clock));
-    let layers = layers(options)?;
-    let store = object_store(options, &layers)?;
-    reach(store.as_ref()).await?;
+    let conditions = Health::new(Arc::clone(&clock));
     let ingest_settings = ingest_conf::settings(&layers, options)?;
     let cache_settings = store_conf::cache(&layers, options)?;
     let request_memory = request_conf::budget(&layers)?;
-    let knowledge = Arc::new(knowledge(layers.clone())?);
+    progress.set("opening the catalog");
     let catalog = Catalog::open(
         Arc::clone(&store),
         "catalog",
@@ -64,6 +76,7 @@ pub(crate) async fn assemble(
     .context("cannot open the catalog")?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
     let cache = Arc::new(cache.context("cannot open the cache")?);
+    progress.set("recovering the journal");
     let indexer = identity::indexer_id(data)?;
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
@@ -108,7 +121,7 @@ pub(crate) async fn assemble(
     let accounts = Accounts::load(catalog.clone(), timeout).await?;
     let roles = Arc::new(Roles::load(catalog.clone())?);
     let tokens = HecTokens::load(catalog.clone()).await?;
-    credentials::first_start(options, &accounts, &tokens).await?;
+    initial.make(options, &accounts, &tokens).await?;
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
@@ -127,12 +140,12 @@ pub(crate) async fn assemble(
         permissions: Arc::new(Permissions::load(catalog.clone())?),
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
-        metrics: Arc::new(metrics),
+        metrics: Arc::new(metrics_text),
         files: inputs::monitor::MonitorStatus::default(),
         info: Arc::new(server_info(options, indexer, clock.as_ref())),
         clock,
         shutdown: shutdown.clone(),
-        health,
+        health: conditions,
         request_memory,
         settings,
         console: Arc::new(EmbeddedConsole),
@@ -142,34 +155,53 @@ pub(crate) async fn assemble(
 }
 
 impl Karst {
+    /// The catalog.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Another server has the catalog, for the reason: takes nothing in and changes nothing any more.
+    pub(crate) fn fence(&self, reason: &Arc<str>) {
+        metrics::gauge!(names::CATALOG_FENCED).set(1.0);
+        self.state.health.set(health::FENCED, Severity::Fatal, Arc::clone(reason));
+        self.ingest.fence(reason);
+    }
+
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest.
-    pub(crate) async fn close(self, deadline: Duration) -> Result<()> {
+    pub(crate) async fn close(self, deadline: Duration) {
         if !self.ingest.drain(deadline).await {
             tracing::warn!("not everything is in object storage; the journal has the rest");
         }
         // Neither holds anything that a start after a crash would not find again: a store that does not
         // answer must not keep the process.
-        match tokio::time::timeout(CLOSE, self.catalog.close()).await {
-            Ok(closed) => closed.context("cannot close the catalog")?,
-            Err(_) => {
-                tracing::warn!("the catalog did not close in time; the next start recovers it")
+        let closing = async { tokio::join!(self.catalog.close(), self.cache.close()) };
+        let Ok((catalog, cache)) = tokio::time::timeout(CLOSE, closing).await else {
+            tracing::warn!("catalog and cache did not close in time; the next start recovers them");
+            return;
+        };
+        match catalog {
+            // It has been said, and is no fault of closing.
+            Ok(()) | Err(catalog::Error::Fenced { .. }) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot close the catalog; the next start recovers it")
             }
         }
-        match tokio::time::timeout(CLOSE, self.cache.close()).await {
-            Ok(closed) => closed.context("cannot close the cache"),
-            Err(_) => {
-                tracing::warn!("the cache did not close in time; it will be colder");
-                Ok(())
-            }
+        if let Err(error) = cache {
+            tracing::warn!(%error, "cannot close the cache; it will be colder");
         }
     }
 }
 
-fn object_store(options: &ServerOptions, layers: &Layers) -> Result<Arc<dyn ObjectStore>> {
+/// Opens the object store and asks it for something.
+pub(crate) async fn object_store(
+    options: &ServerOptions,
+    layers: &Layers,
+) -> Result<Arc<dyn ObjectStore>> {
     let default = options.data.data_dir.join("objects");
     let url = options.object_store.clone().unwrap_or_else(|| default.display().to_string());
     let opened = runtime::store::open(&url, &store_conf::store(layers)?)?;
     tracing::info!(store = opened.description, "object store");
+    reach(opened.store.as_ref()).await?;
     Ok(opened.store)
 }
 
@@ -178,23 +210,6 @@ fn object_store(options: &ServerOptions, layers: &Layers) -> Result<Arc<dyn Obje
 async fn reach(store: &dyn ObjectStore) -> Result<()> {
     let listed = store.list(Some(&object_store::path::Path::from("catalog"))).try_next().await;
     listed.map(drop).context("cannot read the object store (--object-store)")
-}
-
-fn layers(options: &ServerOptions) -> Result<Layers> {
-    Ok(match &options.conf_dir {
-        Some(directory) => Layers::read(directory)?,
-        None => Layers::builtin(),
-    })
-}
-
-fn knowledge(layers: Layers) -> Result<Knowledge> {
-    let knowledge = Knowledge::new(layers);
-    let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
-    anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
-    for warning in knowledge.warnings() {
-        tracing::warn!("{warning}");
-    }
-    Ok(knowledge)
 }
 
 fn server_info(

@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use ingest::Ingest;
 use ingest::forwarded::{Doors, converse};
+use knowledge::Knowledge;
 use runtime::Shutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::Karst;
-use super::tls;
+use super::ports::ForwarderPort;
 use crate::config::ServerOptions;
 
 /// A forwarder that does not finish its TLS handshake in this time is let go.
@@ -20,15 +21,17 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Longest frame: a batch of the longest event.
 const MAX_FRAME: usize = 72 << 20;
 
-/// Listens for forwarders, if an address is given.
-pub(crate) async fn start(
+/// Answers forwarders at the ports.
+///
+/// # Errors
+/// A port has no address.
+pub(crate) fn start(
+    ports: Vec<ForwarderPort>,
+    tls: Option<&TlsAcceptor>,
     options: &ServerOptions,
     karst: &Karst,
     shutdown: &Shutdown,
 ) -> Result<()> {
-    let given = options.forwarding_address.map(|address| (address, options.forwarding_tls));
-    let mut ports: Vec<_> = given.into_iter().collect();
-    ports.extend(configured(karst)?);
     let indexes = Arc::clone(&karst.state.indexes);
     let indexer = uuid::Uuid::parse_str(&karst.state.info.guid).unwrap_or_default();
     let doors = Doors {
@@ -38,11 +41,8 @@ pub(crate) async fn start(
         has_index: Arc::new(move |index| indexes.contains(index)),
         max_frame: MAX_FRAME,
     };
-    for (address, encrypted) in ports {
-        let listener = TcpListener::bind(address).await.with_context(|| {
-            format!("cannot listen on {address} for forwarders; is another server running there?")
-        })?;
-        let tls = encrypted.then(|| tls::acceptor(options)).transpose()?;
+    for ForwarderPort { tls: encrypted, listener } in ports {
+        let tls = tls.filter(|_| encrypted).cloned();
         let scheme = if encrypted { "tls" } else { "tcp" };
         println!("  forwarders  {scheme}://{}", listener.local_addr()?);
         let (ingest, doors) = (Arc::clone(&karst.ingest), doors.clone());
@@ -51,10 +51,24 @@ pub(crate) async fn start(
     Ok(())
 }
 
+/// Where forwarders are listened for, and whether with TLS.
+///
+/// # Errors
+/// A stanza of `inputs.conf` names no port.
+pub(crate) fn addresses(
+    options: &ServerOptions,
+    knowledge: &Knowledge,
+) -> Result<Vec<(SocketAddr, bool)>> {
+    let given = options.forwarding_address.map(|address| (address, options.forwarding_tls));
+    let mut ports: Vec<_> = given.into_iter().collect();
+    ports.extend(configured(knowledge)?);
+    Ok(ports)
+}
+
 /// `[splunktcp://...]` and `[splunktcp-ssl://...]` of `inputs.conf`: a port, or an address and a port.
-fn configured(karst: &Karst) -> Result<Vec<(SocketAddr, bool)>> {
+fn configured(knowledge: &Knowledge) -> Result<Vec<(SocketAddr, bool)>> {
     let mut ports = Vec::new();
-    for stanza in &karst.state.knowledge.conf("inputs").stanzas {
+    for stanza in &knowledge.conf("inputs").stanzas {
         let plain = stanza.name.strip_prefix("splunktcp://").map(|rest| (rest, false));
         let tls = stanza.name.strip_prefix("splunktcp-ssl://").map(|rest| (rest, true));
         let Some((rest, encrypted)) = plain.or(tls) else { continue };

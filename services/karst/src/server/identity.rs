@@ -8,6 +8,12 @@ use anyhow::{Context, Result};
 use model::IndexerId;
 use uuid::Uuid;
 
+/// The id in `<data>/instance.id`, if there is one yet.
+pub(crate) fn known(data_dir: &Path) -> Option<String> {
+    let text = fs::read_to_string(data_dir.join("instance.id")).ok()?;
+    Some(text.trim().to_owned())
+}
+
 /// The id in `<data>/instance.id`, made at the first start.
 pub(crate) fn indexer_id(data_dir: &Path) -> Result<IndexerId> {
     let path = data_dir.join("instance.id");

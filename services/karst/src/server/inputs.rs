@@ -4,34 +4,48 @@
 use std::sync::Arc;
 
 use ::inputs::Sink;
-use ::inputs::configured::{self, Configured, HttpToken, Parts};
+use ::inputs::configured::{self, Bound, Configured, HttpToken, Parts};
 use ::inputs::monitor::{MonitorSettings, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
 use ::inputs::udp::UdpInput;
 use access::HecToken;
 use anyhow::{Context, Result};
+use knowledge::Knowledge;
 use model::IndexName;
 use runtime::Shutdown;
 
-use super::assemble::Karst;
+use super::assemble::{Karst, host_name};
 use super::logs;
 use crate::config::{ServerOptions, aws_variables};
 
+/// What is switched on, checked as far as the files alone tell.
+///
+/// # Errors
+/// Something in them is not valid.
+pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Result<Configured> {
+    let host = host_name();
+    let read = Configured::read(&knowledge.conf("inputs"), &host).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("inputs.conf is invalid:\n{}", errors.join("\n"))
+    });
+    let mut all = read?;
+    all.monitor_settings = MonitorSettings::read(&knowledge.conf("limits"))?;
+    add_syslog(options, &mut all)?;
+    add_files(options, &host, &mut all)?;
+    Ok(all)
+}
+
+/// Starts them over the ports that were bound for them.
+///
+/// # Errors
+/// One names an index that does not exist, or cannot be started.
 pub(crate) async fn start(
     options: &ServerOptions,
+    mut all: Configured,
+    bound: Bound,
     karst: &Karst,
     shutdown: &Shutdown,
 ) -> Result<()> {
-    let host = karst.state.info.server_name.as_str();
-    let conf = karst.state.knowledge.conf("inputs");
-    let read = Configured::read(&conf, host).map_err(|errors| {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
-    });
-    let mut all = read?;
-    all.monitor_settings = MonitorSettings::read(&karst.state.knowledge.conf("limits"))?;
-    add_syslog(options, &mut all)?;
-    add_files(options, host, &mut all)?;
     for (index, who) in all.indexes() {
         if !karst.state.indexes.contains(&index) {
             anyhow::bail!("there is no index \"{index}\" for {who}; add it to indexes.conf");
@@ -46,7 +60,7 @@ pub(crate) async fn start(
         files: karst.state.files.clone(),
     };
     let sink = Arc::clone(&karst.ingest) as Arc<dyn Sink>;
-    let listeners = configured::start(all, &parts, &sink, shutdown).await;
+    let listeners = configured::start_bound(all, bound, &parts, &sink, shutdown).await;
     for listener in listeners.context("cannot start the inputs")? {
         println!("  input       {listener}");
     }

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::Response;
 use hyper::body::Incoming;
@@ -20,6 +20,8 @@ use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
 use super::assemble::Karst;
+use super::gateway::{Gateway, Progress};
+use super::ports::{HttpPort, Role};
 use super::streaming::Streaming;
 use super::tls;
 use crate::config::ServerOptions;
@@ -29,67 +31,64 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What listens where.
 #[derive(Debug)]
-pub(crate) struct Listeners(Vec<(&'static str, String)>);
+pub(crate) struct Listeners {
+    urls: Vec<(&'static str, String)>,
+    doors: Vec<(Role, Gateway)>,
+}
 
 impl Listeners {
+    /// Lets requests in.
+    ///
+    /// # Errors
+    /// A setting of the inputs over HTTP is not valid.
+    pub(crate) fn open(&self, options: &ServerOptions, karst: &Karst) -> Result<()> {
+        let receivers = api::Receivers::new(karst.state.clone())?;
+        let rest = api::rest_router(karst.state.clone());
+        for (role, door) in &self.doors {
+            match role {
+                Role::Hec => door.open(receivers.hec()),
+                Role::Otlp => door.open(receivers.otlp()),
+                Role::Elastic => {
+                    door.open(receivers.elasticsearch(&options.elasticsearch_version));
+                }
+                Role::Rest => door.open(rest.clone()),
+            }
+        }
+        Ok(())
+    }
+
     /// Tells the operator that everything is up.
     pub(crate) fn announce(&self) {
         println!("karst is ready");
-        for (name, url) in &self.0 {
+        for (name, url) in &self.urls {
             println!("  {name:<11} {url}");
         }
         tracing::info!("ready");
     }
 }
 
-pub(crate) async fn start(
-    options: &ServerOptions,
-    karst: &Karst,
+/// Answers at every port, until [`Listeners::open`] that the server is starting.
+///
+/// # Errors
+/// A port has no address.
+pub(crate) fn start(
+    ports: Vec<HttpPort>,
+    tls: Option<&TlsAcceptor>,
+    progress: &Progress,
     shutdown: &Shutdown,
 ) -> Result<Listeners> {
-    let needs_tls = options.hec_tls || options.web_tls || !options.management_plain;
-    let tls = needs_tls.then(|| tls::acceptor(options)).transpose()?;
-    let acceptor = |wanted: bool| tls.clone().filter(|_| wanted);
-    let receivers = api::Receivers::new(karst.state.clone())?;
-    let hec = receivers.hec();
-    let rest = api::rest_router(karst.state.clone());
-    let streams = |wanted: bool| acceptor(wanted).as_ref().map(tls::without_tickets);
-    let rest_ports = [
-        ("management", options.management_address, streams(!options.management_plain)),
-        ("web", options.web_address, streams(options.web_tls)),
-    ];
-    let mut event_ports = vec![("HEC", options.hec_address, hec)];
-    let otlp = [("OTLP/gRPC", options.otlp_grpc), ("OTLP/HTTP", options.otlp_http)];
-    for (name, address) in otlp {
-        event_ports.extend(address.map(|address| (name, address, receivers.otlp())));
+    let mut listeners = Listeners { urls: Vec::new(), doors: Vec::new() };
+    for HttpPort { name, role, tls: wanted, listener } in ports {
+        let scheme = if wanted { "https" } else { "http" };
+        listeners.urls.push((name, format!("{scheme}://{}", listener.local_addr()?)));
+        let door = Gateway::new(progress.clone());
+        listeners.doors.push((role, door.clone()));
+        let streams = role == Role::Rest;
+        let tls = tls.filter(|_| wanted);
+        let tls = tls.map(|tls| if streams { tls::without_tickets(tls) } else { tls.clone() });
+        shutdown.spawn(accept(listener, tls, door, streams, shutdown.clone()));
     }
-    let elastic = receivers.elasticsearch(&options.elasticsearch_version);
-    event_ports.extend(options.elasticsearch.map(|address| ("elastic", address, elastic)));
-    let mut listening = Vec::new();
-    for (name, address, service) in event_ports {
-        let tls = acceptor(options.hec_tls);
-        let listener = bind(name, address, tls.is_some(), &mut listening).await?;
-        shutdown.spawn(accept(listener, tls, service, false, shutdown.clone()));
-    }
-    for (name, address, tls) in rest_ports {
-        let listener = bind(name, address, tls.is_some(), &mut listening).await?;
-        shutdown.spawn(accept(listener, tls, rest.clone(), true, shutdown.clone()));
-    }
-    Ok(Listeners(listening))
-}
-
-async fn bind(
-    name: &'static str,
-    address: SocketAddr,
-    tls: bool,
-    listening: &mut Vec<(&'static str, String)>,
-) -> Result<TcpListener> {
-    let listener = TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address} for {name}; is another server running there?")
-    })?;
-    let scheme = if tls { "https" } else { "http" };
-    listening.push((name, format!("{scheme}://{}", listener.local_addr()?)));
-    Ok(listener)
+    Ok(listeners)
 }
 
 /// Serves a listener. `streams`: clients may send bodies that end with the connection.

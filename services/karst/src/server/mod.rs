@@ -1,16 +1,22 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
 mod assemble;
+mod certificate;
 mod conf;
 mod console;
 mod credentials;
 mod forwarding;
+mod gateway;
 mod identity;
 mod ingest_conf;
 mod inputs;
 mod listen;
+mod lock;
 mod logs;
+mod ownership;
+mod ports;
 mod request_conf;
+mod setup;
 mod store_conf;
 mod streaming;
 mod surroundings;
@@ -18,16 +24,29 @@ mod tls;
 mod views;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use runtime::Shutdown;
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::assemble::{Ground, Karst};
+use self::credentials::InitialPassword;
+use self::gateway::Progress;
+use self::lock::DataLock;
+use self::ownership::Ownership;
+use self::ports::Ports;
+use self::setup::Setup;
+use self::tls::Certificates;
 use crate::config::{Role, ServerOptions};
 
 /// How long a stop may take: unfinished requests, then hot buckets into object storage.
 const DRAIN: Duration = Duration::from_secs(30);
+/// How much of it unfinished requests may take.
+const REQUESTS: Duration = Duration::from_secs(8);
+/// How much of it is kept for what comes last: commits under way, catalog, cache and lease.
+const LAST_STEPS: Duration = Duration::from_secs(12);
 
 /// How the allocator is to work: memory comes in huge pages where the system has them. Clearing small
 /// ones was a tenth of what ingest costs.
@@ -35,6 +54,7 @@ const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
 
 /// Runs the server until it is told to stop.
 pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
+    runtime::process::make_files_private();
     if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
         eprintln!("karst: cannot begin again with settings of the allocator: {error}");
     }
@@ -63,42 +83,109 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     let result = runtime.block_on(serve(&options, searches.handle().clone()));
     searches.shutdown_background();
     runtime.shutdown_background();
-    if matches!(result, Ok(Ended::ToBeginAgain)) {
+    match result? {
+        Ended::Stopped => Ok(ExitCode::SUCCESS),
+        Ended::Fenced(reason) => anyhow::bail!("stopped: {reason}"),
         // Returns only where it cannot.
-        return Err(::runtime::process::begin_again()).context("cannot start again");
+        Ended::ToBeginAgain => Err(::runtime::process::begin_again()).context("cannot start again"),
     }
-    result.map(|_| ExitCode::SUCCESS)
 }
 
 /// Why the server ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Ended {
     /// It was told to stop.
     Stopped,
     /// Somebody asked for a restart.
     ToBeginAgain,
+    /// Another server has its catalog.
+    Fenced(Arc<str>),
 }
 
+/// The start, in this order: nothing is opened or written before the directory is locked and every port
+/// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait.
 async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<Ended> {
+    let lock = DataLock::take(options)?;
+    let (setup, inputs) = Setup::read(options)?;
+    let ports = Ports::bind(options, &setup, &inputs).await?;
+    let loggers = logs::install(options)?;
+    setup.warn();
     let shutdown = Shutdown::new();
-    let karst = assemble::assemble(options, searches, &shutdown).await?;
-    let listeners = listen::start(options, &karst, &shutdown).await?;
-    inputs::start(options, &karst, &shutdown).await?;
-    forwarding::start(options, &karst, &shutdown).await?;
-    credentials::leave_local_session(options, &karst)?;
-    listeners.announce();
-    let ended = tokio::select! {
-        stopped = stop_signal() => stopped.map(|()| Ended::Stopped)?,
-        () = karst.state.control.restart_wanted() => Ended::ToBeginAgain,
+    let certificates = ports.need_tls().then(|| Certificates::open(options, lock.directory()));
+    let certificates = certificates.transpose()?;
+    let tls = certificates.as_ref().map(Certificates::acceptor).transpose()?;
+    let progress = Progress::new("opening the object store");
+    let listeners = listen::start(ports.http, tls.as_ref(), &progress, &shutdown)?;
+    let store = assemble::object_store(options, &setup.layers).await?;
+    let ownership = Ownership::take(&store, options, &setup.layers, &lock, &progress).await?;
+    let initial = InitialPassword::below(lock.directory());
+    let ground = Ground { options, setup, store, loggers, initial: &initial, progress: &progress };
+    let run = async {
+        let karst = Box::pin(assemble::assemble(ground, searches, &shutdown)).await?;
+        let intake = shutdown.part();
+        listeners.open(options, &karst)?;
+        inputs::start(options, inputs, ports.inputs, &karst, &intake).await?;
+        forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
+        if let Some(certificates) = &certificates {
+            let health = karst.state.health.clone();
+            shutdown.spawn(Arc::clone(certificates).keep(health, shutdown.clone()));
+        }
+        let certificate = certificates.as_ref().map(|certificates| certificates.path());
+        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
+        listeners.announce();
+        initial.show();
+        let ended = wait_for_end(options, &karst, &ownership, &intake).await;
+        stop(karst, &intake, &shutdown, &lock).await;
+        ended
     };
+    let ended = run.await;
+    ownership.release().await;
+    ended
+}
+
+/// Waits until somebody wants the server to end, or it has no catalog any more.
+async fn wait_for_end(
+    options: &ServerOptions,
+    karst: &Karst,
+    ownership: &Ownership,
+    intake: &Shutdown,
+) -> Result<Ended> {
+    let reason = tokio::select! {
+        stopped = stop_signal() => return stopped.map(|()| Ended::Stopped),
+        () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
+        reason = ownership.ended(karst.catalog()) => reason,
+    };
+    karst.fence(&reason);
+    intake.stop();
+    let said = Duration::from_secs(options.fenced_seconds);
+    let until = tokio::time::Instant::now() + said;
+    let mut told = reason;
+    loop {
+        tokio::select! {
+            stopped = stop_signal() => return stopped.map(|()| Ended::Fenced(told)),
+            () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
+            () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
+            // The catalog knows that somebody has taken it, the lease knows who.
+            reason = ownership.lost(), if !told.contains("management") => {
+                karst.fence(&reason);
+                told = reason;
+            }
+        }
+    }
+}
+
+/// Ends everything, within [`DRAIN`].
+async fn stop(karst: Karst, intake: &Shutdown, shutdown: &Shutdown, lock: &DataLock) {
+    let until = tokio::time::Instant::now() + DRAIN.saturating_sub(LAST_STEPS);
+    intake.stop();
     shutdown.stop();
     tracing::info!("stopping: no new requests, hot buckets go to object storage");
-    if let Err(error) = shutdown.finish(DRAIN).await {
+    let ended = tokio::join!(intake.finish(REQUESTS), shutdown.finish(REQUESTS));
+    for error in [ended.0, ended.1].into_iter().filter_map(Result::err) {
         tracing::warn!(%error, "some requests did not end in time");
     }
-    credentials::remove_local_session(options);
-    karst.close(DRAIN).await?;
-    Ok(ended)
+    credentials::remove_local_session(lock.directory());
+    karst.close(until.saturating_duration_since(tokio::time::Instant::now())).await;
 }
 
 async fn stop_signal() -> Result<()> {

@@ -1,39 +1,162 @@
-//! Certificates: the operator's, or one the server signs itself and keeps.
+//! TLS: the operator's certificate, read again when it changes, or one the server signs itself and
+//! renews. Connections that are open keep theirs; new ones get the newest.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::KeyPair;
+use runtime::health::Severity;
+use runtime::{Health, Shutdown, metrics as names};
 use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::host_name;
+use super::certificate;
 use super::identity::write_once;
 use crate::config::ServerOptions;
 
-/// TLS by the configured certificate, or by one made at the first start.
-pub(crate) fn acceptor(options: &ServerOptions) -> Result<TlsAcceptor> {
-    let (certificate, key) = match (&options.tls_cert, &options.tls_key) {
-        (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
-        _ => self_signed(&options.data.data_dir)?,
-    };
-    let unreadable = |path: &Path| format!("{} is not what TLS needs", path.display());
-    let chain = CertificateDer::pem_file_iter(&certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .with_context(|| unreadable(&certificate))?;
-    let key = PrivateKeyDer::from_pem_file(&key).with_context(|| unreadable(&key))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .context("certificate and key do not fit together")?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(60);
+/// The condition of a certificate that ends soon, or is not what TLS needs.
+const CONDITION: &str = "certificate";
+const DAY: i64 = 86_400;
+
+/// The certificate of all ports with TLS.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    certificate: PathBuf,
+    key: PathBuf,
+    /// The names of the one the server signs itself; the operator's is left alone.
+    own: Option<Vec<String>>,
+    provider: Arc<CryptoProvider>,
+    current: RwLock<Arc<CertifiedKey>>,
+    /// The files as they were last read.
+    seen: Mutex<Vec<u8>>,
+}
+
+impl Certificates {
+    /// Reads the configured certificate, or the server's own below `data`, which is made or renewed
+    /// first where that is due.
+    ///
+    /// # Errors
+    /// The files cannot be read or written, or are not what TLS needs.
+    pub(crate) fn open(options: &ServerOptions, data: &Path) -> Result<Arc<Self>> {
+        let (certificate, key, own) = match (&options.tls_cert, &options.tls_key) {
+            (Some(certificate), Some(key)) => (certificate.clone(), key.clone(), None),
+            _ => {
+                let folder = data.join("auth");
+                fs::create_dir_all(&folder)
+                    .with_context(|| format!("cannot create {}", folder.display()))?;
+                let names = certificate::names(&host_name(), &listening(options));
+                (folder.join("server.pem"), folder.join("server.key"), Some(names))
+            }
+        };
+        // The CLI may be run elsewhere.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let (certificate, key) = (absolute(certificate), absolute(key));
+        if let Some(names) = &own {
+            renew_if_due(&certificate, &key, names, now())?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let current = RwLock::new(Arc::new(read(&certificate, &key, &provider)?));
+        let seen = Mutex::new(files(&certificate, &key));
+        Ok(Arc::new(Self { certificate, key, own, provider, current, seen }))
+    }
+
+    /// Where the certificate is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.certificate
+    }
+
+    /// The TLS of a port.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor> {
+        let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// Renews the server's own certificate in time, and follows changes of the files: every minute, and
+    /// at once on SIGHUP.
+    pub(crate) async fn keep(self: Arc<Self>, health: Health, shutdown: Shutdown) {
+        let mut hangup = match signal(SignalKind::hangup()) {
+            Ok(hangup) => hangup,
+            Err(error) => {
+                tracing::warn!(%error, "cannot listen for SIGHUP; certificates are not followed");
+                return;
+            }
+        };
+        loop {
+            let certificates = Arc::clone(&self);
+            let looked = tokio::task::spawn_blocking(move || certificates.look(now())).await;
+            match looked.unwrap_or_else(|error| Err(error.into())) {
+                Ok(None) => health.clear(CONDITION),
+                Ok(Some(soon)) => health.set(CONDITION, Severity::Warning, soon),
+                Err(error) => {
+                    let text = format!("{error:#}; the certificate read before stays in use");
+                    health.set(CONDITION, Severity::Warning, text);
+                }
+            }
+            tokio::select! {
+                () = shutdown.stopped() => return,
+                () = tokio::time::sleep(LOOK) => {}
+                _ = hangup.recv() => tracing::info!("SIGHUP: looking for new certificates"),
+            }
+        }
+    }
+
+    /// Renews and reads what there is to; a warning where the certificate ends soon.
+    fn look(&self, now: i64) -> Result<Option<String>> {
+        if let Some(names) = &self.own {
+            renew_if_due(&self.certificate, &self.key, names, now)?;
+        }
+        let files = files(&self.certificate, &self.key);
+        let changed = *self.seen.lock().unwrap_or_else(PoisonError::into_inner) != files;
+        if changed {
+            let new = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
+            *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
+            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = files;
+            tracing::info!(path = %self.certificate.display(), "a new certificate is in use");
+        }
+        Ok(self.ends_soon(now))
+    }
+
+    fn ends_soon(&self, now: i64) -> Option<String> {
+        let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
+        let end = certificate::not_after(current.cert.first()?)?;
+        #[allow(clippy::cast_precision_loss)]
+        metrics::gauge!(names::CERTIFICATE_END).set(end as f64);
+        let days = (end - now).div_euclid(DAY);
+        (days < certificate::RENEWAL_DAYS).then(|| {
+            let path = self.certificate.display();
+            if end > now {
+                format!("the certificate {path} ends in {days} days; put a new one in its place")
+            } else {
+                format!("the certificate {path} has ended; put a new one in its place")
+            }
+        })
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+    }
 }
 
 /// The same, without tickets for later connections. A sender of streamed input reads nothing: were there
@@ -45,21 +168,122 @@ pub(crate) fn without_tickets(tls: &TlsAcceptor) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-fn self_signed(data_dir: &Path) -> Result<(PathBuf, PathBuf)> {
-    let folder = data_dir.join("auth");
-    let (certificate, key) = (folder.join("server.pem"), folder.join("server.key"));
-    if !certificate.exists() || !key.exists() {
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
-        let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-        let host = host_name();
-        if !names.contains(&host) {
-            names.push(host);
-        }
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(names).context("cannot make a certificate")?;
-        write_once(&key, signing_key.serialize_pem().as_bytes(), 0o600)?;
-        write_once(&certificate, cert.pem().as_bytes(), 0o644)?;
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+fn listening(options: &ServerOptions) -> Vec<IpAddr> {
+    let mut all = vec![options.management_address, options.web_address, options.hec_address];
+    all.extend([options.otlp_grpc, options.otlp_http, options.elasticsearch].iter().flatten());
+    all.extend(options.forwarding_address);
+    all.iter().map(std::net::SocketAddr::ip).collect()
+}
+
+/// Both files as they are; empty where they cannot be read, which reading them says better.
+fn files(certificate: &Path, key: &Path) -> Vec<u8> {
+    [certificate, key].iter().flat_map(|path| fs::read(path).unwrap_or_default()).collect()
+}
+
+fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey> {
+    let unreadable = |path: &Path| format!("{} is not what TLS needs", path.display());
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(|| unreadable(certificate))?;
+    anyhow::ensure!(!chain.is_empty(), "{}: it holds no certificate", unreadable(certificate));
+    let key = PrivateKeyDer::from_pem_file(key).with_context(|| unreadable(key))?;
+    CertifiedKey::from_der(chain, key, provider)
+        .with_context(|| format!("{} does not fit to its key", certificate.display()))
+}
+
+/// Makes the server's certificate where there is none or it ends soon. The key stays.
+fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> Result<()> {
+    let end = CertificateDer::from_pem_file(certificate).ok();
+    let end = end.and_then(|der| certificate::not_after(&der));
+    let left = end.map(|end| (end - now).div_euclid(DAY));
+    // Earlier releases made them for ever.
+    let sane = certificate::RENEWAL_DAYS..=i64::from(certificate::LIFETIME_DAYS);
+    let pair = fs::read_to_string(key).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
+    if pair.is_some() && left.is_some_and(|left| sane.contains(&left)) {
+        return Ok(());
     }
-    Ok((certificate, key))
+    let pair = match pair {
+        Some(pair) => pair,
+        None => {
+            let pair = KeyPair::generate().context("cannot make a key")?;
+            write_once(key, pair.serialize_pem().as_bytes(), 0o600)?;
+            pair
+        }
+    };
+    let today = jiff::Timestamp::from_second(now).context("the clock is wrong")?;
+    let today = today.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let pem = certificate::self_signed(names.to_vec(), &pair, today)?;
+    write_once(certificate, pem.as_bytes(), 0o644)?;
+    tracing::info!(path = %certificate.display(), "the server has signed itself a certificate");
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_790_000_000;
+
+    fn served(certificates: &Certificates) -> Vec<u8> {
+        certificates.current.read().unwrap().cert[0].to_vec()
+    }
+
+    fn own(folder: &Path, now: i64) -> Certificates {
+        let (certificate, key) = (folder.join("server.pem"), folder.join("server.key"));
+        let names = vec!["localhost".to_owned()];
+        renew_if_due(&certificate, &key, &names, now).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let current = RwLock::new(Arc::new(read(&certificate, &key, &provider).unwrap()));
+        let seen = Mutex::new(files(&certificate, &key));
+        Certificates { certificate, key, own: Some(names), provider, current, seen }
+    }
+
+    #[test]
+    fn the_own_certificate_is_renewed_in_its_last_month_with_the_same_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let certificates = own(dir.path(), NOW);
+        let (first, key) =
+            (served(&certificates), fs::read(dir.path().join("server.key")).unwrap());
+        let late = i64::from(certificate::LIFETIME_DAYS) - certificate::RENEWAL_DAYS;
+        assert_eq!(certificates.look(NOW + (late - 2) * DAY).unwrap(), None);
+        assert_eq!(served(&certificates), first);
+        assert_eq!(certificates.look(NOW + (late + 2) * DAY).unwrap(), None);
+        assert_ne!(served(&certificates), first);
+        assert_eq!(fs::read(dir.path().join("server.key")).unwrap(), key);
+    }
+
+    #[test]
+    fn the_operators_certificate_is_read_again_when_it_changes_and_never_written() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut certificates = own(dir.path(), NOW);
+        certificates.own = None;
+        let first = served(&certificates);
+        let far = NOW + 390 * DAY;
+        let warning = certificates.look(far).unwrap().unwrap();
+        assert!(warning.contains("ends in"), "{warning}");
+        assert_eq!(served(&certificates), first);
+        let newer = own(other.path(), far);
+        for name in ["server.pem", "server.key"] {
+            fs::copy(other.path().join(name), dir.path().join(name)).unwrap();
+        }
+        assert_eq!(certificates.look(far).unwrap(), None);
+        assert_eq!(served(&certificates), served(&newer));
+    }
+
+    #[test]
+    fn a_certificate_that_does_not_fit_leaves_the_old_one_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut certificates = own(dir.path(), NOW);
+        certificates.own = None;
+        let first = served(&certificates);
+        fs::write(dir.path().join("server.pem"), "half a fi").unwrap();
+        let error = certificates.look(NOW).unwrap_err().to_string();
+        assert!(error.contains("is not what TLS needs"), "{error}");
+        assert_eq!(served(&certificates), first);
+    }
 }

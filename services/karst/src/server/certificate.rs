@@ -1,0 +1,146 @@
+//! The certificate the server signs itself, and when a certificate ends.
+
+use std::net::{IpAddr, UdpSocket};
+
+use anyhow::{Context, Result};
+use jiff::ToSpan;
+use jiff::civil::Date;
+use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair};
+
+/// Browsers refuse certificates that are valid for longer than 398 days.
+pub(crate) const LIFETIME_DAYS: i32 = 397;
+/// A certificate is renewed, or its owner warned, when so much of its life is left.
+pub(crate) const RENEWAL_DAYS: i64 = 30;
+
+/// A self-signed certificate for the names, PEM. The same key makes the next one valid wherever this one
+/// is trusted as a root: karst-forwarder and `karst` do so.
+pub(crate) fn self_signed(names: Vec<String>, key: &KeyPair, today: Date) -> Result<String> {
+    let mut params =
+        CertificateParams::new(names).context("a name is not fit for a certificate")?;
+    let mut subject = DistinguishedName::new();
+    subject.push(DnType::CommonName, "karst");
+    subject.push(DnType::OrganizationName, "Karst");
+    params.distinguished_name = subject;
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // Clocks of clients may be behind.
+    let midnight = |date: Date| {
+        let (month, day) = (date.month().unsigned_abs(), date.day().unsigned_abs());
+        rcgen::date_time_ymd(i32::from(date.year()), month, day)
+    };
+    params.not_before = midnight(today.saturating_sub(1.day()));
+    params.not_after = midnight(today.saturating_add(LIFETIME_DAYS.days()));
+    let certificate = params.self_signed(key).context("cannot make a certificate")?;
+    Ok(certificate.pem())
+}
+
+/// What clients may call this machine: `localhost`, its name, the addresses it listens at.
+pub(crate) fn names(host: &str, listening: &[IpAddr]) -> Vec<String> {
+    let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    let mut add = |name: String| {
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    add(host.to_owned());
+    for address in listening {
+        if !address.is_unspecified() {
+            add(address.to_string());
+        } else if let Some(address) = outward(*address) {
+            add(address.to_string());
+        }
+    }
+    names
+}
+
+/// The address that packets to elsewhere have; none is sent.
+fn outward(any: IpAddr) -> Option<IpAddr> {
+    let elsewhere = if any.is_ipv4() { "192.0.2.1:9" } else { "[2001:db8::1]:9" };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(elsewhere).ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_unspecified()).then_some(address)
+}
+
+/// When a certificate ends, epoch seconds; `None` if the bytes are not a certificate.
+pub(crate) fn not_after(der: &[u8]) -> Option<i64> {
+    let (_, certificate, _) = element(der)?;
+    let (_, mut signed, _) = element(certificate)?;
+    // An optional version; then serial number, algorithm and issuer.
+    let (tag, _, rest) = element(signed)?;
+    if tag == 0xa0 {
+        signed = rest;
+    }
+    for _ in 0..3 {
+        signed = element(signed)?.2;
+    }
+    let (_, validity, _) = element(signed)?;
+    let (_, _, rest) = element(validity)?;
+    let (tag, time, _) = element(rest)?;
+    let text = std::str::from_utf8(time).ok()?.strip_suffix('Z')?;
+    let text = match tag {
+        // Two digits of the year: up to 2049.
+        0x17 if text.get(..2)? < "50" => format!("20{text}"),
+        0x17 => format!("19{text}"),
+        0x18 => text.to_owned(),
+        _ => return None,
+    };
+    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", text).ok()?;
+    Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second())
+}
+
+/// The first element of DER: its tag, its content, and what follows.
+fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (tag, rest) = bytes.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    let (length, rest) = if *first < 0x80 {
+        (usize::from(*first), rest)
+    } else {
+        let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+        let length = digits.iter().try_fold(0_usize, |sum, digit| {
+            sum.checked_mul(256)?.checked_add(usize::from(*digit))
+        })?;
+        (length, rest)
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((*tag, content, rest))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+
+    use super::*;
+
+    fn ends(today: Date) -> i64 {
+        let key = KeyPair::generate().unwrap();
+        let pem = self_signed(names("host-1", &[]), &key, today).unwrap();
+        not_after(&CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_ends_after_its_lifetime() {
+        let day = |date: Date| date.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
+        for today in [jiff::civil::date(2026, 11, 22), jiff::civil::date(2051, 1, 31)] {
+            let expected = day(today.saturating_add(LIFETIME_DAYS.days())).as_second();
+            assert_eq!(ends(today), expected, "{today}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_end() {
+        for bytes in
+            [&b""[..], b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x03\x30\x01\x02", &[0x30; 64]]
+        {
+            assert_eq!(not_after(bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_machine_once_each() {
+        let listening = ["127.0.0.1".parse().unwrap(), "10.1.2.3".parse().unwrap()];
+        let expected = ["localhost", "127.0.0.1", "::1", "host-1", "10.1.2.3"];
+        assert_eq!(names("host-1", &listening), expected);
+    }
+}

@@ -1,0 +1,147 @@
+//! What stands behind a port: nothing yet while the server starts, then its service.
+//!
+//! A port is bound before anything is opened, so clients can connect while the server still starts. They
+//! are told so at once, with 503 and `Retry-After`, rather than left waiting or refused.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::future::Either;
+use serde_json::json;
+use tower::Service;
+use tower::util::BoxCloneService;
+
+/// When to come back.
+const RETRY_AFTER_SECONDS: u64 = 2;
+
+type Served = BoxCloneService<Request, Response, Infallible>;
+
+/// How far the start is; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Progress(Arc<Mutex<String>>);
+
+impl Progress {
+    pub(crate) fn new(step: &str) -> Self {
+        Self(Arc::new(Mutex::new(step.to_owned())))
+    }
+
+    /// What the start does now.
+    pub(crate) fn set(&self, step: impl Into<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = step.into();
+    }
+
+    fn get(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The service of a port. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Gateway {
+    progress: Progress,
+    service: Arc<Mutex<Option<Served>>>,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("open", &self.served().is_some()).finish()
+    }
+}
+
+impl Gateway {
+    /// A port whose service is still to come.
+    pub(crate) fn new(progress: Progress) -> Self {
+        Self { progress, service: Arc::default() }
+    }
+
+    /// From now on requests get to the service.
+    pub(crate) fn open<S>(&self, service: S)
+    where
+        S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
+        S::Future: Send,
+    {
+        let service = BoxCloneService::new(service);
+        *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(service);
+    }
+
+    fn served(&self) -> Option<Served> {
+        self.service.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Service<Request> for Gateway {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<<Served as Service<Request>>::Future, Ready<Result<Response, Infallible>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        // The services behind are routers, which are always ready.
+        match self.served() {
+            Some(mut service) => Either::Left(service.call(request)),
+            None => Either::Right(ready(Ok(starting(request.uri().path(), &self.progress.get())))),
+        }
+    }
+}
+
+/// The answer of a server that is not there yet.
+fn starting(path: &str, step: &str) -> Response {
+    let text = format!("the server is starting: {step}");
+    let body = match path {
+        // It lives.
+        "/healthz" => return (StatusCode::OK, "starting\n").into_response(),
+        "/readyz" => Body::from(format!("not ready\nerror starting: {text}\n")),
+        path if path.starts_with("/services/collector") => {
+            Body::from(json!({"text": text, "code": 9}).to_string())
+        }
+        _ => Body::from(json!({"messages": [{"type": "ERROR", "text": text}]}).to_string()),
+    };
+    let kind = if path == "/readyz" { "text/plain; charset=utf-8" } else { "application/json" };
+    let headers = [
+        (header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()),
+        (header::CONTENT_TYPE, kind.to_owned()),
+    ];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, body).into_response()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use axum::Router;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn ask(gateway: &Gateway, path: &str) -> (u16, String) {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let answer = gateway.clone().oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn who_comes_during_the_start_is_told_what_it_waits_for() {
+        let progress = Progress::new("opening");
+        let gateway = Gateway::new(progress.clone());
+        assert_eq!(ask(&gateway, "/healthz").await, (200, "starting\n".to_owned()));
+        progress.set("recovering the journal");
+        let (status, text) = ask(&gateway, "/readyz").await;
+        assert_eq!(status, 503);
+        assert!(text.contains("recovering the journal"), "{text}");
+        let (status, text) = ask(&gateway, "/services/collector/event").await;
+        assert_eq!((status, text.contains("\"code\":9")), (503, true), "{text}");
+        gateway.open(Router::new().route("/readyz", get(async || "ready")));
+        assert_eq!(ask(&gateway, "/readyz").await, (200, "ready".to_owned()));
+    }
+}

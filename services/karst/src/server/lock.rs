@@ -1,0 +1,190 @@
+//! The lock on the data directory: one server at a time, taken before anything else is touched.
+//!
+//! The lock is the system's, on the open file `server.lock`: it goes with the process however that ends,
+//! so that a lock that can be taken proves that the server before is gone. What the file says is for
+//! people and for the second server's message.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::config::ServerOptions;
+
+/// Who holds the lock.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Owner {
+    pid: u32,
+    /// RFC 3339.
+    started: String,
+    management: String,
+    web: String,
+    hec: String,
+}
+
+/// The data directory, held by this process as long as this lives.
+#[derive(Debug)]
+pub(crate) struct DataLock {
+    directory: PathBuf,
+    file: File,
+}
+
+impl DataLock {
+    /// Makes the directory if it is missing, locks it, and closes it to everybody but its owner.
+    ///
+    /// # Errors
+    /// Another server runs over the directory, or it cannot be written.
+    pub(crate) fn take(options: &ServerOptions) -> Result<Self> {
+        let given = &options.data.data_dir;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(given)
+            .with_context(|| format!("cannot create the data directory {}", given.display()))?;
+        let directory = fs::canonicalize(given)
+            .with_context(|| format!("cannot use the data directory {}", given.display()))?;
+        let path = directory.join("server.lock");
+        let unwritable = || format!("cannot write {}", path.display());
+        // What it says is replaced only once it is ours.
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .with_context(unwritable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!(occupied(&path, &directory)),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+        let text = serde_json::to_vec(&Owner::of(options))?;
+        file.set_len(0).with_context(unwritable)?;
+        file.rewind().and_then(|()| file.write_all(&text)).with_context(unwritable)?;
+        close_to_others(&directory);
+        Ok(Self { directory, file })
+    }
+
+    /// The directory, absolute.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What no other file of this machine is until it starts anew: this very lock, not a copy of it in
+    /// a copied directory, nor the same place on another machine.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let metadata = self.file.metadata().ok()?;
+        Some(format!("{}:{}:{}", boot.trim(), metadata.dev(), metadata.ino()))
+    }
+}
+
+impl Owner {
+    fn of(options: &ServerOptions) -> Self {
+        let url =
+            |plain: bool, address| format!("{}://{address}", if plain { "http" } else { "https" });
+        Self {
+            pid: std::process::id(),
+            started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            management: url(options.management_plain, options.management_address),
+            web: url(!options.web_tls, options.web_address),
+            hec: url(!options.hec_tls, options.hec_address),
+        }
+    }
+}
+
+fn occupied(lock: &Path, directory: &Path) -> String {
+    let owner: Option<Owner> =
+        fs::read(lock).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let who = owner.map_or_else(
+        // It is about to write who it is.
+        || "a server".to_owned(),
+        |owner| {
+            format!(
+                "a server (pid {}, since {}, management {}, web {})",
+                owner.pid, owner.started, owner.management, owner.web
+            )
+        },
+    );
+    format!(
+        "{who} already runs over {}; nothing was started and nothing was changed. Use that one, stop \
+         it first, or give this one a directory of its own (--data-dir)",
+        directory.display()
+    )
+}
+
+/// Raw events, keys and passwords are below. A directory made by an earlier release or by hand may be
+/// open to others.
+fn close_to_others(directory: &Path) {
+    let Ok(metadata) = directory.metadata() else { return };
+    if metadata.permissions().mode() & 0o077 == 0 {
+        return;
+    }
+    // The log is not set up yet, and nothing may be made before the ports are bound.
+    match fs::set_permissions(directory, fs::Permissions::from_mode(0o700)) {
+        Ok(()) => eprintln!("karst: {} is closed to other users now", directory.display()),
+        Err(error) => eprintln!(
+            "karst: {} is open to other users, and cannot be closed: {error}",
+            directory.display()
+        ),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::{Arguments, Command};
+
+    #[test]
+    fn the_second_lock_names_the_holder_and_leaves_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = DataLock::take(&options(dir.path(), "127.0.0.1:7001")).unwrap();
+        let before = fs::read(dir.path().join("server.lock")).unwrap();
+        let refused = DataLock::take(&options(dir.path(), "127.0.0.1:7002")).unwrap_err();
+        let text = refused.to_string();
+        let pid = format!("a server (pid {}, since 2", std::process::id());
+        assert!(text.starts_with(&pid), "{text}");
+        assert!(text.contains("management https://127.0.0.1:7001, web"), "{text}");
+        assert_eq!(fs::read(dir.path().join("server.lock")).unwrap(), before);
+        drop(first);
+        DataLock::take(&options(dir.path(), "127.0.0.1:7002")).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_was_open_is_closed_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let lock = DataLock::take(&options(dir.path(), "127.0.0.1:7001")).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(dir.path()), 0o700);
+        assert_eq!(mode(&lock.directory().join("server.lock")), 0o600);
+    }
+
+    #[test]
+    fn a_copied_directory_has_another_identity() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = DataLock::take(&options(one.path(), "127.0.0.1:7001")).unwrap();
+        let copied = two.path().join("server.lock");
+        fs::copy(one.path().join("server.lock"), copied).unwrap();
+        let second = DataLock::take(&options(two.path(), "127.0.0.1:7001")).unwrap();
+        assert_ne!(first.identity(), second.identity());
+    }
+
+    fn options(data: &Path, management: &str) -> ServerOptions {
+        let data = data.to_str().unwrap();
+        let words = ["karst", "server", "--data-dir", data, "--management-address", management];
+        let Command::Server(options) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("not the server")
+        };
+        *options
+    }
+}

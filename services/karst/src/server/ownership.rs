@@ -1,0 +1,137 @@
+//! The catalog is this server's: asked for before it is opened, kept as long as the server runs, and
+//! watched for somebody who takes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use catalog::{Catalog, Holder, Lease, LeaseSettings, Lost};
+use knowledge::layers::Layers;
+use object_store::ObjectStore;
+use runtime::Shutdown;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::assemble::host_name;
+use super::conf::{self, Key, key, seconds};
+use super::gateway::Progress;
+use super::identity;
+use super::lock::DataLock;
+use crate::config::ServerOptions;
+
+const KEYS: &[Key<LeaseSettings>] =
+    &[key("server", "general", "catalogLeaseInterval", |to, text| {
+        let limits = Duration::from_secs(1)..=Duration::from_secs(60);
+        to.renewal = seconds(text).filter(|renewal| limits.contains(renewal))?;
+        Some(())
+    })];
+
+/// Why the catalog is lost.
+const WHAT_HELPS: &str = "events that are here stay in this server's data directory: to bring them in, stop \
+                          the other server and start this one again";
+
+/// The lease on the catalog, kept in the background.
+#[derive(Debug)]
+pub(crate) struct Ownership {
+    keeping: JoinHandle<Option<Lease>>,
+    stop: Shutdown,
+    taken_by: watch::Receiver<Option<Arc<Holder>>>,
+}
+
+impl Ownership {
+    /// Takes the lease; where another server's is in the way, looks whether that one lives.
+    ///
+    /// # Errors
+    /// It lives, or the store cannot be asked.
+    pub(crate) async fn take(
+        store: &Arc<dyn ObjectStore>,
+        options: &ServerOptions,
+        layers: &Layers,
+        lock: &DataLock,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let mut settings = LeaseSettings::default();
+        conf::apply(KEYS, layers, &mut settings)?;
+        let scheme = if options.management_plain { "http" } else { "https" };
+        let holder = Holder {
+            instance: identity::known(lock.directory()).unwrap_or_default(),
+            nonce: uuid::Uuid::new_v4().to_string(),
+            lock: lock.identity(),
+            host: host_name(),
+            pid: std::process::id(),
+            started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            management: format!("{scheme}://{}", options.management_address),
+            data: lock.directory().display().to_string(),
+        };
+        let waiting = |holder: &Holder, window: Duration| {
+            let seconds = window.as_secs();
+            let text = format!(
+                "the catalog was last used by another server ({holder}); looking for up to {seconds} s \
+                 whether that one is alive (--take-over does not wait)"
+            );
+            println!("karst: {text}");
+            tracing::info!(%holder, seconds, "looking whether the catalog's last user is alive");
+            progress.set(text);
+        };
+        let take_over = options.take_over;
+        let lease = Lease::take(Arc::clone(store), holder, settings, take_over, waiting).await?;
+        let stop = Shutdown::new();
+        let (lost, taken_by) = watch::channel(None);
+        let keeping = tokio::spawn({
+            let stop = stop.clone();
+            async move {
+                match lease.keep(&stop).await {
+                    Ok(lease) => Some(lease),
+                    Err(Lost::To(holder)) => {
+                        lost.send_replace(Some(Arc::from(holder)));
+                        None
+                    }
+                }
+            }
+        });
+        Ok(Self { keeping, stop, taken_by })
+    }
+
+    /// Waits until another server has the catalog; says so.
+    pub(crate) async fn lost(&self) -> Arc<str> {
+        let mut taken_by = self.taken_by.clone();
+        let holder =
+            taken_by.wait_for(Option::is_some).await.ok().and_then(|holder| holder.clone());
+        match holder {
+            Some(holder) => format!(
+                "the catalog has been taken over by another server ({holder}); {WHAT_HELPS}"
+            )
+            .into(),
+            // The lease was given back, in order.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until the catalog is not this server's any more, as the lease or the catalog itself
+    /// says.
+    pub(crate) async fn ended(&self, catalog: &Catalog) -> Arc<str> {
+        tokio::select! {
+            reason = self.lost() => reason,
+            () = catalog.fenced() => {
+                format!("the catalog has been taken over by another process; {WHAT_HELPS}").into()
+            }
+        }
+    }
+
+    /// Gives the lease back, so that the next server need not wait.
+    pub(crate) async fn release(self) {
+        self.stop.stop();
+        // A store that does not answer must not keep the process.
+        let release = async {
+            if let Ok(Some(lease)) = self.keeping.await {
+                lease.release().await;
+            }
+        };
+        if tokio::time::timeout(RELEASE, release).await.is_err() {
+            tracing::debug!("the catalog's lease stays; the next server finds it standing still");
+        }
+    }
+}
+
+/// How long giving it back may take.
+const RELEASE: Duration = Duration::from_secs(3);

@@ -1,0 +1,100 @@
+//! Every port of the server, taken before anything is opened or written: a port that is in use ends the
+//! start with nothing changed.
+
+use std::net::SocketAddr;
+
+use ::inputs::configured::{self, Bound, Configured};
+use anyhow::{Context, Result};
+use tokio::net::TcpListener;
+
+use super::forwarding;
+use super::setup::Setup;
+use crate::config::ServerOptions;
+
+/// What is served at a port over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Hec,
+    Otlp,
+    Elastic,
+    /// Management and web.
+    Rest,
+}
+
+/// A port for HTTP.
+#[derive(Debug)]
+pub(crate) struct HttpPort {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+    pub(crate) tls: bool,
+    pub(crate) listener: TcpListener,
+}
+
+/// A port for forwarders.
+#[derive(Debug)]
+pub(crate) struct ForwarderPort {
+    pub(crate) tls: bool,
+    pub(crate) listener: TcpListener,
+}
+
+/// All of them, bound; nobody is answered yet.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    pub(crate) http: Vec<HttpPort>,
+    pub(crate) forwarders: Vec<ForwarderPort>,
+    pub(crate) inputs: Bound,
+}
+
+impl Ports {
+    /// Binds what the command line and `inputs.conf` name.
+    ///
+    /// # Errors
+    /// A port is in use, or may not be used.
+    pub(crate) async fn bind(
+        options: &ServerOptions,
+        setup: &Setup,
+        inputs: &Configured,
+    ) -> Result<Self> {
+        let mut http = Vec::new();
+        for (name, role, tls, address) in http_addresses(options) {
+            let listener = bind(name, address).await?;
+            http.push(HttpPort { name, role, tls, listener });
+        }
+        let mut forwarders = Vec::new();
+        for (address, tls) in forwarding::addresses(options, &setup.knowledge)? {
+            forwarders.push(ForwarderPort { tls, listener: bind("forwarders", address).await? });
+        }
+        let inputs = configured::bind(inputs).await?;
+        Ok(Self { http, forwarders, inputs })
+    }
+
+    /// Whether any of them speaks TLS.
+    pub(crate) fn need_tls(&self) -> bool {
+        self.http.iter().any(|port| port.tls) || self.forwarders.iter().any(|port| port.tls)
+    }
+}
+
+type Wanted = (&'static str, Role, bool, SocketAddr);
+
+fn http_addresses(options: &ServerOptions) -> Vec<Wanted> {
+    let hec = options.hec_tls;
+    let management = !options.management_plain;
+    let fixed = [
+        ("HEC", Role::Hec, hec, Some(options.hec_address)),
+        ("OTLP/gRPC", Role::Otlp, hec, options.otlp_grpc),
+        ("OTLP/HTTP", Role::Otlp, hec, options.otlp_http),
+        ("elastic", Role::Elastic, hec, options.elasticsearch),
+        ("management", Role::Rest, management, Some(options.management_address)),
+        ("web", Role::Rest, options.web_tls, Some(options.web_address)),
+    ];
+    let named = |(name, role, tls, address): (_, _, _, Option<SocketAddr>)| {
+        address.map(|address| (name, role, tls, address))
+    };
+    fixed.into_iter().filter_map(named).collect()
+}
+
+async fn bind(name: &'static str, address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address} for {name}; is another server running there?")
+    })
+}
