@@ -5,8 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin="${CARGO_TARGET_DIR:-target}/debug"
 export KARST_DATA_DIR="${KARST_DATA_DIR:-data}"
-mkdir -p "$KARST_DATA_DIR"
-
 monitor=()
 [ -d /var/log ] && monitor=(--monitor /var/log)
 "$bin/karst" server "${monitor[@]}" "$@" &
@@ -14,9 +12,17 @@ server=$!
 trap 'kill -TERM $server 2>/dev/null || true; wait $server 2>/dev/null || true' EXIT
 trap 'exit 130' INT TERM
 
-for _ in $(seq 1 150); do
-  [ -e "$KARST_DATA_DIR/local-session.json" ] && "$bin/karst" list indexes >/dev/null 2>&1 && break
-  kill -0 $server 2>/dev/null || { wait $server; exit 1; }
+# Ready is what this server says, not one that was there before: that one has left a session, too.
+ready() {
+  grep -qs "\"pid\":$server[,}]" "$KARST_DATA_DIR/local-session.json" \
+    && "$bin/karst" list indexes >/dev/null 2>&1
+}
+until ready; do
+  if ! kill -0 $server 2>/dev/null; then
+    wait $server || code=$?
+    trap - EXIT
+    exit "${code:-1}"
+  fi
   sleep 0.2
 done
 
@@ -38,7 +44,8 @@ Karst is running. Try, in another terminal (in this directory):
   karst search 'index=_internal | head 5'
   karst list indexes
 
-or open http://127.0.0.1:8000 (user admin, password as printed at the first start).
+or open http://127.0.0.1:8000 (user admin, password in $KARST_DATA_DIR/auth/initial-password, as printed
+at the first start).
 Stop with Ctrl-C.
 TEXT
 wait $server

@@ -1,12 +1,16 @@
 //! `karst thaw` and `karst freeze`: archived buckets into searches, and out of them again.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::Value;
 
 use super::client::Client;
 use crate::config::ThawOptions;
+
+/// An archive may be large and far away.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
     let content = ask(&options, "thaw").await?;
@@ -29,7 +33,7 @@ pub(crate) async fn freeze(options: ThawOptions) -> Result<ExitCode> {
 }
 
 async fn ask(options: &ThawOptions, action: &str) -> Result<Value> {
-    let client = Client::new(&options.client)?;
+    let client = Client::with_timeout(&options.client, TIMEOUT)?;
     let zone = jiff::tz::TimeZone::system();
     let mut form = vec![("output_mode", "json")];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
