@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use runtime::health::{self, Condition, Severity};
+use runtime::metrics as names;
 use serde_json::{Value, json};
 
 use crate::ApiState;
@@ -56,6 +57,18 @@ pub(crate) async fn refuse_changes(
         return RestError::of_kind(model::ErrorKind::Unavailable, text).into_response();
     }
     next.run(request).await
+}
+
+/// Conditions that nobody sets: they are asked for.
+const ASKED: [&str; 3] = [health::STOPPING, health::INTAKE_STOPPED, health::UPLOADS_FAILING];
+
+/// Brings the metric of the conditions up to date; those that others set are.
+pub(crate) fn measure(state: &ApiState) {
+    let all = conditions(state);
+    for name in ASKED {
+        let holds = all.iter().any(|condition| condition.name == name);
+        metrics::gauge!(names::HEALTH, "condition" => name).set(f64::from(u8::from(holds)));
+    }
 }
 
 /// A condition as JSON.
