@@ -163,6 +163,7 @@ pub(crate) fn status(error: &BodyError) -> StatusCode {
         BodyError::TooLarge { .. }
         | BodyError::Ratio { .. }
         | BodyError::Event { .. }
+        | BodyError::Line { .. }
         | BodyError::Memory(OverBudget::TooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
         BodyError::Broken { .. } | BodyError::Incomplete { .. } => StatusCode::BAD_REQUEST,
         BodyError::Unsupported { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -12,11 +12,12 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use inputs::body::BodyError;
-use inputs::otlp::{OtlpDefaults, decode_logs};
-use inputs::{Input, StreamKey};
+use inputs::otlp::{OtlpDefaults, decode_logs, json_memory, protobuf_memory};
+use inputs::{Input, OverLimit, StreamKey};
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
     LogsService, LogsServiceServer,
 };
@@ -24,6 +25,7 @@ use opentelemetry_proto::tonic::collector::logs::v1::{
     ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,
 };
 use prost::Message;
+use runtime::Share;
 use serde_json::json;
 use tonic::codec::CompressionEncoding;
 use tonic::{Code, Status};
@@ -31,6 +33,8 @@ use tonic::{Code, Status};
 use crate::body;
 use crate::credentials::Scheme;
 use crate::receiver::{Denied, RETRY_AFTER, Receiver, with_retry_after, work};
+
+mod grpc;
 
 const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Bearer, Scheme::Basic];
 const PROTOBUF: &str = "application/x-protobuf";
@@ -47,11 +51,11 @@ pub(crate) fn http_router(receiver: Arc<Receiver>) -> Router {
 /// `opentelemetry.proto.collector.logs.v1.LogsService`.
 pub(crate) fn grpc_router(receiver: Arc<Receiver>) -> Router {
     let limit = MAX_MESSAGE.min(receiver.settings.max_content_length);
-    let service = LogsServiceServer::new(Service(receiver))
-        .accept_compressed(CompressionEncoding::Gzip)
+    let service = LogsServiceServer::new(Service(Arc::clone(&receiver)))
         .send_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(limit);
-    tonic::service::Routes::new(service).into_axum_router()
+    let router = tonic::service::Routes::new(service).into_axum_router();
+    router.layer(from_fn_with_state(receiver, grpc::admit))
 }
 
 /// Why a request is not taken.
@@ -65,6 +69,10 @@ struct Refusal {
 impl Refusal {
     fn invalid(status: StatusCode, text: impl ToString) -> Self {
         Self { status, code: Code::InvalidArgument, text: text.to_string() }
+    }
+
+    fn unsupported(status: StatusCode, text: impl ToString) -> Self {
+        Self { status, code: Code::Unimplemented, text: text.to_string() }
     }
 
     /// Whether the same request may be taken later.
@@ -93,6 +101,12 @@ impl From<BodyError> for Refusal {
     }
 }
 
+impl From<OverLimit> for Refusal {
+    fn from(over: OverLimit) -> Self {
+        Self::invalid(StatusCode::PAYLOAD_TOO_LARGE, over)
+    }
+}
+
 impl From<inputs::Error> for Refusal {
     fn from(error: inputs::Error) -> Self {
         let (status, code) = match error.kind() {
@@ -105,12 +119,13 @@ impl From<inputs::Error> for Refusal {
     }
 }
 
-/// Takes the records of a request whose token is still to be checked.
+/// Takes the records of a request whose token is still to be checked; `share` is the memory that the request
+/// takes.
 async fn take(
     receiver: &Receiver,
     headers: &HeaderMap,
     peer: Option<ConnectInfo<SocketAddr>>,
-    request: ExportLogsServiceRequest,
+    (request, share): (ExportLogsServiceRequest, Option<Share>),
 ) -> Result<ExportLogsServiceResponse, Refusal> {
     let token = receiver.sender(headers, SCHEMES)?;
     if receiver.api.shutdown.is_stopped() {
@@ -121,13 +136,18 @@ async fn take(
         host: receiver.host_of(&token, headers, peer.as_ref()).into(),
         source: token.source.clone().unwrap_or_else(|| format!("otlp:{}", token.name)).into(),
         sourcetype: Some(token.sourcetype.as_deref().unwrap_or("otlp").into()),
+        limits: receiver.event_limits(0),
     };
-    let logs = work(request.encoded_len(), || {
+    let decode = |limits| {
+        let defaults = OtlpDefaults { limits, ..defaults.clone() };
         decode_logs(&request, &defaults, &|index| receiver.allows(&token, index))
-    });
+    };
+    let decoded = receiver.decoded(request.encoded_len(), decode, |_| true).await?;
+    let (logs, events_share) = (decoded.0.map_err(Refusal::from)?, decoded.1);
+    drop((request, share));
     if !logs.events.is_empty() {
         let stream = StreamKey(format!("otlp:{}:{}", token.name, uuid::Uuid::new_v4()).into());
-        receiver.submit(Input::Events { stream, events: logs.events }).await?;
+        receiver.submit(Input::Events { stream, events: logs.events }, events_share).await?;
     }
     let partial_success = logs.reason.map(|error_message| {
         tracing::warn!(token = token.name, records = logs.rejected, error_message, "rejected");
@@ -149,7 +169,7 @@ impl LogsService for Service {
         let (metadata, extensions, request) = request.into_parts();
         let peer = extensions.get::<ConnectInfo<SocketAddr>>().copied();
         let headers = metadata.into_headers();
-        match take(&self.0, &headers, peer, request).await {
+        match take(&self.0, &headers, peer, (request, None)).await {
             Ok(response) => Ok(tonic::Response::new(response)),
             Err(refusal) => Err(status(&refusal)),
         }
@@ -179,8 +199,14 @@ async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Respon
         // Whoever has no token sends no megabytes.
         receiver.sender(&parts.headers, SCHEMES)?;
         let body = receiver.body(&parts.headers, body).await.map_err(Refusal::from)?;
+        let memory = work(body.len(), || match is_json {
+            true => json_memory(&body),
+            false => protobuf_memory(&body),
+        });
+        let mut share = receiver.api.request_memory.share();
+        share.grow(memory).await.map_err(BodyError::from)?;
         let request = work(body.len(), || parse(body, is_json))?;
-        take(&receiver, &parts.headers, peer, request).await
+        take(&receiver, &parts.headers, peer, (request, Some(share))).await
     };
     match taken.await {
         Ok(response) => encoded(StatusCode::OK, &response, is_json),

@@ -12,13 +12,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use inputs::body::BodyError;
-use inputs::hec::AckChannels;
-use inputs::{Acknowledgement, Input, Receipt, Sink};
+use inputs::elastic::LineLengths;
+use inputs::hec::{AckChannels, EventLengths};
+use inputs::{Acknowledgement, EventLimits, Input, Receipt, Sink};
 use metrics::counter;
 use model::IndexName;
-use runtime::metrics as names;
+use runtime::{Share, metrics as names};
 
-use crate::body::{self, BodyLimits, Unwatched};
+use crate::body::{self, BodyLimits, Unwatched, Watch};
 use crate::credentials::{Credentials, Scheme};
 use crate::http_input::{ConnectionHost, HttpInput};
 use crate::{ApiState, Error};
@@ -176,6 +177,45 @@ impl Receiver {
             .inspect_err(count_refused)
     }
 
+    /// The same, watched while it arrives and unpacks.
+    pub(crate) async fn watched_body(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        watch: &mut dyn Watch,
+    ) -> Result<Bytes, BodyError> {
+        let budget = &self.api.request_memory;
+        let read = body::read_unpacked(budget, headers, body, self.limits(), watch);
+        read.await.inspect_err(count_refused)
+    }
+
+    /// What the events of a request may be, in so many bytes of memory.
+    pub(crate) fn event_limits(&self, memory: usize) -> EventLimits {
+        EventLimits { memory, ..self.api.ingest.settings().event_limits() }
+    }
+
+    /// Decodes a body within the memory that requests share: `decode` gets the limits and is called again
+    /// with more memory where it says that it was not enough. The share has to live as long as what was
+    /// decoded.
+    pub(crate) async fn decoded<T, E>(
+        &self,
+        bytes: usize,
+        mut decode: impl FnMut(EventLimits) -> Result<T, E>,
+        needs_more: impl Fn(&E) -> bool,
+    ) -> Result<(Result<T, E>, Share), BodyError> {
+        let mut share = self.api.request_memory.share();
+        // Most requests take less than twice their body.
+        let mut memory = bytes.saturating_mul(2).saturating_add(16 << 10);
+        loop {
+            let more = memory - share.bytes();
+            share.grow(more).await.map_err(BodyError::from).inspect_err(count_refused)?;
+            match work(bytes, || decode(self.event_limits(memory))) {
+                Err(error) if needs_more(&error) => memory = memory.saturating_mul(4),
+                decoded => return Ok((decoded, share)),
+            }
+        }
+    }
+
     /// Limits of one request.
     pub(crate) fn limits(&self) -> BodyLimits {
         let HttpInput { max_content_length, max_compression_ratio, .. } = self.settings;
@@ -188,14 +228,60 @@ impl Receiver {
         self.api.ingest.enqueue(input, wait).await.inspect_err(log_defect)
     }
 
-    /// Hands events over and waits until they are safe.
-    pub(crate) async fn submit(&self, input: Input) -> Result<Receipt, inputs::Error> {
-        self.enqueue(input).await?.wait().await.inspect_err(log_defect)
+    /// Hands events over and waits until they are safe. The memory is theirs until the queues count them.
+    pub(crate) async fn submit(
+        &self,
+        input: Input,
+        share: Share,
+    ) -> Result<Receipt, inputs::Error> {
+        let queued = self.enqueue(input).await?;
+        drop(share);
+        queued.wait().await.inspect_err(log_defect)
+    }
+
+    /// What ends a body of lines in which one is too long.
+    pub(crate) fn line_watch(&self) -> LineWatch {
+        let limit = self.api.ingest.settings().max_event_size;
+        LineWatch { limit, lengths: LineLengths::new(limit) }
+    }
+
+    /// What ends a body of events in which one is too long.
+    pub(crate) fn event_watch(&self) -> EventWatch {
+        let limit = self.api.ingest.settings().max_event_size;
+        EventWatch { limit, lengths: EventLengths::new(limit) }
     }
 
     /// Whether some queue refuses the next request.
     pub(crate) fn queues_are_full(&self) -> bool {
         self.api.ingest.list_queues().iter().any(|queue| queue.bytes >= queue.capacity)
+    }
+}
+
+/// Ends a body of events in which one is certainly too long, before it is in memory.
+#[derive(Debug)]
+pub(crate) struct EventWatch {
+    limit: usize,
+    lengths: EventLengths,
+}
+
+impl Watch for EventWatch {
+    fn look(&mut self, bytes: &[u8]) -> Result<(), BodyError> {
+        let limit = self.limit;
+        self.lengths.look(bytes).map_or(Ok(()), |number| Err(BodyError::Event { number, limit }))
+    }
+}
+
+/// Ends a body of lines in which one is certainly too long.
+#[derive(Debug)]
+pub(crate) struct LineWatch {
+    limit: usize,
+    lengths: LineLengths,
+}
+
+impl Watch for LineWatch {
+    fn look(&mut self, bytes: &[u8]) -> Result<(), BodyError> {
+        let limit = self.limit;
+        self.lengths.look(bytes).map_or(Ok(()), |number| Err(BodyError::Line { number, limit }))
     }
 }
 
@@ -216,7 +302,7 @@ fn count_refused(error: &BodyError) {
     let reason = match error {
         BodyError::TooLarge { .. } => "body_too_large",
         BodyError::Ratio { .. } => "compression_ratio",
-        BodyError::Event { .. } => "event_too_large",
+        BodyError::Event { .. } | BodyError::Line { .. } => "event_too_large",
         BodyError::Broken { .. } | BodyError::Unsupported { .. } => "body_encoding",
         BodyError::Incomplete { .. } => "body_incomplete",
         BodyError::Memory(_) => "request_memory",

@@ -141,23 +141,45 @@ pub(crate) struct Segmenter {
 const BEFORE: usize = 8;
 /// How many bytes are classified at a time.
 const STRETCH: usize = 64;
-/// Longest text that is handled in one piece; places are 32-bit numbers.
-const PIECE: usize = 1 << 30;
+/// Longest text that is handled in one piece: each byte of it takes nine of the segmenter's memory.
+const WINDOW: usize = 1 << 20;
+
+/// A text in parts of at most [`WINDOW`] bytes, cut at breakers; a longer word is a part of its own. The parts
+/// have the words of the whole.
+pub(crate) fn windows(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        if text.len() <= WINDOW {
+            return Some(text);
+        }
+        let breaker = |byte: &u8| is_breaker(*byte);
+        let (head, tail) = text.as_bytes().split_at(WINDOW);
+        let cut = head.iter().rposition(breaker).map(|last| last + 1);
+        let cut = cut.or_else(|| tail.iter().position(breaker).map(|next| WINDOW + next));
+        // Breakers are ASCII: they lie between characters.
+        let (window, others) = text.split_at(cut.unwrap_or(text.len()));
+        rest = Some(others).filter(|others| !others.is_empty());
+        Some(window)
+    })
+}
 
 impl Segmenter {
     /// Calls `found` for every word of the text in order.
     #[inline]
-    pub(crate) fn words(&mut self, text: &str, found: impl FnMut(Word<'_>)) {
-        match self.split(text) {
-            Some(words) => words.iter().for_each(found),
-            None => self.any_words(text, found),
+    pub(crate) fn words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
+        for window in windows(text) {
+            match self.split(window) {
+                Some(words) => words.iter().for_each(&mut found),
+                None => self.any_words(window, &mut found),
+            }
         }
     }
 
-    /// All words at once; `None` for a text that only [`Self::any_words`] can take.
+    /// All words of a window at once; `None` for one that only [`Self::any_words`] can take.
     #[inline]
     pub(crate) fn split(&mut self, text: &str) -> Option<Words<'_>> {
-        if !text.is_ascii() || text.len() > PIECE {
+        if text.len() > WINDOW || !text.is_ascii() {
             return None;
         }
         let words = self.find_words(text.as_bytes());
@@ -199,6 +221,8 @@ impl Segmenter {
             let bytes = self.word.as_bytes();
             found(Word { bytes, hash: hash(bytes) });
         }
+        // One long word should not cost its memory for ever.
+        self.word.shrink_to(WINDOW);
     }
 }
 
@@ -393,6 +417,32 @@ mod tests {
     fn unicode_words_are_lower_cased_character_by_character() {
         assert_eq!(words("ÄPFEL ΣΑΣ İx \u{212a}"), ["äpfel", "σασ", "i\u{307}x", "k"]);
         assert_eq!(TermHash::of("ÄPFEL"), TermHash::of("äpfel"));
+    }
+
+    #[test]
+    fn the_words_of_a_long_text_are_found_window_by_window() {
+        let long = "x".repeat(2 * WINDOW + 5);
+        let many = "word=1 ".repeat(WINDOW / 3);
+        let other = "größe ".repeat(WINDOW / 4);
+        let text = format!("{many}{long} {other}{long}7,end");
+        let mut expected: Vec<&str> = segments(&many).collect();
+        expected.push(&long);
+        expected.extend(segments(&other));
+        let last = format!("{long}7");
+        expected.extend([&*last, "end"]);
+        assert!(windows(&text).all(|part| part.len() <= WINDOW || part.starts_with('x')));
+        assert_eq!(windows(&text).collect::<String>(), text);
+        assert!(words(&text) == expected);
+    }
+
+    #[test]
+    fn memory_stays_that_of_a_window() {
+        let mut segmenter = Segmenter::default();
+        segmenter.words(&"a b ".repeat(WINDOW), drop);
+        segmenter.words(&"x".repeat(4 * WINDOW), drop);
+        let Segmenter { text, borders, hashes, word } = &segmenter;
+        let bytes = text.capacity() + borders.capacity() * 4 + hashes.capacity() * 8;
+        assert!(bytes + word.capacity() < 12 * WINDOW, "{bytes}");
     }
 
     #[test]

@@ -23,8 +23,15 @@ pub struct Settings {
     /// Text of one batch inside the pipeline. Larger batches cost less per event, smaller ones
     /// become searchable sooner.
     pub batch_size: usize,
-    /// Longest event where `TRUNCATE` is 0 (unlimited) or larger; longer ones are cut here.
+    /// Most bytes of one event, its indexed fields included. Requests with a larger one are refused; text
+    /// that is cut into events here is cut at this length where `TRUNCATE` is 0 (unlimited) or larger.
     pub max_event_size: usize,
+    /// Most indexed fields of one event, one for each value.
+    pub max_event_fields: usize,
+    /// Longest name of an indexed field, in bytes.
+    pub max_field_name_size: usize,
+    /// How deep objects and lists may lie in each other in events that senders cut.
+    pub max_event_depth: usize,
     /// How long the journal waits for more records before it syncs a group. Zero syncs at once;
     /// while a sync runs, the next group gathers by itself.
     pub journal_group_interval: Duration,
@@ -100,7 +107,10 @@ impl Default for Settings {
             queue_size: 16 * MIB,
             queue_wait: Duration::from_secs(10),
             batch_size: 1 << 20,
-            max_event_size: 64 << 20,
+            max_event_size: 10 << 20,
+            max_event_fields: 1_000,
+            max_field_name_size: 1_024,
+            max_event_depth: 200,
             journal_group_interval: Duration::ZERO,
             journal_group_size: 8 << 20,
             journal_segment_size: 64 * MIB,
@@ -131,6 +141,18 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What one event may be.
+    #[must_use]
+    pub fn event_limits(&self) -> inputs::EventLimits {
+        inputs::EventLimits {
+            event_bytes: self.max_event_size,
+            fields: self.max_event_fields,
+            field_name_bytes: self.max_field_name_size,
+            depth: self.max_event_depth,
+            memory: usize::MAX,
+        }
+    }
+
     /// Checks the relations between the settings.
     ///
     /// # Errors
@@ -147,6 +169,9 @@ impl Settings {
             ("maxHotBuckets", self.max_hot_buckets as u64),
             ("mergeConcurrency", self.lifecycle.merge_concurrency as u64),
             ("maxEventSize", self.max_event_size as u64),
+            ("maxEventFields", self.max_event_fields as u64),
+            ("maxFieldNameSize", self.max_field_name_size as u64),
+            ("maxEventDepth", self.max_event_depth as u64),
         ];
         for (name, value) in at_least_one {
             if value == 0 {

@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use karst_inputs::StreamKey;
 use karst_inputs::body::unpack;
 use karst_inputs::hec::{HecDefaults, decode_events};
+use karst_inputs::{EventLimits, StreamKey};
 use model::IndexName;
 
 /// Megabytes of body per second.
@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         source: "http:bench".into(),
         sourcetype: None,
         extract_time: false,
+        limits: EventLimits::default(),
     };
     println!("{:<44} {:>10} {:>8}", "body", "MB/s", "bar");
     for (name, body) in bodies() {

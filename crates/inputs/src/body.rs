@@ -27,9 +27,17 @@ pub enum BodyError {
         ratio: usize,
     },
     /// One event in it is longer than the limit: HTTP 413.
-    #[error("event {number} has more than {limit} bytes (max_event_length)")]
+    #[error("event {number} has more than {limit} bytes (maxEventSize)")]
     Event {
         /// Which event, counted from 0.
+        number: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// One line in it is longer than the limit: HTTP 413.
+    #[error("line {number} has more than {limit} bytes (maxEventSize)")]
+    Line {
+        /// Which line, counted from 1.
         number: u64,
         /// The limit.
         limit: usize,

@@ -21,7 +21,7 @@ use model::{EventTime, IndexName};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{CutEvents, MissingTime, OriginRef};
+use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
 
 /// What a document gets that does not say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,48 @@ pub struct BulkDefaults {
     pub source: Arc<str>,
     /// The format.
     pub sourcetype: Arc<str>,
+    /// What documents may be; one over them is refused alone.
+    pub limits: EventLimits,
 }
+
+/// What a line may have besides its document, such as blanks.
+const LINE_ROOM: usize = 64 << 10;
+
+/// Measures the lines of a body while it arrives, so that one that is too long ends its request before it
+/// is in memory.
+#[derive(Debug)]
+pub struct LineLengths {
+    limit: usize,
+    /// Bytes looked at.
+    at: usize,
+    /// Where the last line begins.
+    start: usize,
+    number: u64,
+}
+
+impl LineLengths {
+    /// For documents of so many bytes.
+    #[must_use]
+    pub fn new(event_bytes: usize) -> Self {
+        Self { limit: event_bytes.saturating_add(LINE_ROOM), at: 0, start: 0, number: 1 }
+    }
+
+    /// Looks at all bytes so far; the number of the line, counted from 1, that is too long.
+    pub fn look(&mut self, body: &[u8]) -> Option<u64> {
+        for end in memchr::memchr_iter(b'\n', &body[self.at..]) {
+            let end = self.at + end;
+            if end - self.start > self.limit {
+                return Some(self.number);
+            }
+            (self.start, self.number) = (end + 1, self.number + 1);
+        }
+        self.at = body.len();
+        (self.at - self.start > self.limit).then_some(self.number)
+    }
+}
+
+/// About what an action takes besides its names, with its answer.
+const ITEM_BYTES: usize = 400;
 
 /// What a request wants done with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +156,9 @@ pub enum BulkError {
         /// Counted from 1.
         line: usize,
     },
+    /// The actions are more than the memory that there is for a request.
+    #[error(transparent)]
+    Memory(OverLimit),
     /// Neither the action nor the path names an index.
     #[error("the action in line [{line}] names no index: index is missing")]
     NoIndex {
@@ -143,6 +187,7 @@ pub fn decode_bulk(
         index_field: "es_index".into(),
         id_field: "es_id".into(),
     };
+    let mut items_memory = 0;
     let ends = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
     let mut start = 0;
     let lines = ends.map(|end| {
@@ -167,7 +212,12 @@ pub fn decode_bulk(
             },
         };
         let error = decoder.take(action, &index, id.as_deref(), document).err();
+        items_memory += ITEM_BYTES + index.len() + id.as_ref().map_or(0, String::len);
         decoder.bulk.items.push(BulkItem { action, index, id, error });
+        let memory = defaults.limits.memory;
+        if decoder.bulk.events.memory().saturating_add(items_memory) > memory {
+            return Err(BulkError::Memory(OverLimit::Memory(memory)));
+        }
     }
     if decoder.bulk.items.is_empty() { Err(BulkError::Empty) } else { Ok(decoder.bulk) }
 }
@@ -248,6 +298,11 @@ impl Decoder<'_> {
             return Err(ItemError { status: 400, kind: "illegal_argument_exception", reason });
         }
         let document = document.trim_ascii();
+        let limits = &self.defaults.limits;
+        if index.len() + id.map_or(0, str::len) + document.len() > limits.event_bytes {
+            return Err(too_large(OverLimit::Event(limits.event_bytes)));
+        }
+        limits.check_depth(document).map_err(too_large)?;
         let parsed: Document<'_> = match document.first() {
             Some(b'{') => serde_json::from_slice(document).map_err(|e| unreadable(&e)),
             _ => Err(unreadable(&"a document is an object")),
@@ -293,6 +348,10 @@ impl Decoder<'_> {
         self.last = Some((name.to_owned(), index.clone()));
         Ok(index)
     }
+}
+
+fn too_large(over: OverLimit) -> ItemError {
+    ItemError { status: 413, kind: "illegal_argument_exception", reason: over.to_string() }
 }
 
 fn unreadable(reason: &dyn std::fmt::Display) -> ItemError {
@@ -405,6 +464,43 @@ mod tests {
     }
 
     #[test]
+    fn a_document_over_a_limit_is_refused_alone() {
+        let action = "{\"index\":{\"_index\":\"x\"}}\n";
+        let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(300));
+        let deep = "{\"a\":[[[[[]]]]]}\n";
+        let body = [action, &long, action, deep, action, "{\"b\":2}\n"].concat();
+        let bulk = decode(&body).unwrap();
+        let reason = |item: &BulkItem| item.error.as_ref().map(|e| (e.status, e.reason.clone()));
+        let reasons: Vec<_> = bulk.items.iter().filter_map(reason).collect();
+        assert_eq!((bulk.events.len(), reasons.len()), (1, 2));
+        assert!(reasons[0].0 == 413 && reasons[0].1.contains("maxEventSize"), "{reasons:?}");
+        assert!(reasons[1].0 == 413 && reasons[1].1.contains("maxEventDepth"), "{reasons:?}");
+    }
+
+    #[test]
+    fn the_line_that_is_too_long_is_named_before_it_has_ended() {
+        let long = "x".repeat(LINE_ROOM + 20);
+        let bodies = [format!("{{}}\n{long}"), format!("{{}}\n{long}\n{{}}\n")];
+        for body in bodies {
+            assert_eq!(LineLengths::new(10).look(body.as_bytes()), Some(2));
+        }
+        let mut lengths = LineLengths::new(10);
+        let short = "{}\n".repeat(LINE_ROOM);
+        for end in (0..short.len()).step_by(1_000) {
+            assert_eq!(lengths.look(&short.as_bytes()[..end]), None);
+        }
+    }
+
+    #[test]
+    fn more_actions_than_there_is_memory_for_are_refused() {
+        let body = "{\"delete\":{\"_index\":\"x\"}}\n".repeat(100);
+        let limits = EventLimits { memory: 10_000, ..EventLimits::default() };
+        let defaults = BulkDefaults { limits, ..defaults() };
+        let refused = decode_bulk(body.as_bytes(), None, &defaults, &allowed).unwrap_err();
+        assert_eq!(refused, BulkError::Memory(OverLimit::Memory(10_000)));
+    }
+
+    #[test]
     fn a_malformed_request_is_refused_whole() {
         let cases = [
             ("", BulkError::Empty),
@@ -434,6 +530,7 @@ mod tests {
             host: "peer".into(),
             source: "elasticsearch".into(),
             sourcetype: "_json".into(),
+            limits: EventLimits { event_bytes: 300, depth: 5, ..EventLimits::default() },
         }
     }
 }

@@ -13,9 +13,11 @@
 mod channels;
 mod events;
 mod fields;
+mod lengths;
 mod scan;
 mod time;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,7 +25,8 @@ use model::IndexName;
 
 pub use self::channels::{AckChannels, AckLimit, AckSettings, ChannelKey};
 pub use self::events::decode_events;
-use crate::{Input, InputMeta, StreamKey};
+pub use self::lengths::EventLengths;
+use crate::{EventLimits, Input, InputMeta, OverLimit, StreamKey};
 
 /// What an event gets that does not say otherwise: from the token and the query parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub struct HecDefaults {
     pub sourcetype: Option<Arc<str>>,
     /// Whether events without `time` get the time in their text (`auto_extract_timestamp=true`).
     pub extract_time: bool,
+    /// What events may be.
+    pub limits: EventLimits,
 }
 
 /// HEC's answer to a request that is refused.
@@ -49,14 +54,14 @@ pub struct HecError {
     /// The HTTP status.
     pub status: u16,
     /// HEC's text.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// Which event is wrong, where the protocol tells it.
     pub invalid_event_number: Option<u64>,
 }
 
 impl HecError {
     const fn new(code: u16, status: u16, text: &'static str, number: Option<u64>) -> Self {
-        Self { code, status, text, invalid_event_number: number }
+        Self { code, status, text: Cow::Borrowed(text), invalid_event_number: number }
     }
 
     /// The body was empty.
@@ -91,6 +96,24 @@ impl HecError {
 
     const fn blank(number: u64) -> Self {
         Self::new(13, 400, "Event field cannot be blank", Some(number))
+    }
+
+    /// Whether the request may be taken with more memory for its events.
+    #[must_use]
+    pub fn needs_memory(&self) -> bool {
+        self.code == Self::TOO_LARGE.code && self.invalid_event_number.is_none()
+    }
+
+    /// An event is more than events may be.
+    fn over_limit(number: u64, over: OverLimit) -> Self {
+        let (code, status) = match over {
+            OverLimit::Event(_) | OverLimit::Memory(_) => (27, 413),
+            OverLimit::Fields(_) | OverLimit::FieldName(_) => (15, 400),
+            OverLimit::Depth(_) => (6, 400),
+        };
+        let text = Cow::Owned(over.to_string());
+        let number = (!matches!(over, OverLimit::Memory(_))).then_some(number);
+        Self { code, status, text, invalid_event_number: number }
     }
 
     const fn fields(number: u64) -> Self {

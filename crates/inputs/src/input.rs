@@ -78,11 +78,18 @@ impl Input {
     pub fn size(&self) -> u64 {
         let bytes = match self {
             Self::Raw { bytes, .. } => bytes.len(),
-            Self::Events { events, .. } => events.size(),
+            Self::Events { events, .. } => events.memory(),
         };
         bytes as u64 + 64
     }
 }
+
+/// About what an event takes besides its text: its end, its time, what queues count.
+const ROW_BYTES: usize = 28;
+/// About what an origin takes besides its names: allocations, counts, places in tables.
+const ORIGIN_BYTES: usize = 240;
+/// About what a field takes besides its value.
+const FIELD_BYTES: usize = 64;
 
 /// Where the times of cut events come from when the sender gave none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +153,8 @@ pub struct CutEvents {
     /// Where missing times come from.
     pub missing_time: MissingTime,
     places: HashTable<u32>,
+    /// Memory of origins and fields.
+    metadata: usize,
 }
 
 impl CutEvents {
@@ -161,6 +170,7 @@ impl CutEvents {
             fields: Vec::new(),
             missing_time,
             places: HashTable::new(),
+            metadata: 0,
         }
     }
 
@@ -207,6 +217,8 @@ impl CutEvents {
             return *place;
         }
         let place = u32::try_from(origins.len()).expect("fewer origins than bytes of text");
+        let names = origin.host.len() + origin.source.len() + origin.sourcetype.map_or(0, str::len);
+        self.metadata += names + ORIGIN_BYTES;
         origins.push(Arc::new(origin.into()));
         let origins = &self.origins;
         let rehash = |place: &u32| hash(&origins[*place as usize].by_ref());
@@ -217,6 +229,7 @@ impl CutEvents {
     /// Attaches a field to the event added last.
     pub fn push_field(&mut self, name: Arc<str>, value: &str) {
         let row = u32::try_from(self.times.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        self.metadata += FIELD_BYTES + value.len();
         self.fields.push(IndexedField { row, name, value: value.into() });
     }
 
@@ -259,9 +272,31 @@ impl CutEvents {
         first
     }
 
-    fn size(&self) -> usize {
-        let fields = self.fields.iter().map(|field| field.value.len() + 40).sum::<usize>();
-        self.text.len() + self.times.len() * 20 + fields
+    /// About the memory that the events take.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.text.len() + self.times.len() * ROW_BYTES + self.runs.len() * 8 + self.metadata
+    }
+
+    /// Hands over the same events in batches of about so many bytes, cut between events; one that is larger
+    /// is a batch of its own.
+    pub fn divide(self, bytes: usize, mut each: impl FnMut(Self)) {
+        if self.memory() <= bytes || self.len() < 2 {
+            return each(self);
+        }
+        let mut part = Self::new(self.missing_time);
+        let mut fields = self.fields.iter().peekable();
+        for (row, origin) in self.each_origin().enumerate() {
+            if !part.is_empty() && part.memory() + self.text(row).len() > bytes {
+                each(std::mem::replace(&mut part, Self::new(self.missing_time)));
+            }
+            // A part has no more text than the whole, which had room for it.
+            let _ = part.push(origin.by_ref(), self.times[row], self.text(row));
+            while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
+                part.push_field(Arc::clone(&field.name), &field.value);
+            }
+        }
+        each(part);
     }
 }
 
@@ -283,5 +318,33 @@ mod tests {
         assert_eq!(hosts, ["a", "b", "a", "a"]);
         assert_eq!((events.text(1), events.text(3)), (&b"2"[..], &b"4"[..]));
         assert_eq!(events.first_rows(), [0, 1]);
+    }
+
+    #[test]
+    fn divided_events_are_the_same_events() {
+        let index = IndexName::new("main").unwrap();
+        let mut events = CutEvents::new(MissingTime::Now);
+        for number in 0..100 {
+            let (host, text) = (["a", "b"][number % 2], number.to_string().repeat(number));
+            let origin = OriginRef { index: &index, host, source: "s", sourcetype: None };
+            assert!(events.push(origin, None, text.as_bytes()));
+            events.push_field("f".into(), &text);
+        }
+        let seen = |parts: &[CutEvents]| {
+            let rows = parts.iter().flat_map(|part| {
+                let hosts = part.each_origin().map(|origin| Arc::clone(&origin.host));
+                let texts = (0..part.len()).map(|row| part.text(row).to_vec());
+                hosts.zip(texts).collect::<Vec<_>>()
+            });
+            let fields = parts.iter().flat_map(|part| part.fields.iter().map(|f| f.value.clone()));
+            (rows.collect::<Vec<_>>(), fields.collect::<Vec<_>>())
+        };
+        let whole = [events];
+        let before = seen(&whole);
+        let [events] = whole;
+        let mut parts = Vec::new();
+        events.divide(2_000, |part| parts.push(part));
+        assert!(parts.len() > 5 && parts.iter().all(|part| part.memory() < 3_000));
+        assert_eq!(seen(&parts), before);
     }
 }

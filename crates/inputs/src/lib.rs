@@ -20,6 +20,7 @@ pub mod fifo;
 pub mod hec;
 mod input;
 mod intake;
+mod limits;
 pub mod monitor;
 mod names;
 pub mod oneshot;
@@ -34,5 +35,6 @@ mod unpack;
 
 pub use error::Error;
 pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey};
+pub use limits::{EventLimits, OverLimit};
 pub use names::HostNames;
 pub use sink::{Acknowledgement, Note, Receipt, Sink, SinkExt, SinkLimits};

@@ -12,6 +12,8 @@
 //! A record for an index that the token may not write to is rejected alone; the others are taken.
 //! Pure: no HTTP, no gRPC.
 
+mod measure;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -24,7 +26,8 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ScopeLogs};
 
-use crate::{CutEvents, MissingTime, OriginRef};
+pub use self::measure::{json_memory, protobuf_memory};
+use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
 
 /// What a record gets that does not say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct OtlpDefaults {
     pub source: Arc<str>,
     /// The format; `None` recognises it.
     pub sourcetype: Option<Arc<str>>,
+    /// What events may be; a record over them is rejected alone.
+    pub limits: EventLimits,
 }
 
 /// A request's events.
@@ -51,12 +56,14 @@ pub struct OtlpLogs {
 }
 
 /// The events of a request.
-#[must_use]
+///
+/// # Errors
+/// They are more than the memory that the limits have for a request.
 pub fn decode_logs(
     request: &ExportLogsServiceRequest,
     defaults: &OtlpDefaults,
     allowed: &dyn Fn(&IndexName) -> bool,
-) -> OtlpLogs {
+) -> Result<OtlpLogs, OverLimit> {
     let events = CutEvents::new(MissingTime::Now);
     let logs = OtlpLogs { events, rejected: 0, reason: None };
     let mut decoder = Decoder { defaults, allowed, logs, names: HashMap::new() };
@@ -65,11 +72,11 @@ pub fn decode_logs(
         let (described, attributes) = Described::default().and(attributes);
         for scope in &resource.scope_logs {
             for record in &scope.log_records {
-                decoder.take(record, scope, &described, &attributes);
+                decoder.take(record, scope, &described, &attributes)?;
             }
         }
     }
-    decoder.logs
+    Ok(decoder.logs)
 }
 
 /// What attributes say of an event's origin.
@@ -119,14 +126,14 @@ impl Decoder<'_> {
         scope: &ScopeLogs,
         resource: &Described<'_>,
         resource_fields: &[&KeyValue],
-    ) {
+    ) -> Result<(), OverLimit> {
         let (described, fields) = resource.and(&record.attributes);
         let index = match self.index(described.index) {
             Ok(index) => index,
             Err(reason) => {
                 self.logs.rejected += 1;
                 self.logs.reason.get_or_insert(reason);
-                return;
+                return Ok(());
             }
         };
         let defaults = self.defaults;
@@ -136,14 +143,22 @@ impl Decoder<'_> {
             source: described.source.unwrap_or(&defaults.source),
             sourcetype: described.sourcetype.or(defaults.sourcetype.as_deref()),
         };
+        let scope_attributes = scope.scope.as_ref().map_or(&[][..], |scope| &scope.attributes);
+        let all = || {
+            resource_fields.iter().copied().chain(scope_attributes).chain(fields.iter().copied())
+        };
+        if let Err(over) = check(record, all(), &defaults.limits) {
+            self.logs.rejected += 1;
+            self.logs.reason.get_or_insert_with(|| over.to_string());
+            return Ok(());
+        }
         write_raw(record, &fields, &mut self.logs.events.text);
         if !self.logs.events.push_written(origin, time(record)) {
             self.logs.rejected += 1;
             self.logs.reason.get_or_insert_with(|| "the request is larger than 4 GiB".to_owned());
-            return;
+            return Ok(());
         }
-        let scope_attributes = scope.scope.as_ref().map_or(&[][..], |scope| &scope.attributes);
-        for attribute in resource_fields.iter().copied().chain(scope_attributes).chain(fields) {
+        for attribute in all() {
             self.field(&attribute.key, attribute.value.as_ref());
         }
         if let Some(scope) = &scope.scope {
@@ -157,6 +172,8 @@ impl Decoder<'_> {
         self.text_field("otel.log.name", &record.event_name);
         self.text_field("trace_id", &hex(&record.trace_id));
         self.text_field("span_id", &hex(&record.span_id));
+        let memory = defaults.limits.memory;
+        if self.logs.events.memory() > memory { Err(OverLimit::Memory(memory)) } else { Ok(()) }
     }
 
     fn index(&self, named: Option<&str>) -> Result<IndexName, String> {
@@ -204,6 +221,92 @@ impl Decoder<'_> {
             }
         };
         self.logs.events.push_field(name, value);
+    }
+}
+
+/// Whether a record is within the limits, looked at before anything of it is written.
+fn check<'a>(
+    record: &LogRecord,
+    attributes: impl Iterator<Item = &'a KeyValue>,
+    limits: &EventLimits,
+) -> Result<(), OverLimit> {
+    let mut weight = Weight { bytes: record.event_name.len(), fields: 0, name: 0 };
+    if let Some(body) = &record.body {
+        weight.text(body);
+    }
+    let body = weight.bytes;
+    for attribute in attributes {
+        weight.field(attribute.key.len(), attribute.value.as_ref());
+    }
+    // Without a body the text is the attributes.
+    if body == 0 {
+        weight.bytes = weight.bytes.saturating_mul(2);
+    }
+    if weight.bytes > limits.event_bytes {
+        return Err(OverLimit::Event(limits.event_bytes));
+    }
+    if weight.fields > limits.fields {
+        return Err(OverLimit::Fields(limits.fields));
+    }
+    if weight.name > limits.field_name_bytes {
+        return Err(OverLimit::FieldName(limits.field_name_bytes));
+    }
+    Ok(())
+}
+
+/// What a record has, counted without writing it.
+struct Weight {
+    bytes: usize,
+    fields: usize,
+    /// The longest name of a field.
+    name: usize,
+}
+
+impl Weight {
+    /// The text of a value; of its escapes nothing is known yet.
+    fn text(&mut self, value: &AnyValue) {
+        match &value.value {
+            Some(Value::StringValue(text)) => self.bytes += text.len(),
+            Some(Value::BytesValue(bytes)) => self.bytes += bytes.len() * 4 / 3,
+            Some(Value::ArrayValue(list)) => {
+                self.bytes += 2;
+                list.values.iter().for_each(|value| self.text(value));
+            }
+            Some(Value::KvlistValue(map)) => {
+                self.bytes += 2;
+                for pair in &map.values {
+                    self.bytes += pair.key.len() + 4;
+                    pair.value.iter().for_each(|value| self.text(value));
+                }
+            }
+            Some(_) => self.bytes += 8,
+            None => self.bytes += 4,
+        }
+    }
+
+    /// A field, or those that a map or a list becomes, whose name has so many bytes.
+    fn field(&mut self, name: usize, value: Option<&AnyValue>) {
+        self.name = self.name.max(name);
+        match value.and_then(|value| value.value.as_ref()) {
+            None => {}
+            Some(Value::KvlistValue(map)) => {
+                for pair in &map.values {
+                    self.field(name + 1 + pair.key.len(), pair.value.as_ref());
+                }
+            }
+            Some(Value::ArrayValue(list)) if list.values.iter().all(is_plain) => {
+                for value in &list.values {
+                    self.fields += 1;
+                    self.bytes += name;
+                    self.text(value);
+                }
+            }
+            Some(_) => {
+                self.fields += 1;
+                self.bytes += name;
+                value.into_iter().for_each(|value| self.text(value));
+            }
+        }
     }
 }
 
@@ -387,14 +490,37 @@ mod tests {
         assert!(logs.reason.unwrap().contains("nowhere"));
     }
 
+    #[test]
+    fn a_record_over_a_limit_is_rejected_alone() {
+        let limits = |limits: EventLimits| {
+            let logs = decode_within(REQUEST, limits);
+            (logs.events.len(), logs.rejected, logs.reason.unwrap())
+        };
+        let default = EventLimits::default();
+        let (taken, rejected, reason) = limits(EventLimits { event_bytes: 60, ..default });
+        assert_eq!((taken, rejected), (2, 2));
+        assert!(reason.contains("maxEventSize"), "{reason}");
+        let (taken, rejected, reason) = limits(EventLimits { fields: 4, ..default });
+        assert_eq!((taken, rejected), (2, 2));
+        assert!(reason.contains("maxEventFields"), "{reason}");
+        let (taken, _, reason) = limits(EventLimits { field_name_bytes: 11, ..default });
+        assert_eq!(taken, 0);
+        assert!(reason.contains("maxFieldNameSize"), "{reason}");
+    }
+
     fn decode(json: &str) -> OtlpLogs {
+        decode_within(json, EventLimits::default())
+    }
+
+    fn decode_within(json: &str, limits: EventLimits) -> OtlpLogs {
         let defaults = OtlpDefaults {
             index: IndexName::new("main").unwrap(),
             host: "peer".into(),
             source: "otlp".into(),
             sourcetype: None,
+            limits,
         };
         let request = serde_json::from_str(json).unwrap();
-        decode_logs(&request, &defaults, &|index| index.as_str() == "main")
+        decode_logs(&request, &defaults, &|index| index.as_str() == "main").unwrap()
     }
 }

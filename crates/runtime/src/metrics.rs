@@ -51,6 +51,10 @@ metrics! {
     INGEST_REFUSED Counter "karst_ingest_refused_total" "Requests refused, by reason.";
     INGEST_DUPLICATES Counter "karst_ingest_duplicates_total" "Batches recognised as sent before.";
     INGEST_TRUNCATED Counter "karst_ingest_truncated_total" "Events cut at the length limit.";
+    INGEST_FIELDS_DROPPED Counter "karst_ingest_fields_dropped_total"
+        "Indexed fields left out because their event had too many or too large ones.";
+    INGEST_SET_ASIDE Counter "karst_ingest_set_aside_total"
+        "Events put into data/rejected because they could not be kept in a bucket, by reason.";
     INGEST_QUARANTINED Counter "karst_ingest_quarantined_total"
         "Events put aside because their time is far from now.";
     INGEST_INVALID_UTF8 Counter "karst_ingest_invalid_utf8_total"

@@ -8,13 +8,12 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use inputs::body::BodyError;
-use inputs::elastic::{Bulk, BulkDefaults, BulkItem, decode_bulk};
+use inputs::elastic::{Bulk, BulkDefaults, BulkError, BulkItem, decode_bulk};
 use inputs::{Input, StreamKey};
 use serde_json::{Value, json};
 
 use super::{Elastic, denied, error};
 use crate::body;
-use crate::receiver::work;
 
 pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) -> Response {
     take(&state, request).await.unwrap_or_else(|refusal| refusal)
@@ -36,12 +35,19 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
             .unwrap_or_else(|| format!("elasticsearch:{}", token.name))
             .into(),
         sourcetype: token.sourcetype.as_deref().unwrap_or("_json").into(),
+        limits: receiver.event_limits(0),
     };
     let invalid = |status, reason: &str| error(status, "illegal_argument_exception", reason);
-    let body = receiver.body(&parts.headers, body).await;
+    let mut watch = receiver.line_watch();
+    let body = receiver.watched_body(&parts.headers, body, &mut watch).await;
     let body = body.map_err(|wrong| body_refused(&wrong))?;
     let allowed = |index: &model::IndexName| receiver.allows(&token, index);
-    let decoded = work(body.len(), || decode_bulk(&body, path_index, &defaults, &allowed));
+    let decode = |limits| {
+        decode_bulk(&body, path_index, &BulkDefaults { limits, ..defaults.clone() }, &allowed)
+    };
+    let needs_memory = |error: &BulkError| matches!(error, BulkError::Memory(_));
+    let decoded = receiver.decoded(body.len(), decode, needs_memory).await;
+    let (decoded, share) = decoded.map_err(|wrong| body_refused(&wrong))?;
     let Bulk { items, events } =
         decoded.map_err(|wrong| invalid(StatusCode::BAD_REQUEST, &wrong.to_string()))?;
     if !events.is_empty() {
@@ -50,7 +56,7 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
         }
         let stream = format!("elasticsearch:{}:{}", token.name, uuid::Uuid::new_v4());
         let input = Input::Events { stream: StreamKey(stream.into()), events };
-        receiver.submit(input).await.map_err(|wrong| unavailable(&wrong))?;
+        receiver.submit(input, share).await.map_err(|wrong| unavailable(&wrong))?;
     }
     let errors = items.iter().any(|item| item.error.is_some());
     let took = u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX);

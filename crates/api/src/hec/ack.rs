@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use inputs::Input;
 use inputs::hec::{ChannelKey, HecError};
+use runtime::Share;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -33,14 +34,16 @@ pub(super) fn channel(
 /// Puts events into the queue; the answer has the id under which their safety can be asked for.
 pub(super) async fn take(
     receiver: &Arc<Receiver>,
-    input: Input,
+    (input, share): (Input, Share),
     key: ChannelKey,
 ) -> Result<Response, Response> {
     let id = receiver.acks.begin(&key, receiver.api.clock.now()).map_err(|limit| {
         tracing::warn!(token = key.token, channel = %key.channel, %limit, "request refused");
         refuse(&HecError::BUSY)
     })?;
-    let outcome = match receiver.enqueue(input).await {
+    let queued = receiver.enqueue(input).await;
+    drop(share);
+    let outcome = match queued {
         Ok(outcome) => outcome,
         Err(error) => {
             receiver.acks.settle(&key, id, false);

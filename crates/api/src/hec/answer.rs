@@ -11,7 +11,8 @@ use crate::body;
 use crate::receiver::{Denied, with_retry_after};
 
 pub(super) fn incorrect_index() -> HecError {
-    HecError { code: 7, status: 400, text: "Incorrect index", invalid_event_number: Some(1) }
+    let text = "Incorrect index".into();
+    HecError { code: 7, status: 400, text, invalid_event_number: Some(1) }
 }
 
 pub(super) fn refuse(error: &HecError) -> Response {
@@ -48,11 +49,11 @@ pub(super) fn denied(denied: Denied) -> HecError {
         Denied::Unknown => (403, 4, "Invalid token"),
         Denied::Disabled => (403, 1, "Token disabled"),
     };
-    HecError { code, status, text, invalid_event_number: None }
+    HecError { code, status, text: text.into(), invalid_event_number: None }
 }
 
 pub(super) fn no_token_in_query() -> HecError {
-    let text = "Query string authorization is not enabled";
+    let text = "Query string authorization is not enabled".into();
     HecError { code: 16, status: 400, text, invalid_event_number: None }
 }
 

@@ -17,14 +17,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use inputs::hec::{HecDefaults, HecError, decode_events, decode_raw};
-use inputs::{Input, StreamKey};
+use inputs::{EventLimits, Input, StreamKey};
 use model::IndexName;
+use runtime::Share;
 use serde_json::json;
 
 use self::answer::{answer, denied, no_token_in_query, refuse, refuse_body};
+use crate::body::{Unwatched, Watch};
 use crate::credentials::Scheme;
 use crate::params::Params;
-use crate::receiver::{Denied, Receiver, work};
+use crate::receiver::{Denied, Receiver};
 use access::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Splunk, Scheme::Basic];
@@ -98,23 +100,27 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
 }
 
 async fn event(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
-    take(&receiver, request, decode_event_body).await.unwrap_or_else(|refusal| refusal)
+    let mut watch = receiver.event_watch();
+    let taken = take(&receiver, request, decode_event_body, &mut watch).await;
+    taken.unwrap_or_else(|refusal| refusal)
 }
 
 async fn raw(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
-    let decode: Decode = |receiver, body, request| {
-        let defaults = request.defaults(None)?;
+    let decode: Decode = |receiver, body, request, limits| {
+        let defaults = request.defaults(None, limits)?;
         if !receiver.allows(&request.token, &defaults.index) {
             return Err(answer::incorrect_index());
         }
         decode_raw(body, &defaults, request.stream())
     };
-    take(&receiver, request, decode).await.unwrap_or_else(|refusal| refusal)
+    let taken = take(&receiver, request, decode, &mut Unwatched).await;
+    taken.unwrap_or_else(|refusal| refusal)
 }
 
 /// Says what `/services/collector/event` would say, and takes nothing.
 async fn validate(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
-    match read(&receiver, request, decode_event_body).await {
+    let mut watch = receiver.event_watch();
+    match read(&receiver, request, decode_event_body, &mut watch).await {
         Ok(_) => answer(StatusCode::OK, "Success", 0),
         Err(refusal) => refusal,
     }
@@ -131,15 +137,19 @@ async fn validate_token(State(receiver): State<Arc<Receiver>>, request: Request)
 /// The code of a server that takes nothing now.
 const BUSY: u16 = 9;
 
-type Decode = fn(&Receiver, Bytes, &HecRequest) -> Result<Input, HecError>;
+type Decode = fn(&Receiver, Bytes, &HecRequest, EventLimits) -> Result<Input, HecError>;
+
+/// What a request sent: its events, the memory they take, and its channel if its token acknowledges.
+type Sent = (Input, Share, Option<inputs::hec::ChannelKey>);
 
 fn decode_event_body(
     receiver: &Receiver,
     body: Bytes,
     request: &HecRequest,
+    limits: EventLimits,
 ) -> Result<Input, HecError> {
     let allowed = |index: &IndexName| receiver.allows(&request.token, index);
-    let defaults = request.defaults(Some("httpevent"))?;
+    let defaults = request.defaults(Some("httpevent"), limits)?;
     decode_events(&body, &defaults, &allowed, request.stream())
 }
 
@@ -162,7 +172,11 @@ impl HecRequest {
         Ok(Self { token, params, headers: parts.headers.clone(), host })
     }
 
-    fn defaults(&self, sourcetype: Option<&str>) -> Result<HecDefaults, HecError> {
+    fn defaults(
+        &self,
+        sourcetype: Option<&str>,
+        limits: EventLimits,
+    ) -> Result<HecDefaults, HecError> {
         let given = |name: &str, default: &Option<String>| {
             self.params.text(name).map(str::to_owned).or_else(|| default.clone())
         };
@@ -180,6 +194,7 @@ impl HecRequest {
             source: source.into(),
             sourcetype: sourcetype.map(Into::into),
             extract_time: self.params.flag("auto_extract_timestamp"),
+            limits,
         })
     }
 
@@ -209,7 +224,8 @@ async fn read(
     receiver: &Receiver,
     request: Request,
     decode: Decode,
-) -> Result<(Input, Option<inputs::hec::ChannelKey>), Response> {
+    watch: &mut dyn Watch,
+) -> Result<Sent, Response> {
     let (parts, body) = request.into_parts();
     let request = HecRequest::new(receiver, &parts).map_err(|error| refuse(&error))?;
     if let Some(condition) = receiver.api.health.fatal() {
@@ -221,25 +237,29 @@ async fn read(
     } else {
         None
     };
-    let body = receiver.body(&parts.headers, body).await.map_err(|error| refuse_body(&error))?;
+    let body = receiver.watched_body(&parts.headers, body, watch).await;
+    let body = body.map_err(|error| refuse_body(&error))?;
     // A slow sender may have been overtaken by the stop.
     if receiver.api.shutdown.is_stopped() {
         return Err(refuse(&HecError::SHUTTING_DOWN));
     }
-    let decoded = work(body.len(), || decode(receiver, body, &request));
-    Ok((decoded.map_err(|error| refuse(&error))?, channel))
+    let decode = |limits| decode(receiver, body.clone(), &request, limits);
+    let decoded = receiver.decoded(body.len(), decode, HecError::needs_memory).await;
+    let (decoded, share) = decoded.map_err(|error| refuse_body(&error))?;
+    Ok((decoded.map_err(|error| refuse(&error))?, share, channel))
 }
 
 async fn take(
     receiver: &Arc<Receiver>,
     request: Request,
     decode: Decode,
+    watch: &mut dyn Watch,
 ) -> Result<Response, Response> {
-    let (input, channel) = read(receiver, request, decode).await?;
+    let (input, share, channel) = read(receiver, request, decode, watch).await?;
     if let Some(channel) = channel {
-        return ack::take(receiver, input, channel).await;
+        return ack::take(receiver, (input, share), channel).await;
     }
-    let taken = receiver.submit(input).await;
+    let taken = receiver.submit(input, share).await;
     taken.map_err(|error| refuse(&HecError::from(&error)))?;
     Ok(answer(StatusCode::OK, "Success", 0))
 }

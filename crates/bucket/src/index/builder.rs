@@ -2,7 +2,7 @@
 
 use super::block::{BlockEncoder, Layout, Occurrence};
 use super::vocabulary::VocabularyBuilder;
-use crate::segment::{Segmenter, TermHash, Word, stem};
+use crate::segment::{Segmenter, TermHash, Word, stem, windows};
 
 /// A finished term index.
 #[derive(Debug)]
@@ -51,6 +51,10 @@ impl IndexBuilder {
 
     /// The `_raw` of a row; `row` counts within the granule.
     pub(crate) fn raw(&mut self, row: u32, text: &str) {
+        windows(text).for_each(|window| self.raw_window(row, window));
+    }
+
+    fn raw_window(&mut self, row: u32, text: &str) {
         let Self { segmenter, terms, vocabulary, stems, .. } = self;
         let Some(words) = segmenter.split(text) else {
             return segmenter.any_words(text, |word| {

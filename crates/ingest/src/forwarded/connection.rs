@@ -30,6 +30,8 @@ use crate::Ingest;
 
 /// Batches of a connection that may wait for their acknowledgement.
 const IN_FLIGHT: usize = 4096;
+/// Longest first message.
+const MAX_HELLO: usize = 64 << 10;
 /// How long a forwarder has for its first words.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -71,7 +73,8 @@ pub async fn converse<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let codec = LengthDelimitedCodec::builder().max_frame_length(doors.max_frame).new_codec();
+    // Until its token is known, a forwarder says little.
+    let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_HELLO).new_codec();
     let mut frames = Framed::new(stream, codec);
     let first = tokio::time::timeout(PATIENCE, read(&mut frames)).await;
     let hello = match first.map_err(|_| "it said nothing".to_owned())?? {
@@ -80,6 +83,7 @@ where
         None => return Ok(()),
     };
     let channel = check(&hello, &doors)?;
+    frames.codec_mut().set_max_frame_length(doors.max_frame);
     let safe = ingest.delivered(channel);
     let welcome = Welcome {
         version: protocol::VERSION,

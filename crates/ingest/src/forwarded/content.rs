@@ -50,9 +50,15 @@ fn meta(origin: Origin, has_index: &dyn Fn(&IndexName) -> bool) -> Result<InputM
     })
 }
 
+/// Events of a batch at most: without text they are few bytes here and many where they are kept.
+const MAX_EVENTS: usize = 1 << 20;
+
 fn cut(events: Events, has_index: &dyn Fn(&IndexName) -> bool) -> Result<CutEvents, String> {
     let torn = || "the events do not hold together".to_owned();
     let count = events.lengths.len();
+    if count > MAX_EVENTS {
+        return Err(format!("the batch has more than {MAX_EVENTS} events"));
+    }
     let mut times = vec![None; count];
     for (row, time) in events.times.chunks_exact(2).map(|pair| (pair[0], pair[1])) {
         let row = usize::try_from(row).ok().filter(|row| *row < count).ok_or_else(torn)?;

@@ -10,6 +10,7 @@
 pub(crate) mod ack;
 mod breaker;
 pub(crate) mod commit;
+mod cut;
 mod decode;
 mod gather;
 mod guess;
@@ -101,6 +102,7 @@ impl PipelineSet {
             clock,
             limits: Arc::clone(&limits),
             rules: typed_rules,
+            events: settings.event_limits(),
         };
         let indexer = Indexing {
             from: Arc::clone(&indexing),

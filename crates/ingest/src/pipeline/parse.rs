@@ -42,6 +42,9 @@ pub(crate) struct Parse {
 /// Origins of cut events that are kept; more empty the table.
 const ORIGINS: usize = 100_000;
 
+/// How many times the size of a batch cut events may have to go on as one.
+const BATCHES: usize = 8;
+
 impl Parse {
     pub(crate) fn new(
         from: Arc<Queue<Work>>,
@@ -174,11 +177,21 @@ impl Parse {
         self.send(Parsed::Lines(parsed), size);
     }
 
+    /// A large request goes on in batches, so that it is not in every stage as a whole.
     fn take_cut(&mut self, events: CutEvents, share: Share) {
+        let largest = self.piece.saturating_mul(BATCHES);
+        if events.memory() <= largest {
+            return self.take_batch(events, share);
+        }
+        events.divide(largest, |batch| self.take_batch(batch, share.another()));
+        share.settle(0, 0);
+    }
+
+    fn take_batch(&mut self, events: CutEvents, share: Share) {
         let first = events.first_rows();
         let infos = events.origins.iter().zip(first);
         let infos = infos.map(|(meta, row)| self.origin(meta, events.text(row))).collect();
-        let size = events.text.len() as u64 + 64;
+        let size = events.memory() as u64 + 64;
         self.send(Parsed::Cut(events, infos, share), size);
     }
 

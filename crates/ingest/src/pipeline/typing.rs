@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use inputs::EventLimits;
 use model::{EventBatch, EventBatchBuilder, EventTime};
 use runtime::{Clock, metrics as names};
 
 use super::ack::Share;
+use super::cut::cut_to_limits;
 use super::messages::{Merged, Typed};
 use super::queue::Queue;
 use super::rules::RuleBook;
@@ -20,6 +22,7 @@ pub(crate) struct Typing {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Arc<HotLimits>,
     pub(crate) rules: RuleBook,
+    pub(crate) events: EventLimits,
 }
 
 impl Typing {
@@ -55,6 +58,7 @@ impl Typing {
     }
 
     fn take(&self, batch: EventBatch, share: Share) {
+        let batch = cut_to_limits(batch, &self.events);
         let now = self.clock.now().0;
         let micros =
             |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);

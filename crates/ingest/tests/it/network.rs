@@ -5,7 +5,7 @@ use std::time::Duration;
 use inputs::hec::{HecDefaults, decode_events, decode_raw};
 use inputs::tcp::{Framing, TcpInput};
 use inputs::udp::UdpInput;
-use inputs::{SinkExt, StreamKey};
+use inputs::{EventLimits, SinkExt, StreamKey};
 use runtime::Shutdown;
 use testkit::{TestDir, wait_until};
 use tokio::io::AsyncWriteExt;
@@ -60,6 +60,7 @@ async fn hec_bodies_become_events_at_their_time() {
         source: "http:test".into(),
         sourcetype: None,
         extract_time: false,
+        limits: EventLimits::default(),
     };
     let stream = || StreamKey("hec".into());
     let body = br#"{"event":"late","time":1700000001.5}{"event":{"a":1},"time":"1700000000"}"#;

@@ -8,7 +8,7 @@ use super::fields::{Names, WrongFields, take_fields};
 use super::scan::{Malformed, Scanner};
 use super::time::parse_time;
 use super::{HecDefaults, HecError};
-use crate::{CutEvents, Input, MissingTime, OriginRef, StreamKey, text};
+use crate::{CutEvents, Input, MissingTime, OriginRef, OverLimit, StreamKey, text};
 
 /// The body of `/services/collector/event`. `allowed` decides whether the token may write to an
 /// index and whether it exists.
@@ -29,7 +29,7 @@ pub fn decode_events(
     let text = text.trim_start_matches('\u{feff}');
     let missing_time = if defaults.extract_time { MissingTime::FromText } else { MissingTime::Now };
     let mut events = CutEvents::new(missing_time);
-    events.text.reserve(text.len());
+    events.text.reserve(text.len().min(defaults.limits.memory));
     let mut decoder =
         Decoder { defaults, allowed, events, number: 0, names: Names::default(), last_index: None };
     let mut scanner = Scanner::new(text);
@@ -60,6 +60,8 @@ struct Decoder<'d> {
 #[derive(Default)]
 struct Envelope<'a> {
     event: Event,
+    /// The event, if it is an object or a list.
+    event_json: Option<&'a str>,
     time: Option<&'a str>,
     host: Option<Cow<'a, str>>,
     source: Option<Cow<'a, str>>,
@@ -118,16 +120,47 @@ impl Decoder<'_> {
         if !self.events.push_written(origin, time) {
             return Err(HecError::format(number));
         }
+        self.check(envelope.event_json)?;
         if let Some(fields) = envelope.fields.filter(|fields| *fields != "null") {
             let events = &mut self.events;
-            take_fields(fields, &mut self.names, |name, value| events.push_field(name, value))
-                .map_err(|wrong| match wrong {
-                    WrongFields::Shape => HecError::format(number),
-                    WrongFields::Nested => HecError::fields(number),
-                })?;
+            let limits = defaults.limits;
+            let (mut count, mut bytes) = (0, events.text(events.len() - 1).len());
+            take_fields(fields, &mut self.names, |name, value| {
+                count += 1;
+                bytes += name.len() + value.len();
+                if count > limits.fields {
+                    return Err(OverLimit::Fields(limits.fields));
+                }
+                if name.len() > limits.field_name_bytes {
+                    return Err(OverLimit::FieldName(limits.field_name_bytes));
+                }
+                if bytes > limits.event_bytes {
+                    return Err(OverLimit::Event(limits.event_bytes));
+                }
+                events.push_field(name, value);
+                Ok(())
+            })
+            .map_err(|wrong| match wrong {
+                WrongFields::Shape => HecError::format(number),
+                WrongFields::Nested => HecError::fields(number),
+                WrongFields::Over(over) => HecError::over_limit(number, over),
+            })?;
         }
         self.number += 1;
         Ok(())
+    }
+
+    /// Whether the event pushed last, and all of them, are within their limits.
+    fn check(&self, json: Option<&str>) -> Result<(), HecError> {
+        let limits = &self.defaults.limits;
+        let over = |over| HecError::over_limit(self.number, over);
+        if self.events.text(self.events.len() - 1).len() > limits.event_bytes {
+            return Err(over(OverLimit::Event(limits.event_bytes)));
+        }
+        if self.events.memory() > limits.memory {
+            return Err(over(OverLimit::Memory(limits.memory)));
+        }
+        json.map_or(Ok(()), |json| limits.check_depth(json.as_bytes()).map_err(over))
     }
 
     /// Reads an object; the event's text goes behind the others'.
@@ -139,7 +172,7 @@ impl Decoder<'_> {
             first = false;
             let bit = match &*name {
                 "event" => {
-                    envelope.event = self.write_event(scanner)?;
+                    (envelope.event, envelope.event_json) = self.write_event(scanner)?;
                     1
                 }
                 "time" => {
@@ -179,18 +212,26 @@ impl Decoder<'_> {
         Ok(envelope)
     }
 
-    fn write_event(&mut self, scanner: &mut Scanner<'_>) -> Result<Event, Malformed> {
+    fn write_event<'a>(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+    ) -> Result<(Event, Option<&'a str>), Malformed> {
         let text = &mut self.events.text;
         let before = text.len();
+        let mut json = None;
         if scanner.peek() == Some(b'"') {
             scanner.string_into(text)?;
         } else {
             match scanner.value()? {
-                "null" => return Ok(Event::Missing),
-                value => text.extend_from_slice(value.as_bytes()),
+                "null" => return Ok((Event::Missing, None)),
+                value => {
+                    text.extend_from_slice(value.as_bytes());
+                    json = Some(value);
+                }
             }
         }
-        Ok(if text.len() == before { Event::Blank } else { Event::Written })
+        let event = if text.len() == before { Event::Blank } else { Event::Written };
+        Ok((event, json))
     }
 
     fn index(&mut self, name: Option<&str>) -> Result<IndexName, HecError> {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::scan::{Malformed, Scanner};
+use crate::OverLimit;
 
 /// Why fields are not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub(super) enum WrongFields {
     Shape,
     /// A value that is neither plain nor a list of plain values.
     Nested,
+    /// More than an event may have.
+    Over(OverLimit),
 }
 
 impl From<Malformed> for WrongFields {
@@ -42,7 +45,7 @@ impl Names {
 pub(super) fn take_fields(
     json: &str,
     names: &mut Names,
-    mut emit: impl FnMut(Arc<str>, &str),
+    mut emit: impl FnMut(Arc<str>, &str) -> Result<(), OverLimit>,
 ) -> Result<(), WrongFields> {
     let mut scanner = Scanner::new(json);
     scanner.expect(b'{')?;
@@ -52,13 +55,13 @@ pub(super) fn take_fields(
         let name = names.get(&name);
         if !scanner.take(b'[') {
             if let Some(value) = plain(&mut scanner)? {
-                emit(name, &value);
+                emit(name, &value).map_err(WrongFields::Over)?;
             }
             continue;
         }
         while !scanner.take(b']') {
             if let Some(value) = plain(&mut scanner)? {
-                emit(Arc::clone(&name), &value);
+                emit(Arc::clone(&name), &value).map_err(WrongFields::Over)?;
             }
             if scanner.peek() != Some(b']') {
                 scanner.expect(b',')?;

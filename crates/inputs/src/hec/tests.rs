@@ -91,9 +91,37 @@ fn a_body_that_is_not_utf8_is_repaired() {
     assert_eq!(events.text(0), b"a\\xFFb");
 }
 
+#[test]
+fn an_event_over_a_limit_is_named_and_nothing_is_taken() {
+    let limits =
+        EventLimits { event_bytes: 100, fields: 3, field_name_bytes: 5, depth: 4, memory: 2_000 };
+    let long = "x".repeat(101);
+    let many = r#"{"event":"0123456789"}"#.repeat(60);
+    let cases = [
+        (format!(r#"{{"event":"a"}}{{"event":"{long}"}}"#), 27, Some(1), "maxEventSize"),
+        (format!(r#"{{"event":"a","fields":{{"a":"{long}"}}}}"#), 27, Some(0), "maxEventSize"),
+        (r#"{"event":1,"fields":{"a":[1,2,3,4]}}"#.to_owned(), 15, Some(0), "maxEventFields"),
+        (r#"{"event":1,"fields":{"abcdef":1}}"#.to_owned(), 15, Some(0), "maxFieldNameSize"),
+        (r#"{"event":[[[[[]]]]]}"#.to_owned(), 6, Some(0), "maxEventDepth"),
+        (many, 27, None, "2000 bytes"),
+    ];
+    for (body, code, number, name) in cases {
+        let error = decode_within(&body, limits).unwrap_err();
+        assert_eq!((error.code, error.invalid_event_number), (code, number), "{body}");
+        assert!(error.text.contains(name), "{}", error.text);
+    }
+    let within = r#"{"event":{"a":[[[]]]},"fields":{"abcde":[1,2,3]}}"#;
+    assert_eq!(decode_within(within, limits).unwrap().len(), 1);
+}
+
 fn decode(body: &str) -> Result<CutEvents, HecError> {
+    decode_within(body, EventLimits::default())
+}
+
+fn decode_within(body: &str, limits: EventLimits) -> Result<CutEvents, HecError> {
     let allowed = |index: &IndexName| index.as_str() == "main";
-    match decode_events(body.as_bytes(), &defaults(), &allowed, stream())? {
+    let defaults = HecDefaults { limits, ..defaults() };
+    match decode_events(body.as_bytes(), &defaults, &allowed, stream())? {
         Input::Events { events, .. } => Ok(events),
         Input::Raw { .. } => panic!("events were sent"),
     }
@@ -106,6 +134,7 @@ fn defaults() -> HecDefaults {
         source: "http:test".into(),
         sourcetype: None,
         extract_time: false,
+        limits: EventLimits::default(),
     }
 }
 

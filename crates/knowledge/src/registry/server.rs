@@ -77,6 +77,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         "[ingest]: how long an input waits for room before it is refused; default 10",
     ),
     used(
+        "maxEventSize",
+        "[ingest]: most bytes of one event with its indexed fields; requests with a larger one are refused, streams cut it as TRUNCATE does; default 10MB",
+    ),
+    used("maxEventFields", "[ingest]: most indexed fields of one event; default 1000"),
+    used("maxFieldNameSize", "[ingest]: longest name of an indexed field in bytes; default 1KB"),
+    used(
+        "maxEventDepth",
+        "[ingest]: how deep objects and lists may lie in each other in events that are JSON; default 200",
+    ),
+    used(
         "maxHotMemory",
         "[ingest]: raw text of all hot buckets; over it the largest rolls; default 2GB",
     ),

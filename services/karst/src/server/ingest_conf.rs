@@ -53,6 +53,22 @@ const KEYS: &[Key<Settings>] = &[
         to.queue_wait = seconds(text)?;
         Some(())
     }),
+    key("server", "ingest", "maxEventSize", |to, text| {
+        to.max_event_size = usize::try_from(size(text)?).ok()?;
+        Some(())
+    }),
+    key("server", "ingest", "maxEventFields", |to, text| {
+        to.max_event_fields = text.parse().ok()?;
+        Some(())
+    }),
+    key("server", "ingest", "maxFieldNameSize", |to, text| {
+        to.max_field_name_size = usize::try_from(size(text)?).ok()?;
+        Some(())
+    }),
+    key("server", "ingest", "maxEventDepth", |to, text| {
+        to.max_event_depth = text.parse().ok()?;
+        Some(())
+    }),
     key("server", "ingest", "maxHotMemory", |to, text| {
         to.max_hot_memory = size(text)?;
         Some(())
