@@ -37,6 +37,20 @@ pub enum Error {
         /// What the system said.
         source: Arc<io::Error>,
     },
+    /// Encoding a bucket panicked, a defect in Karst.
+    #[error("the bucket cannot be encoded: {reason}; its events stay in memory and in the journal")]
+    EncodePanicked {
+        /// What the panic says.
+        reason: String,
+    },
+    /// An event that cannot be kept in a bucket cannot be set aside either.
+    #[error("cannot set an event aside in {}: {source}", path.display())]
+    SetAside {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
     /// A journal record is not what was written.
     #[error(
         "journal {} is damaged at byte {offset}: {reason}; later records were recovered, and the \
@@ -158,6 +172,7 @@ impl Error {
             },
             Self::JournalRead { .. }
             | Self::Spool { .. }
+            | Self::SetAside { .. }
             | Self::Storage { .. }
             | Self::Closed
             | Self::Fenced { .. }
@@ -169,7 +184,7 @@ impl Error {
             Self::Bucket(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
             Self::Setting { .. } | Self::Archive { .. } => ErrorKind::Invalid,
-            Self::Merge { .. } => ErrorKind::Internal,
+            Self::Merge { .. } | Self::EncodePanicked { .. } => ErrorKind::Internal,
         }
     }
 

@@ -15,13 +15,17 @@ use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown, metrics as names};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::fields::KnownFields;
 use crate::forwarded::{Begun, Channels, Sequences};
 use crate::gate::Gate;
+use crate::hot::aside::{Aside, SetAside};
+use crate::hot::attempts::Attempts;
 use crate::hot::limits::HotLimits;
 use crate::hot::recovery::{Destination, Recovered, recover_set};
+use crate::hot::sift::Sifter;
 use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
@@ -94,6 +98,7 @@ pub struct Ingest {
     rules: RuleBook,
     limits: Arc<HotLimits>,
     recovered_events: u64,
+    aside: Arc<Aside>,
     hasher: RandomState,
     /// Keeps a second process out of the journal.
     _lock: File,
@@ -120,10 +125,20 @@ impl Ingest {
         let shutdown = Shutdown::new();
         let (uploads, rolled) = Uploads::new();
         let sets = Arc::new(Sets::default());
+        let aside = Arc::new(Aside::open(&parts.data.join("rejected"), settings.max_rejected_size));
+        let attempts = parts.data.join("encoding");
+        let sifter = Arc::new(Sifter {
+            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            options: settings.bucket.clone(),
+            max_event_size: settings.max_event_size,
+            aside: Arc::clone(&aside),
+            attempts: Attempts::open(&attempts)
+                .map_err(|error| Error::journal_write(&attempts, error))?,
+        });
         let uploader = Uploader {
             store: Arc::clone(&parts.store),
             catalog: Arc::clone(&parts.catalog),
-            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            sifter: Arc::clone(&sifter),
             hot: Arc::clone(&hot),
             spool: Arc::clone(&spool),
             sets: Arc::clone(&sets),
@@ -137,6 +152,7 @@ impl Ingest {
             hot: Arc::clone(&hot),
             limits: Arc::clone(&limits),
             uploads: Arc::clone(&uploads),
+            sifter,
             max_rolled: settings.max_rolled_buckets,
         };
         let stop_unless_started = shutdown.token().drop_guard();
@@ -162,6 +178,7 @@ impl Ingest {
             rules: RuleBook::new(Arc::clone(&parts.knowledge), settings.max_event_size),
             limits: Arc::clone(&limits),
             recovered_events: 0,
+            aside,
             // Streams need not stick to a set beyond the process.
             hasher: RandomState::default(),
             _lock: lock,
@@ -235,6 +252,12 @@ impl Ingest {
     #[must_use]
     pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         Arc::new(SpoolFirst { spool: Arc::clone(&self.spool), inner })
+    }
+
+    /// Events that no bucket could hold, now and whenever there are more.
+    #[must_use]
+    pub fn set_aside(&self) -> watch::Receiver<SetAside> {
+        self.aside.watch()
     }
 
     /// The settings in force.

@@ -28,6 +28,7 @@ mod set;
 mod settings;
 
 pub use error::Error;
+pub use hot::aside::SetAside;
 pub use hot::spool::SpoolStatus;
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;

@@ -26,6 +26,8 @@ pub struct Settings {
     /// Most bytes of one event, its indexed fields included. Requests with a larger one are refused; text
     /// that is cut into events here is cut at this length where `TRUNCATE` is 0 (unlimited) or larger.
     pub max_event_size: usize,
+    /// Bytes in `data/rejected` above which only the beginning of an event that is set aside is kept.
+    pub max_rejected_size: u64,
     /// Most indexed fields of one event, one for each value.
     pub max_event_fields: usize,
     /// Longest name of an indexed field, in bytes.
@@ -108,6 +110,7 @@ impl Default for Settings {
             queue_wait: Duration::from_secs(10),
             batch_size: 1 << 20,
             max_event_size: 10 << 20,
+            max_rejected_size: 1024 * MIB,
             max_event_fields: 1_000,
             max_field_name_size: 1_024,
             max_event_depth: 200,

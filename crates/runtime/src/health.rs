@@ -37,6 +37,8 @@ pub const INTAKE_STOPPED: &str = "intake_stopped";
 pub const DISK_FULL: &str = "disk_full";
 /// Buckets cannot be put into object storage for now.
 pub const UPLOADS_FAILING: &str = "uploads_failing";
+/// Acknowledged events could not be kept in a bucket and lie in files.
+pub const EVENTS_SET_ASIDE: &str = "events_set_aside";
 /// Something stored is damaged or missing.
 pub const DAMAGED: &str = "damaged";
 

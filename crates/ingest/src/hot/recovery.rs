@@ -20,6 +20,7 @@ use runtime::metrics as names;
 
 use super::limits::HotLimits;
 use super::rows::Rows;
+use super::sift::Sifter;
 use super::store::{HotStore, RollReason, Waiting};
 use super::upload::Uploads;
 use crate::Error;
@@ -50,6 +51,8 @@ pub(crate) struct Destination {
     pub(crate) hot: Arc<HotStore>,
     pub(crate) limits: Arc<HotLimits>,
     pub(crate) uploads: Arc<Uploads>,
+    /// Keeps back what no bucket can hold.
+    pub(crate) sifter: Arc<Sifter>,
     /// Buckets in memory that are not encoded.
     pub(crate) max_rolled: usize,
 }
@@ -147,7 +150,9 @@ impl Replay<'_> {
                 }
                 self.out.events += batch.batch.rows() as u64;
                 let stream = self.id.stream(&batch.batch.index, batch.lane);
-                let rows = Rows::new(batch.batch, batch.first_index_time);
+                let first = batch.first_index_time;
+                let kept = self.to.sifter.sift(&stream, position, batch.batch, first);
+                let rows = Rows::new(kept, first);
                 self.to.hot.append(&stream, rows, position, self.now);
                 let remote = self.to.limits.ack_level(&stream.index) == AckLevel::Remote;
                 if let Some(share) = self.under_way.as_ref().filter(|_| remote) {
@@ -186,7 +191,7 @@ impl Replay<'_> {
     }
 
     fn roll_full(&mut self) {
-        let Destination { hot, limits, uploads, max_rolled } = self.to;
+        let Destination { hot, limits, uploads, max_rolled, .. } = self.to;
         for (stream, reason) in hot.due(self.id.set, self.now, limits, 0) {
             if !matches!(reason, RollReason::Size | RollReason::Memory) {
                 continue;

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use bucket::FieldSource;
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
 use model::{BucketEntry, BucketState, StreamId};
@@ -21,6 +20,7 @@ use runtime::{Shutdown, metrics as names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use super::put::{Content, put};
+use super::sift::Sifter;
 use super::spool::Spool;
 use super::store::{HotStore, RolledBucket};
 use crate::set::SetState;
@@ -71,7 +71,7 @@ impl Sets {
 pub(crate) struct Uploader {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) fields: Arc<dyn FieldSource>,
+    pub(crate) sifter: Arc<Sifter>,
     pub(crate) hot: Arc<HotStore>,
     pub(crate) spool: Arc<Spool>,
     pub(crate) sets: Arc<Sets>,
@@ -211,23 +211,26 @@ impl Job {
         encoding: Option<OwnedSemaphorePermit>,
         predecessor: Option<oneshot::Receiver<()>>,
     ) -> bool {
-        let Some((entry, content)) = self.again(|| self.encode()).await else { return false };
+        let Some(encoded) = self.again(|| self.encode()).await else { return false };
         self.uploads.moved();
         drop(encoding);
-        if !self.put(&entry, &content).await {
-            return false;
-        }
-        drop(content);
+        let entry = match encoded {
+            // All its events were set aside: only its positions are committed.
+            None => None,
+            Some((entry, content)) if self.put(&entry, &content).await => Some(entry),
+            Some(_) => return false,
+        };
         // A slot is never held while waiting for the predecessor, which may need one.
         if let Some(predecessor) = predecessor
             && predecessor.await.is_err()
         {
             return false;
         }
-        if self.commit_again(&entry).await.is_none() {
+        if self.commit_again(entry.as_deref()).await.is_none() {
             return false;
         }
         self.let_go().await;
+        let Some(entry) = entry else { return true };
         metrics::counter!(names::BUCKET_BYTES).increment(entry.size);
         let seconds = self.bucket.rolled_at.elapsed().as_secs_f64();
         metrics::histogram!(names::ROLL_SECONDS).record(seconds);
@@ -263,16 +266,12 @@ impl Job {
 
     /// Makes the object and puts it into the spool, where it needs no memory; where the disk has
     /// no room it stays in memory, which `maxRolledBuckets` bounds.
-    async fn encode(&self) -> Result<(Arc<BucketEntry>, Content), Error> {
+    async fn encode(&self) -> Result<Option<(Arc<BucketEntry>, Content)>, Error> {
         let rolled = Arc::clone(&self.bucket);
         let uploader = Arc::clone(&self.uploader);
         let work = self.uploader.shutdown.spawn_blocking(move || {
-            let batches = rolled.batches()?;
             let (id, index) = (rolled.content.id, &rolled.stream.index);
-            let options = &uploader.settings.bucket;
-            let written = bucket::write_bucket(id, index, &batches, &*uploader.fields, options)
-                .map_err(|error| Error::Bucket(Arc::new(error)))?;
-            drop(batches);
+            let Some(written) = uploader.sifter.encode(&rolled)? else { return Ok(None) };
             let entry = Arc::new(BucketEntry {
                 id,
                 index: index.clone(),
@@ -284,11 +283,11 @@ impl Job {
             match uploader.spool.write(&rolled.path, &written.bytes) {
                 Ok(()) => {
                     uploader.hot.spooled(&rolled, Arc::clone(&entry));
-                    Ok((entry, Content::Spooled(Arc::clone(&uploader.spool))))
+                    Ok(Some((entry, Content::Spooled(Arc::clone(&uploader.spool)))))
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a finished bucket stays in memory until its upload");
-                    Ok((entry, Content::Memory(written.bytes)))
+                    Ok(Some((entry, Content::Memory(written.bytes))))
                 }
             }
         });
@@ -306,12 +305,12 @@ impl Job {
 
     /// As [`Self::again`], but an attempt is never given up half-way: what becomes of it must be
     /// known before this process or the next one reads positions.
-    async fn commit_again(&self, entry: &BucketEntry) -> Option<()> {
+    async fn commit_again(&self, entry: Option<&BucketEntry>) -> Option<()> {
         let shutdown = &self.uploader.shutdown;
         let (mut pause, longest) = self.uploader.settings.upload_retry;
         while !shutdown.is_stopped() {
             let commit = Commit {
-                add: vec![entry.clone()],
+                add: entry.cloned().into_iter().collect(),
                 positions: vec![(self.bucket.stream.clone(), self.bucket.content.upto)],
                 ..Commit::default()
             };

@@ -25,7 +25,7 @@ mod resume;
 pub(crate) mod rules;
 mod spans;
 mod transform;
-mod typing;
+pub(crate) mod typing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

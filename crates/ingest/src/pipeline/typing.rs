@@ -82,7 +82,7 @@ impl Typing {
 }
 
 /// The rows that are wanted.
-pub(super) fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
+pub(crate) fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
     let mut builder = EventBatchBuilder::new(batch.index.clone(), batch.raw.len());
     let mut fields = batch.fields.iter().peekable();
     for (row, origin) in batch.each_origin().enumerate() {

@@ -80,6 +80,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         "maxEventSize",
         "[ingest]: most bytes of one event with its indexed fields; requests with a larger one are refused, streams cut it as TRUNCATE does; default 10MB",
     ),
+    used(
+        "maxRejectedSize",
+        "[ingest]: bytes of events set aside (data/rejected) above which only the first 64 KB of such an event are kept; default 1GB",
+    ),
     used("maxEventFields", "[ingest]: most indexed fields of one event; default 1000"),
     used("maxFieldNameSize", "[ingest]: longest name of an indexed field in bytes; default 1KB"),
     used(

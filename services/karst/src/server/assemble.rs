@@ -16,6 +16,7 @@ use object_store::ObjectStore;
 use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService};
+use tokio::sync::watch;
 
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
@@ -91,6 +92,7 @@ pub(crate) async fn assemble(
         .await
         .context("cannot start ingest")?,
     );
+    shutdown.spawn(tell_set_aside(ingest.set_aside(), health.clone(), shutdown.clone()));
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
     let apps = Apps::open(apps::Parts {
         catalog: catalog.clone(),
@@ -152,6 +154,30 @@ pub(crate) async fn assemble(
     };
     surroundings.answer_rest(&state);
     Ok(Karst { state, ingest, catalog, cache })
+}
+
+/// Tells administrators of events that no bucket could hold.
+async fn tell_set_aside(
+    mut changes: watch::Receiver<ingest::SetAside>,
+    conditions: Health,
+    shutdown: Shutdown,
+) {
+    loop {
+        let now = changes.borrow_and_update().clone();
+        if now.events > 0 {
+            let ingest::SetAside { events, directory, reason, .. } = now;
+            let directory = directory.display();
+            let text = format!(
+                "{events} acknowledged events could not be kept in a bucket and are in {directory} (the \
+                 last one: {reason}); take what you need and remove the files before the next start"
+            );
+            conditions.set(health::EVENTS_SET_ASIDE, Severity::Warning, text);
+        }
+        tokio::select! {
+            () = shutdown.stopped() => return,
+            changed = changes.changed() => if changed.is_err() { return },
+        }
+    }
 }
 
 impl Karst {

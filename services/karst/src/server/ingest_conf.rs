@@ -57,6 +57,10 @@ const KEYS: &[Key<Settings>] = &[
         to.max_event_size = usize::try_from(size(text)?).ok()?;
         Some(())
     }),
+    key("server", "ingest", "maxRejectedSize", |to, text| {
+        to.max_rejected_size = size(text)?;
+        Some(())
+    }),
     key("server", "ingest", "maxEventFields", |to, text| {
         to.max_event_fields = text.parse().ok()?;
         Some(())

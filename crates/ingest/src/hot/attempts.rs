@@ -1,0 +1,325 @@
+//! What was being encoded when a process died: marks in files, written before and removed after.
+//!
+//! A process that dies while it encodes a bucket finds the same events in the journal at its next start, and
+//! may die of them again. So the journal range of a bucket that is being encoded is noted. Ranges over which
+//! processes died [`DEATHS`] times are looked at record by record at the next start, each part noted before
+//! it is tried; a death then tells which part it was, and after a few more the event.
+//!
+//! A `kill -9` leaves a mark too. It costs nothing but a trial: events that can be encoded stay.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use model::{JournalPosition, StreamId};
+
+/// So many deaths over a range make its records suspects.
+const DEATHS: u32 = 2;
+/// A suspect is tried in so many parts.
+const PARTS: usize = 64;
+
+/// Rows of one journal record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rows {
+    stream: String,
+    position: u64,
+    rows: Range<usize>,
+}
+
+/// The journal range of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    stream: String,
+    positions: std::ops::RangeInclusive<u64>,
+    deaths: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Left by processes that died.
+    left: Vec<Span>,
+    /// What the last process died over while it tried.
+    suspect: Option<Rows>,
+    /// Single rows that processes died over.
+    poison: Vec<Rows>,
+    next: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    root: PathBuf,
+    state: Mutex<State>,
+}
+
+/// A mark that stands until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Mark(PathBuf);
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0) {
+            tracing::debug!(path = %self.0.display(), %error, "a mark of encoding stays");
+        }
+    }
+}
+
+/// What is to be done with a record before its rows become hot.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is known against it.
+    Clean,
+    /// These parts are to be tried one by one.
+    Try(Vec<Range<usize>>),
+}
+
+impl Attempts {
+    /// Reads the marks of the process before.
+    pub(crate) fn open(root: &Path) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        let mut state = State::default();
+        for file in fs::read_dir(root)? {
+            let path = file?.path();
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            match extension {
+                Some("encoding" | "left") => {
+                    let died = u32::from(extension == Some("encoding"));
+                    if let Some(mut span) = read_span(&text) {
+                        span.deaths += died;
+                        state.left.push(span);
+                    }
+                    fs::remove_file(path)?;
+                }
+                Some("trial") => {
+                    // Dying over one row tells all; over several, where to look.
+                    match read_rows(&text) {
+                        Some(rows) if rows.rows.len() == 1 => state.poison.push(rows),
+                        other => state.suspect = other,
+                    }
+                    fs::remove_file(path)?;
+                }
+                Some("poison") => state.poison.extend(text.lines().filter_map(read_rows)),
+                _ => {}
+            }
+        }
+        let attempts = Self { root: root.to_owned(), state: Mutex::new(state) };
+        attempts.save()?;
+        Ok(attempts)
+    }
+
+    /// Keeps what is known for the process after this one.
+    fn save(&self) -> io::Result<()> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, span) in state.left.iter().enumerate() {
+            fs::write(self.root.join(format!("{number}.left")), write_span(span))?;
+        }
+        if !state.poison.is_empty() {
+            let lines: Vec<String> = state.poison.iter().map(write_rows).collect();
+            fs::write(self.root.join("rows.poison"), lines.join("\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Marks a bucket as being encoded.
+    pub(crate) fn begin(
+        &self,
+        stream: &StreamId,
+        from: JournalPosition,
+        upto: JournalPosition,
+    ) -> io::Result<Mark> {
+        let stream = name(stream);
+        let positions = from.0..=upto.0;
+        let (deaths, number) = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.next += 1;
+            let same = state.left.iter().filter(|span| span.touches(&stream, &positions));
+            (same.map(|span| span.deaths).max().unwrap_or(0), state.next)
+        };
+        let path = self.root.join(format!("{number}.encoding"));
+        fs::write(&path, write_span(&Span { stream, positions, deaths }))?;
+        Ok(Mark(path))
+    }
+
+    /// The bucket of these positions is encoded: they have nothing to answer for any more.
+    pub(crate) fn succeeded(
+        &self,
+        stream: &StreamId,
+        from: JournalPosition,
+        upto: JournalPosition,
+    ) {
+        let (stream, positions) = (name(stream), from.0..=upto.0);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.left.iter().any(|span| span.touches(&stream, &positions)) {
+            return;
+        }
+        for number in 0..state.left.len() {
+            let _ = fs::remove_file(self.root.join(format!("{number}.left")));
+        }
+        state.left.retain(|span| !span.touches(&stream, &positions));
+        drop(state);
+        if let Err(error) = self.save() {
+            tracing::warn!(%error, "marks of encoding cannot be written");
+        }
+    }
+
+    /// What is to be done with a record of so many rows.
+    pub(crate) fn verdict(
+        &self,
+        stream: &StreamId,
+        position: JournalPosition,
+        rows: usize,
+    ) -> Verdict {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.left.is_empty() && state.suspect.is_none() {
+            return Verdict::Clean;
+        }
+        let stream = name(stream);
+        let is_here = |rows: &&Rows| rows.stream == stream && rows.position == position.0;
+        if let Some(suspect) = state.suspect.as_ref().filter(is_here) {
+            let known = suspect.rows.start.min(rows)..suspect.rows.end.min(rows);
+            let step = known.len().div_ceil(PARTS).max(1);
+            let parts = known.clone().step_by(step);
+            return Verdict::Try(parts.map(|from| from..(from + step).min(known.end)).collect());
+        }
+        let here = position.0..=position.0;
+        let suspected = |span: &Span| span.deaths >= DEATHS && span.touches(&stream, &here);
+        if state.left.iter().any(suspected) {
+            // One line rather than a range of ranges.
+            return Verdict::Try(std::iter::once(0..rows).collect());
+        }
+        Verdict::Clean
+    }
+
+    /// The rows of a record that a process died over.
+    pub(crate) fn poison(&self, stream: &StreamId, position: JournalPosition) -> Vec<usize> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.poison.is_empty() {
+            return Vec::new();
+        }
+        let stream = name(stream);
+        let here = state.poison.iter();
+        let here = here.filter(|rows| rows.stream == stream && rows.position == position.0);
+        here.map(|rows| rows.rows.start).collect()
+    }
+
+    /// Marks rows of a record as being tried.
+    pub(crate) fn trial(
+        &self,
+        stream: &StreamId,
+        position: JournalPosition,
+        rows: Range<usize>,
+    ) -> io::Result<Mark> {
+        let stream = name(stream);
+        // Sets are recovered one after the other, and a set tries one part at a time.
+        let path = self.root.join("rows.trial");
+        fs::write(&path, write_rows(&Rows { stream, position: position.0, rows }))?;
+        Ok(Mark(path))
+    }
+}
+
+impl Span {
+    fn touches(&self, stream: &str, positions: &std::ops::RangeInclusive<u64>) -> bool {
+        self.stream == stream
+            && self.positions.start() <= positions.end()
+            && positions.start() <= self.positions.end()
+    }
+}
+
+fn name(stream: &StreamId) -> String {
+    format!("{}/{}/{}", stream.set, stream.index, stream.lane.tag())
+}
+
+fn write_span(span: &Span) -> String {
+    let Span { stream, positions, deaths } = span;
+    format!("{stream} {} {} {deaths}", positions.start(), positions.end())
+}
+
+fn read_span(text: &str) -> Option<Span> {
+    let mut words = text.split_whitespace();
+    let stream = words.next()?.to_owned();
+    let positions = words.next()?.parse().ok()?..=words.next()?.parse().ok()?;
+    Some(Span { stream, positions, deaths: words.next()?.parse().ok()? })
+}
+
+fn write_rows(rows: &Rows) -> String {
+    let Rows { stream, position, rows } = rows;
+    format!("{stream} {position} {} {}", rows.start, rows.end)
+}
+
+fn read_rows(text: &str) -> Option<Rows> {
+    let mut words = text.split_whitespace();
+    let stream = words.next()?.to_owned();
+    let position = words.next()?.parse().ok()?;
+    Some(Rows { stream, position, rows: words.next()?.parse().ok()?..words.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use model::{IndexName, IndexerId, Lane};
+
+    use super::*;
+
+    const HERE: JournalPosition = JournalPosition(5);
+
+    /// A process that dies over row 777 of 1,000, whatever it encodes it with.
+    #[test]
+    fn deaths_narrow_down_to_the_row_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut deaths = 0;
+        while !lives(directory.path(), 777) {
+            deaths += 1;
+            assert!(deaths < 10, "it dies for ever");
+        }
+        assert_eq!(deaths, 5, "two in ordinary work, then 1,000 rows, 16 and 1");
+        let attempts = Attempts::open(directory.path()).unwrap();
+        assert_eq!(attempts.poison(&stream(), HERE), [777]);
+        assert!(attempts.poison(&stream(), JournalPosition(4)).is_empty());
+    }
+
+    #[test]
+    fn a_mark_is_gone_with_the_work_and_a_death_elsewhere_counts_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let attempts = Attempts::open(directory.path()).unwrap();
+        drop(attempts.begin(&stream(), HERE, HERE).unwrap());
+        std::mem::forget(attempts.begin(&stream(), HERE, HERE).unwrap());
+        for _ in 0..5 {
+            let attempts = Attempts::open(directory.path()).unwrap();
+            assert_eq!(attempts.verdict(&stream(), HERE, 10), Verdict::Clean);
+        }
+        let attempts = Attempts::open(directory.path()).unwrap();
+        attempts.succeeded(&stream(), HERE, HERE);
+        assert!(Attempts::open(directory.path()).unwrap().state.lock().unwrap().left.is_empty());
+    }
+
+    /// One process: recovers a record, then encodes it; false where it dies.
+    fn lives(root: &Path, deadly: usize) -> bool {
+        let attempts = Attempts::open(root).unwrap();
+        let poison = attempts.poison(&stream(), HERE);
+        if let Verdict::Try(parts) = attempts.verdict(&stream(), HERE, 1_000) {
+            for part in parts {
+                let mark = attempts.trial(&stream(), HERE, part.clone()).unwrap();
+                if part.contains(&deadly) && !poison.contains(&deadly) {
+                    std::mem::forget(mark);
+                    return false;
+                }
+            }
+        }
+        let mark = attempts.begin(&stream(), HERE, HERE).unwrap();
+        if !poison.contains(&deadly) {
+            std::mem::forget(mark);
+            return false;
+        }
+        attempts.succeeded(&stream(), HERE, HERE);
+        true
+    }
+
+    fn stream() -> StreamId {
+        let (indexer, index) = (IndexerId(uuid::Uuid::nil()), IndexName::new("main").unwrap());
+        StreamId { indexer, set: 0, index, lane: Lane::FIRST }
+    }
+}

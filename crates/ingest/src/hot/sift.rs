@@ -1,0 +1,287 @@
+//! Keeps one event from holding up its bucket: what cannot be encoded is set aside, the rest goes on.
+//!
+//! Three ways an event can be too much for a bucket: it is larger than any input lets in now (a journal of an
+//! earlier version), encoding it fails or panics, or the process dies over it. The first two are found here
+//! by trying, the third by [`Attempts`].
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
+use bucket::{FieldSource, WriteOptions, Written};
+use model::{BucketId, EventBatch, IndexName, JournalPosition, StreamId};
+
+use super::aside::{Aside, Rejected};
+use super::attempts::{Attempts, Verdict};
+use super::rows::Rows;
+use super::store::RolledBucket;
+use crate::Error;
+use crate::pipeline::typing::select;
+
+/// More events of one bucket than this are not set aside: then the fault is not theirs, and the bucket waits.
+const MOST: usize = 1_000;
+/// An event of the journal may be so many times `maxEventSize`, so that lowering that sets nothing aside
+/// that was taken before.
+const GRACE: usize = 4;
+
+/// What sifting works with.
+pub(crate) struct Sifter {
+    pub(crate) fields: Arc<dyn FieldSource>,
+    pub(crate) options: WriteOptions,
+    /// `maxEventSize`.
+    pub(crate) max_event_size: usize,
+    pub(crate) aside: Arc<Aside>,
+    pub(crate) attempts: Attempts,
+}
+
+impl std::fmt::Debug for Sifter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sifter").field("attempts", &self.attempts).finish_non_exhaustive()
+    }
+}
+
+impl Sifter {
+    /// The rows of a journal record that may become hot; the others are set aside.
+    pub(crate) fn sift(
+        &self,
+        stream: &StreamId,
+        position: JournalPosition,
+        batch: EventBatch,
+        first_index_time: i64,
+    ) -> EventBatch {
+        let limit = self.max_event_size.saturating_mul(GRACE);
+        let large = |row: &usize| batch.row(*row).len() > limit;
+        let mut out: Vec<(usize, String)> = Vec::new();
+        if batch.raw.len() > limit {
+            let reason = || format!("the event has more than {limit} bytes (4 times maxEventSize)");
+            out.extend((0..batch.rows()).filter(large).map(|row| (row, reason())));
+        }
+        let died = || "the server ended while it encoded this event".to_owned();
+        out.extend(self.attempts.poison(stream, position).into_iter().map(|row| (row, died())));
+        if let Verdict::Try(parts) = self.attempts.verdict(stream, position, batch.rows()) {
+            tracing::warn!(
+                %position, index = %stream.index, parts = parts.len(),
+                "the server ended while it encoded a bucket of this record; it is tried alone"
+            );
+            for part in parts {
+                self.try_part(stream, position, &batch, part, &mut out);
+            }
+        }
+        if out.is_empty() {
+            return batch;
+        }
+        out.sort();
+        out.dedup_by_key(|(row, _)| *row);
+        self.without(batch, first_index_time, &out)
+    }
+
+    /// Encodes a part of a record, except what is known to be bad, and adds what fails.
+    fn try_part(
+        &self,
+        stream: &StreamId,
+        position: JournalPosition,
+        batch: &EventBatch,
+        part: Range<usize>,
+        out: &mut Vec<(usize, String)>,
+    ) {
+        let wanted: Vec<usize> =
+            part.clone().filter(|row| !out.iter().any(|(bad, _)| bad == row)).collect();
+        let _mark = match self.attempts.trial(stream, position, part) {
+            Ok(mark) => mark,
+            Err(error) => return tracing::warn!(%error, "a trial cannot be noted and is left out"),
+        };
+        let rows = Rows::new(select(batch, |row| wanted.binary_search(&row).is_ok()), 0);
+        let Ok(columns) = rows.columns(&bucket::hot_schema()) else { return };
+        if let Ok(found) = self.failing(&stream.index, &[columns]) {
+            out.extend(found.into_iter().map(|((_, row), why)| (wanted[row], why)));
+        }
+    }
+
+    /// Sets rows of a batch aside; what cannot be written stays where it is.
+    fn without(
+        &self,
+        batch: EventBatch,
+        first_index_time: i64,
+        rows: &[(usize, String)],
+    ) -> EventBatch {
+        let origins: Vec<_> = batch.each_origin().cloned().collect();
+        let mut gone = Vec::with_capacity(rows.len());
+        for (row, reason) in rows {
+            let Some(origin) = origins.get(*row) else { continue };
+            let put = self.aside.put(&Rejected {
+                index: &batch.index,
+                host: &origin.host,
+                source: &origin.source,
+                sourcetype: &origin.sourcetype,
+                time: batch.time[*row].0,
+                index_time: first_index_time.saturating_add(i64::try_from(*row).unwrap_or(0)),
+                fields: None,
+                raw: str::from_utf8(batch.row(*row)).unwrap_or_default(),
+                reason,
+            });
+            match put {
+                Ok(()) => gone.push(*row),
+                Err(error) => tracing::error!(%error, "an event cannot be set aside"),
+            }
+        }
+        select(&batch, |row| gone.binary_search(&row).is_err())
+    }
+
+    /// Encodes a rolled bucket; `None` where no event of it is left.
+    ///
+    /// # Errors
+    /// It cannot be encoded, and that is not the fault of single events.
+    pub(crate) fn encode(&self, rolled: &RolledBucket) -> Result<Option<Written>, Error> {
+        let (id, stream, content) = (rolled.content.id, &rolled.stream, &rolled.content);
+        let _mark = self.attempts.begin(stream, content.from, content.upto).inspect_err(|error| {
+            tracing::debug!(%error, "the encoding of a bucket is not noted");
+        });
+        let batches = rolled.batches()?;
+        let written = match self.attempt(id, &stream.index, &batches) {
+            Ok(written) => Some(written),
+            Err(failed) => self.salvage(id, &stream.index, batches, failed)?,
+        };
+        self.attempts.succeeded(stream, content.from, content.upto);
+        Ok(written)
+    }
+
+    fn attempt(
+        &self,
+        id: BucketId,
+        index: &IndexName,
+        batches: &[RecordBatch],
+    ) -> Result<Written, Failed> {
+        let fields = &*self.fields;
+        let write = || bucket::write_bucket(id, index, batches, fields, &self.options);
+        match catch_unwind(AssertUnwindSafe(write)) {
+            Ok(Ok(written)) => Ok(written),
+            Ok(Err(error)) => Err(Failed::Error(Arc::new(error))),
+            Err(panic) => Err(Failed::Panic(text_of(panic.as_ref()))),
+        }
+    }
+
+    /// Encodes a bucket without the events that cannot be.
+    fn salvage(
+        &self,
+        id: BucketId,
+        index: &IndexName,
+        batches: Vec<RecordBatch>,
+        failed: Failed,
+    ) -> Result<Option<Written>, Error> {
+        tracing::error!(bucket = %id, reason = %failed, "a bucket cannot be encoded; trying its parts");
+        let found = match self.failing(index, &batches) {
+            Ok(found) if !found.is_empty() => found,
+            _ => return Err(failed.into()),
+        };
+        let mut kept = batches.clone();
+        for ((batch, row), reason) in found.iter().rev() {
+            self.put(index, &batches[*batch], *row, reason).map_err(|source| Error::SetAside {
+                path: self.aside.watch().borrow().directory.clone(),
+                source: Arc::new(source),
+            })?;
+            let whole = kept[*batch].clone();
+            kept[*batch] = whole.slice(0, *row);
+            kept.insert(batch + 1, whole.slice(row + 1, whole.num_rows() - row - 1));
+        }
+        kept.retain(|batch| batch.num_rows() > 0);
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        self.attempt(id, index, &kept).map(Some).map_err(Error::from)
+    }
+
+    /// The rows that fail by themselves, in order, with the reason; none where there are too many.
+    fn failing(
+        &self,
+        index: &IndexName,
+        batches: &[RecordBatch],
+    ) -> Result<Vec<((usize, usize), String)>, TooMany> {
+        let mut found = Vec::new();
+        let id = BucketId(uuid::Uuid::nil());
+        for (number, batch) in batches.iter().enumerate() {
+            let mut parts = vec![0..batch.num_rows()];
+            while let Some(part) = parts.pop() {
+                if part.is_empty() {
+                    continue;
+                }
+                let slice = batch.slice(part.start, part.len());
+                let Err(failed) = self.attempt(id, index, &[slice]) else { continue };
+                if part.len() == 1 {
+                    found.push(((number, part.start), failed.to_string()));
+                    if found.len() > MOST {
+                        return Err(TooMany);
+                    }
+                    continue;
+                }
+                let middle = part.start + part.len() / 2;
+                // The first half comes off the stack first.
+                parts.push(middle..part.end);
+                parts.push(part.start..middle);
+            }
+        }
+        Ok(found)
+    }
+
+    fn put(
+        &self,
+        index: &IndexName,
+        batch: &RecordBatch,
+        row: usize,
+        reason: &str,
+    ) -> std::io::Result<()> {
+        let time = |column: usize| {
+            batch.column(column).as_primitive::<TimestampMicrosecondType>().value(row)
+        };
+        let name = |column: usize| {
+            let names = batch.column(column).as_dictionary::<Int32Type>();
+            let key = names.keys().value(row);
+            names.values().as_string::<i32>().value(usize::try_from(key).unwrap_or(0)).to_owned()
+        };
+        let fields = batch.column(6).as_string::<i32>();
+        self.aside.put(&Rejected {
+            index,
+            host: &name(3),
+            source: &name(4),
+            sourcetype: &name(5),
+            time: time(0),
+            index_time: time(1),
+            fields: fields.is_valid(row).then(|| fields.value(row)),
+            raw: batch.column(2).as_string_view().value(row),
+            reason,
+        })
+    }
+}
+
+/// Too many events fail for it to be their fault.
+#[derive(Debug)]
+struct TooMany;
+
+/// Why a bucket was not encoded.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("encoding panicked: {0}")]
+    Panic(String),
+    #[error("{0}")]
+    Error(Arc<bucket::Error>),
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Panic(reason) => Self::EncodePanicked { reason },
+            Failed::Error(error) => Self::Bucket(error),
+        }
+    }
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "without a message".to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
