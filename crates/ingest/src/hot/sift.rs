@@ -62,7 +62,7 @@ impl Sifter {
         out.extend(self.attempts.poison(stream, position).into_iter().map(|row| (row, died())));
         if let Verdict::Try(parts) = self.attempts.verdict(stream, position, batch.rows()) {
             tracing::warn!(
-                %position, index = %stream.index, parts = parts.len(),
+                position = position.0, index = %stream.index, parts = parts.len(),
                 "the server ended while it encoded a bucket of this record; it is tried alone"
             );
             for part in parts {

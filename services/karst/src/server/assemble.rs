@@ -92,7 +92,7 @@ pub(crate) async fn assemble(
         .await
         .context("cannot start ingest")?,
     );
-    shutdown.spawn(tell_set_aside(ingest.set_aside(), health.clone(), shutdown.clone()));
+    shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
     let apps = Apps::open(apps::Parts {
         catalog: catalog.clone(),
