@@ -12,6 +12,8 @@ With --forwarder, loggers write numbered lines to files that a forwarder follows
 once in the end, whoever was killed.
 
 Victims take turns at random: the server, the S3 server (with --s3), the forwarder, and two of them at once.
+With --states, the server also dies with a full disk, fenced by a second server, and leaving a torn journal
+(states.py).
 """
 
 import argparse
@@ -32,6 +34,7 @@ import time
 import uuid
 
 import harness
+import states
 from forwarder import Forwarder, Logger
 from harness import ACK_TOKEN, karst
 
@@ -238,7 +241,15 @@ class Campaign:
     """Senders, victims and the check."""
 
     def __init__(
-        self, folder, store=None, senders=4, seed=20261121, pause=0.05, forwarded=False
+        self,
+        folder,
+        store=None,
+        senders=4,
+        seed=20261121,
+        pause=0.05,
+        forwarded=False,
+        disk=None,
+        bad_states=False,
     ):
         self.folder = pathlib.Path(folder)
         self.dice = random.Random(seed)
@@ -250,7 +261,9 @@ class Campaign:
             **(store.variables() if store else {}),
         }
         url = f"s3://karst/kill-{seed}" if store else None
-        self.server = karst.Server(self.folder / "karst", url, environment)
+        # A disk of its own can be filled without hurting others.
+        self.disk = disk
+        self.server = karst.Server((disk or self.folder) / "karst", url, environment)
         self.ledger = Ledger()
         self.over, self.sending = threading.Event(), threading.Event()
         self.senders = [Sender(self, number, number >= senders // 2) for number in range(senders)]
@@ -259,6 +272,8 @@ class Campaign:
             first = StoreVictim(self, store)
             self.victims += [first, Both(first, self.victims[0])]
         self.forwarder = self.forward() if forwarded else None
+        if bad_states:
+            self.victims += states.victims(self)
         self.kills = collections.Counter()
         self.token, self.acks = karst.TOKEN, False
         self.slowest_start = 0.0
@@ -421,10 +436,13 @@ class Campaign:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=int(os.environ.get("BENCH_KILLS", 200)))
+    parser.add_argument("--kills", type=int, default=int(os.environ.get("BENCH_KILLS", 300)))
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--s3", action="store_true", help="buckets in an S3 server, which dies too")
     parser.add_argument("--forwarder", action="store_true", help="a forwarder, which dies too")
+    parser.add_argument(
+        "--states", action="store_true", help="full disk, fenced, torn journal (Linux, root)"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the directory behind")
     options = parser.parse_args()
     folder = harness.temporary_folder()
@@ -436,8 +454,18 @@ def main():
 
             store = minio.start(folder)
         print(f"{options.kills} kills, seed {options.seed}", flush=True)
-        with Campaign(folder, store, seed=options.seed, forwarded=options.forwarder) as campaign:
-            campaign.run(options.kills)
+        disk = states.small_disk(folder / "disk") if options.states else None
+        with disk or contextlib.nullcontext() as mounted:
+            campaign = Campaign(
+                folder,
+                store,
+                seed=options.seed,
+                forwarded=options.forwarder,
+                disk=mounted,
+                bad_states=options.states,
+            )
+            with campaign:
+                campaign.run(options.kills)
         print("\n" + "\n".join(campaign.report()))
         for name, events in (("lost", campaign.lost), ("duplicated", campaign.duplicated)):
             for one, request in itertools.islice(events.items(), 10):

@@ -1,4 +1,4 @@
-"""A few kills of loadtest/bench/kill.py, which `make bench-kill` runs 200 of."""
+"""A few kills of loadtest/bench/kill.py, which `make bench-kill` runs 300 of."""
 
 import sys
 
