@@ -135,7 +135,7 @@ impl Secrets {
     /// If it was sealed with another key, or is damaged.
     pub fn open(&self, secret: &Secret) -> Result<String, Error> {
         let place = secret.place();
-        open(&self.key, &place, &secret.sealed).ok_or_else(|| Error::Sealed { name: place })
+        open(&self.key, &place, &secret.sealed).ok_or(Error::Sealed { name: place })
     }
 }
 

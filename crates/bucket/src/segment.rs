@@ -438,8 +438,8 @@ mod tests {
     #[test]
     fn memory_stays_that_of_a_window() {
         let mut segmenter = Segmenter::default();
-        segmenter.words(&"a b ".repeat(WINDOW), drop);
-        segmenter.words(&"x".repeat(4 * WINDOW), drop);
+        segmenter.words(&"a b ".repeat(WINDOW), |_| ());
+        segmenter.words(&"x".repeat(4 * WINDOW), |_| ());
         let Segmenter { text, borders, hashes, word } = &segmenter;
         let bytes = text.capacity() + borders.capacity() * 4 + hashes.capacity() * 8;
         assert!(bytes + word.capacity() < 12 * WINDOW, "{bytes}");
