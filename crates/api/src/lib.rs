@@ -13,6 +13,7 @@
 //!
 //! One file per resource in `routes/`; `rest.rs` lists them.
 
+mod arrival;
 mod atom;
 mod body;
 mod control;
@@ -49,6 +50,7 @@ use knowledge::Knowledge;
 use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
 
+pub use arrival::Arrival;
 pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, HttpInput};
@@ -144,11 +146,20 @@ pub struct Settings {
     pub session_timeout: std::time::Duration,
     /// Rows a page of results may have; `count=0` asks for that many.
     pub max_page_rows: usize,
+    /// `max_content_length` of `[httpServer]`: bytes of a REST request's body.
+    pub max_content_length: usize,
+    /// What scrapers of `/metrics` show in place of a login.
+    pub metrics_token: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { session_timeout: std::time::Duration::from_secs(3_600), max_page_rows: 500_000 }
+        Self {
+            session_timeout: std::time::Duration::from_secs(3_600),
+            max_page_rows: 500_000,
+            max_content_length: 64 << 20,
+            metrics_token: None,
+        }
     }
 }
 

@@ -176,13 +176,21 @@ metrics! {
         "Memory that the bodies of requests take now, packed, unpacked and decoded.";
     REQUEST_MEMORY_REFUSED Counter "karst_request_memory_refused_total"
         "Requests refused for lack of memory for requests (maxRequestMemory), by reason.";
-    HTTP_REQUESTS Counter "karst_http_requests_total" "HTTP requests, by route and status.";
-    HTTP_SECONDS Histogram "karst_http_seconds" "Time of HTTP requests, by route.";
+    HTTP_REQUESTS Counter "karst_http_requests_total"
+        "HTTP requests, by port, kind of route and status.";
+    HTTP_SECONDS Histogram "karst_http_request_duration_seconds"
+        "Time from the head of an HTTP request to the head of its answer, by port and kind of route.";
     HTTP_CONNECTIONS Gauge "karst_http_connections" "Open HTTP connections.";
+    HTTP_REFUSED Counter "karst_http_refused_total"
+        "Connections and requests refused, by the limit reached.";
+    HTTP_TIMEOUTS Counter "karst_http_timeouts_total"
+        "Connections and bodies given up because the client took too long, by the setting.";
     HEALTH Gauge "karst_health" "1 while a condition holds that should not, by condition.";
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
         "When the certificate of the ports with TLS ends, epoch seconds.";
     CATALOG_FENCED Gauge "karst_catalog_fenced" "1 once another server has taken the catalog.";
+    PASSWORD_CHECKS Counter "karst_password_checks_total"
+        "Passwords checked, by outcome (right, wrong, remembered, refused).";
 }
 
 /// Bounds of time histograms, from half a millisecond to five minutes.

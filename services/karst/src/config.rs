@@ -58,6 +58,30 @@ pub(crate) enum Role {
     ControlPlane,
 }
 
+/// When a port speaks TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsMode {
+    /// Always.
+    #[value(name = "true", aliases = ["1", "yes", "on"])]
+    On,
+    /// Never.
+    #[value(name = "false", aliases = ["0", "no", "off"])]
+    Off,
+    /// On every address that other machines reach.
+    Auto,
+}
+
+impl TlsMode {
+    /// Whether a port at the address speaks TLS.
+    pub(crate) fn at(self, address: SocketAddr) -> bool {
+        match self {
+            Self::On => true,
+            Self::Off => false,
+            Self::Auto => !address.ip().to_canonical().is_loopback(),
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ServerOptions {
     /// Roles of this process; all of them if none is given.
@@ -82,9 +106,11 @@ pub(crate) struct ServerOptions {
     /// Address of the HTTP Event Collector.
     #[arg(long, env = "KARST_HEC_ADDRESS", default_value = "127.0.0.1:8088")]
     pub(crate) hec_address: SocketAddr,
-    /// Serve HEC, and OTLP and Elasticsearch where they are on, with TLS.
-    #[arg(long, env = "KARST_HEC_TLS")]
-    pub(crate) hec_tls: bool,
+    /// Serve HEC, and OTLP and Elasticsearch where they are on, with TLS: true, false, or auto, which
+    /// is TLS on every address but loopback. Without a value: true.
+    #[arg(long, env = "KARST_HEC_TLS", value_enum, ignore_case = true, num_args = 0..=1,
+        default_value = "auto", default_missing_value = "true")]
+    pub(crate) hec_tls: TlsMode,
     /// Receive OpenTelemetry logs over gRPC at this address, usually port 4317.
     #[arg(long, env = "KARST_OTLP_GRPC")]
     pub(crate) otlp_grpc: Option<SocketAddr>,
@@ -116,9 +142,11 @@ pub(crate) struct ServerOptions {
     /// Address of the web console.
     #[arg(long, env = "KARST_WEB_ADDRESS", default_value = "127.0.0.1:8000")]
     pub(crate) web_address: SocketAddr,
-    /// Serve the web console with TLS.
-    #[arg(long, env = "KARST_WEB_TLS")]
-    pub(crate) web_tls: bool,
+    /// Serve the web console with TLS: true, false, or auto, which is TLS on every address but
+    /// loopback. Without a value: true.
+    #[arg(long, env = "KARST_WEB_TLS", value_enum, ignore_case = true, num_args = 0..=1,
+        default_value = "auto", default_missing_value = "true")]
+    pub(crate) web_tls: TlsMode,
     /// Certificate and key for TLS, PEM; made and kept in <data-dir>/auth if not given.
     #[arg(long, env = "KARST_TLS_CERT", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -146,6 +174,10 @@ pub(crate) struct ServerOptions {
     /// HEC token, at the first start; made up and printed once if not given.
     #[arg(long, env = "KARST_HEC_TOKEN", hide_env_values = true)]
     pub(crate) hec_token: Option<String>,
+    /// What scrapers of /metrics on other machines show (Authorization: Bearer); they need a login if
+    /// not given.
+    #[arg(long, env = "KARST_METRICS_TOKEN", hide_env_values = true)]
+    pub(crate) metrics_token: Option<String>,
     /// Pipeline sets that take events in side by side.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
@@ -397,4 +429,31 @@ pub(crate) fn words() -> Vec<std::ffi::OsString> {
 /// The variables that S3 credentials, region and endpoint come from.
 pub(crate) fn aws_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn web_tls(flags: &[&str]) -> [bool; 3] {
+        let arguments = Arguments::parse_from([&["karst", "server"], flags].concat());
+        let Command::Server(options) = arguments.command else { unreachable!("it is server") };
+        ["127.0.0.1:1", "[::1]:1", "0.0.0.0:1"]
+            .map(|address| options.web_tls.at(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn every_address_but_loopback_speaks_tls_unless_it_is_said() {
+        assert_eq!(web_tls(&[]), [false, false, true]);
+        assert_eq!(web_tls(&["--web-tls", "auto"]), [false, false, true]);
+        assert_eq!(web_tls(&["--web-tls", "false"]), [false; 3]);
+        assert_eq!(web_tls(&["--web-tls=true"]), [true; 3]);
+    }
+
+    #[test]
+    fn the_flag_without_a_value_is_still_yes() {
+        assert_eq!(web_tls(&["--web-tls"]), [true; 3]);
+        assert_eq!(web_tls(&["--web-tls", "--hec-tls"]), [true; 3]);
+    }
 }

@@ -13,7 +13,66 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("enableSplunkdSSL", "[sslConfig]: whether the management port speaks TLS; default true"),
     used("serverCert", "[sslConfig]: PEM file with certificate and key; default: self-signed"),
     used("port", "[httpServer]: port"),
-    used("max_content_length", "[httpServer]: bytes of a request body; default 2147483648"),
+    used(
+        "max_content_length",
+        "[httpServer]: bytes of a REST body; default 64MB (Splunk: 2147483648)",
+    ),
+    used("maxThreads", "[httpServer]: requests served at a time, 0 for 16384; default 0"),
+    used(
+        "maxSockets",
+        "[httpServer]: connections at a time, 0 for a third of the open files allowed, at most 8192; default 0",
+    ),
+    used(
+        "maxSocketsPerClient",
+        "[httpServer]: connections of one address (IPv6: network of 64 bits), 0 for half of maxSockets; default 0",
+    ),
+    used(
+        "reservedSockets",
+        "[httpServer]: of maxSockets, kept for this machine and the management port; default 32",
+    ),
+    used("maxHeaderSize", "[httpServer]: bytes of a request's head, 8KB at least; default 64KB"),
+    used("headerTimeout", "[httpServer]: seconds for the head of a request; default 30"),
+    used("handshakeTimeout", "[httpServer]: seconds for a TLS handshake; default 10"),
+    used("bodyIdleTimeout", "[httpServer]: seconds between two pieces of a body; default 30"),
+    used(
+        "bodyMinRate",
+        "[httpServer]: bytes of a body per second of waiting for it, 0 for any; default 256",
+    ),
+    used("bodyGraceTime", "[httpServer]: seconds of waiting before bodyMinRate counts; default 30"),
+    used(
+        "streamIdleTimeout",
+        "[httpServer]: seconds between two pieces of a stream to receivers/stream; default 600",
+    ),
+    used(
+        "keepAliveIdleTimeout",
+        "[httpServer]: seconds between two requests of a connection; default 300 (Splunk: 7200)",
+    ),
+    used(
+        "busyKeepAliveIdleTimeout",
+        "[httpServer]: the same while four fifths of maxSockets are taken; default 12",
+    ),
+    used(
+        "responseStallTimeout",
+        "[httpServer]: seconds in which a client takes nothing of its answer; default 3600",
+    ),
+    used(
+        "http2MaxStreams",
+        "[httpServer]: requests at a time of an HTTP/2 connection; default 128",
+    ),
+    used(
+        "http2MaxHeaderListSize",
+        "[httpServer]: bytes of an HTTP/2 request's headers, unpacked; default 16KB",
+    ),
+    used(
+        "http2MaxResets",
+        "[httpServer]: HTTP/2 requests cancelled before they are looked at; more end the connection; default 20",
+    ),
+    used("http2PingInterval", "[httpServer]: seconds of silence before an HTTP/2 ping; default 60"),
+    used("http2PingTimeout", "[httpServer]: seconds for its answer; default 20"),
+    used(
+        "metricsToken",
+        "[httpServer]: what scrapers of /metrics on other machines show as Authorization: Bearer; default: none",
+    ),
     used(
         "maxRequestMemory",
         "[httpServer]: memory that all requests together may take for their bodies, packed, unpacked and decoded, such as 512MB; default: an eighth of the machine's memory, at most 1GB",
@@ -22,8 +81,6 @@ pub(super) const SETTINGS: &[Setting] = &[
         "requestMemoryWaitSecs",
         "[httpServer]: seconds a request waits for memory that others hold before it is answered with 503; default 5",
     ),
-    used("maxThreads", "[httpServer]: threads, 0 for the default; default 0"),
-    used("maxSockets", "[httpServer]: connections at a time, 0 for the default; default 0"),
     used("minFreeSpace", "[diskUsage]: free MB below which indexing pauses; default 5000"),
     used(
         "max_cache_size",

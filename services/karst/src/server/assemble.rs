@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::gateway::Progress;
+use super::http_conf::HttpServer;
 use super::logs::Loggers;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
@@ -36,6 +37,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub(crate) struct Ground<'a> {
     pub(crate) options: &'a ServerOptions,
     pub(crate) setup: Setup,
+    pub(crate) http: HttpServer,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) loggers: Loggers,
     pub(crate) initial: &'a InitialPassword,
@@ -56,7 +58,7 @@ pub(crate) async fn assemble(
     searches: tokio::runtime::Handle,
     shutdown: &Shutdown,
 ) -> Result<Karst> {
-    let Ground { options, setup, store, loggers, initial, progress } = ground;
+    let Ground { options, setup, http, store, loggers, initial, progress } = ground;
     let Setup { layers, knowledge } = setup;
     let data = &options.data.data_dir;
     let metrics_text = MetricsText::install()?;
@@ -117,7 +119,7 @@ pub(crate) async fn assemble(
         search_settings,
     )?;
     indexes.resume(&ingest).await.context("cannot end the removal of an index")?;
-    let settings = Arc::new(api::Settings::default());
+    let settings = Arc::new(api_settings(&http));
     let server_settings = ServerSettings::load(catalog.clone(), &settings)?;
     let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
     let accounts = Accounts::load(catalog.clone(), timeout).await?;
@@ -238,6 +240,14 @@ async fn reach(store: &dyn ObjectStore) -> Result<()> {
     listed.map(drop).context("cannot read the object store (--object-store)")
 }
 
+fn api_settings(http: &HttpServer) -> api::Settings {
+    api::Settings {
+        max_content_length: http.max_content_length,
+        metrics_token: http.metrics_token.clone(),
+        ..api::Settings::default()
+    }
+}
+
 fn server_info(
     options: &ServerOptions,
     indexer: model::IndexerId,
@@ -248,7 +258,7 @@ fn server_info(
         home: std::path::absolute(data).unwrap_or_else(|_| data.clone()),
         management_port: options.management_address.port(),
         web_port: options.web_address.port(),
-        web_tls: options.web_tls,
+        web_tls: options.web_tls.at(options.web_address),
         server_name: host_name(),
         guid: indexer.to_string(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),

@@ -93,8 +93,8 @@ impl Owner {
             pid: std::process::id(),
             started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             management: url(options.management_plain, options.management_address),
-            web: url(!options.web_tls, options.web_address),
-            hec: url(!options.hec_tls, options.hec_address),
+            web: url(!options.web_tls.at(options.web_address), options.web_address),
+            hec: url(!options.hec_tls.at(options.hec_address), options.hec_address),
         }
     }
 }

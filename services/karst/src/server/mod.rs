@@ -1,12 +1,17 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
 mod assemble;
+mod bodies;
 mod certificate;
 mod conf;
+mod connections;
 mod console;
+mod conversation;
 mod credentials;
+mod descriptors;
 mod forwarding;
 mod gateway;
+mod http_conf;
 mod identity;
 mod ingest_conf;
 mod inputs;
@@ -16,12 +21,15 @@ mod logs;
 mod ownership;
 mod ports;
 mod request_conf;
+mod requests;
+mod serving;
 mod setup;
 mod store_conf;
 mod streaming;
 mod surroundings;
 mod tls;
 mod views;
+mod wrong_scheme;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,6 +45,7 @@ use self::gateway::Progress;
 use self::lock::DataLock;
 use self::ownership::Ownership;
 use self::ports::Ports;
+use self::serving::Serving;
 use self::setup::Setup;
 use self::tls::Certificates;
 use crate::config::{Role, ServerOptions};
@@ -107,6 +116,8 @@ enum Ended {
 async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<Ended> {
     let lock = DataLock::take(options)?;
     let (setup, inputs) = Setup::read(options)?;
+    let http = http_conf::settings(&setup.layers, options)?;
+    descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
     let ports = Ports::bind(options, &setup, &inputs).await?;
     let loggers = logs::install(options)?;
     setup.warn();
@@ -115,11 +126,13 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
     let certificates = certificates.transpose()?;
     let tls = certificates.as_ref().map(Certificates::acceptor).transpose()?;
     let progress = Progress::new("opening the object store");
-    let listeners = listen::start(ports.http, tls.as_ref(), &progress, &shutdown)?;
+    let serving = Serving::new(http.clone(), &shutdown);
+    let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
     let store = assemble::object_store(options, &setup.layers).await?;
     let ownership = Ownership::take(&store, options, &setup.layers, &lock, &progress).await?;
     let initial = InitialPassword::below(lock.directory());
-    let ground = Ground { options, setup, store, loggers, initial: &initial, progress: &progress };
+    let (initial, progress) = (&initial, &progress);
+    let ground = Ground { options, setup, http, store, loggers, initial, progress };
     let run = async {
         let karst = Box::pin(assemble::assemble(ground, searches, &shutdown)).await?;
         let intake = shutdown.part();

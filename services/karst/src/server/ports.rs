@@ -17,8 +17,15 @@ pub(crate) enum Role {
     Hec,
     Otlp,
     Elastic,
-    /// Management and web.
-    Rest,
+    Management,
+    Web,
+}
+
+impl Role {
+    /// Whether it serves REST: connections whose clients may send bodies that end with them.
+    pub(crate) fn is_rest(self) -> bool {
+        matches!(self, Self::Management | Self::Web)
+    }
 }
 
 /// A port for HTTP.
@@ -77,20 +84,21 @@ impl Ports {
 type Wanted = (&'static str, Role, bool, SocketAddr);
 
 fn http_addresses(options: &ServerOptions) -> Vec<Wanted> {
-    let hec = options.hec_tls;
-    let management = !options.management_plain;
-    let fixed = [
-        ("HEC", Role::Hec, hec, Some(options.hec_address)),
-        ("OTLP/gRPC", Role::Otlp, hec, options.otlp_grpc),
-        ("OTLP/HTTP", Role::Otlp, hec, options.otlp_http),
-        ("elastic", Role::Elastic, hec, options.elasticsearch),
-        ("management", Role::Rest, management, Some(options.management_address)),
-        ("web", Role::Rest, options.web_tls, Some(options.web_address)),
+    let hec = |address: SocketAddr| options.hec_tls.at(address);
+    let web = |address: SocketAddr| options.web_tls.at(address);
+    let management = |_: SocketAddr| !options.management_plain;
+    let fixed: [(_, _, &dyn Fn(SocketAddr) -> bool, _); 6] = [
+        ("HEC", Role::Hec, &hec, Some(options.hec_address)),
+        ("OTLP/gRPC", Role::Otlp, &hec, options.otlp_grpc),
+        ("OTLP/HTTP", Role::Otlp, &hec, options.otlp_http),
+        ("elastic", Role::Elastic, &hec, options.elasticsearch),
+        ("management", Role::Management, &management, Some(options.management_address)),
+        ("web", Role::Web, &web, Some(options.web_address)),
     ];
-    let named = |(name, role, tls, address): (_, _, _, Option<SocketAddr>)| {
-        address.map(|address| (name, role, tls, address))
-    };
-    fixed.into_iter().filter_map(named).collect()
+    fixed
+        .into_iter()
+        .filter_map(|(name, role, tls, address)| address.map(|at| (name, role, tls(at), at)))
+        .collect()
 }
 
 async fn bind(name: &'static str, address: SocketAddr) -> Result<TcpListener> {

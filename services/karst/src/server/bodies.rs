@@ -1,0 +1,177 @@
+//! Bodies of requests, with a limit to how long their senders are waited for.
+//!
+//! Only the time in which somebody here waits for the next piece counts: a sender that is held up,
+//! because queues are full, is not slow.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use super::http_conf::Timeouts;
+
+/// How long the sender of a body is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    idle: Duration,
+    grace: Duration,
+    /// Bytes per second; 0 for any.
+    rate: u64,
+}
+
+impl Patience {
+    pub(crate) fn new(timeouts: &Timeouts) -> Self {
+        Self { idle: timeouts.body_idle, grace: timeouts.body_grace, rate: timeouts.body_min_rate }
+    }
+
+    /// For a body that may have no end, whose events come when they come.
+    pub(crate) fn of_stream(timeouts: &Timeouts) -> Self {
+        Self { idle: timeouts.stream_idle, grace: Duration::ZERO, rate: 0 }
+    }
+
+    /// How long the next piece is waited for, after so many bytes and so much waiting.
+    fn left(&self, bytes: u64, waited: Duration) -> Duration {
+        if self.rate == 0 {
+            return self.idle;
+        }
+        let earned = Duration::from_millis(bytes.saturating_mul(1_000) / self.rate);
+        self.idle.min((self.grace + earned).saturating_sub(waited))
+    }
+}
+
+/// Why a body ends early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the body did not come in time ([httpServer] bodyIdleTimeout, bodyMinRate)")]
+    TooSlow,
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+}
+
+/// Tells whether a body was given up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome(Arc<AtomicBool>);
+
+impl Outcome {
+    pub(crate) fn was_too_slow(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A body that is not waited for for ever.
+#[derive(Debug)]
+pub(crate) struct Timed<B> {
+    body: B,
+    patience: Patience,
+    outcome: Outcome,
+    bytes: u64,
+    waited: Duration,
+    waits: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl<B> Timed<B> {
+    pub(crate) fn new(body: B, patience: Patience, outcome: Outcome) -> Self {
+        Self { body, patience, outcome, bytes: 0, waited: Duration::ZERO, waits: None }
+    }
+
+    /// Whether the piece that does not come is overdue.
+    fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let left = self.patience.left(self.bytes, self.waited);
+        let (_, sleep) = self.waits.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(tokio::time::sleep_until(now + left)))
+        });
+        sleep.as_mut().poll(context)
+    }
+}
+
+impl<B> Body for Timed<B>
+where
+    B: Body<Data = Bytes, Error = hyper::Error> + Unpin,
+{
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = &mut *self;
+        let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) else {
+            if this.poll_overdue(context).is_pending() {
+                return Poll::Pending;
+            }
+            this.outcome.0.store(true, Ordering::Relaxed);
+            return Poll::Ready(Some(Err(Error::TooSlow)));
+        };
+        if let Some((since, _)) = this.waits.take() {
+            this.waited += since.elapsed();
+        }
+        if let Some(Ok(frame)) = &frame {
+            this.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Error::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_sender_earns_time_with_every_byte() {
+        let patience = Patience { idle: 30 * S, grace: 10 * S, rate: 100 };
+        assert_eq!(patience.left(0, Duration::ZERO), 10 * S);
+        assert_eq!(patience.left(0, 10 * S), Duration::ZERO);
+        assert_eq!(patience.left(1_000, 10 * S), 10 * S);
+        assert_eq!(patience.left(1 << 40, 10 * S), 30 * S);
+    }
+
+    #[test]
+    fn a_stream_is_waited_for_however_little_it_sends() {
+        let patience = Patience::of_stream(&Timeouts { stream_idle: 9 * S, ..Timeouts::default() });
+        assert_eq!(patience.left(0, 1_000_000 * S), 9 * S);
+    }
+
+    /// A body of which nothing comes.
+    struct Silent;
+
+    impl Body for Silent {
+        type Data = Bytes;
+        type Error = hyper::Error;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_given_up_and_says_so() {
+        let patience = Patience { idle: Duration::from_millis(1), grace: S, rate: 0 };
+        let outcome = Outcome::default();
+        let mut body = Timed::new(Silent, patience, outcome.clone());
+        let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        assert!(matches!(frame, Some(Err(Error::TooSlow))));
+        assert!(outcome.was_too_slow());
+    }
+}

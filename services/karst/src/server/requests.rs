@@ -1,0 +1,149 @@
+//! Requests counted by kind and status, and the answers that are given in place of a route's.
+
+use std::time::Instant;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use metrics::{counter, histogram};
+use runtime::metrics as names;
+
+use super::bodies::Outcome;
+
+/// A request from its head to the head of its answer.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    port: &'static str,
+    route: &'static str,
+    begin: Instant,
+}
+
+impl Measured {
+    pub(crate) fn begin(port: &'static str, path: &str) -> Self {
+        Self { port, route: route_class(path), begin: Instant::now() }
+    }
+
+    pub(crate) fn end(self, status: StatusCode) {
+        let Self { port, route, begin } = self;
+        let seconds = begin.elapsed().as_secs_f64();
+        histogram!(names::HTTP_SECONDS, "port" => port, "route" => route).record(seconds);
+        let status = status_text(status);
+        counter!(names::HTTP_REQUESTS, "port" => port, "route" => route, "status" => status)
+            .increment(1);
+    }
+}
+
+/// What a path is about: few words, whatever clients ask for.
+fn route_class(path: &str) -> &'static str {
+    let path = path.trim_start_matches('/');
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    match first {
+        "healthz" | "readyz" => return "health",
+        "metrics" => return "metrics",
+        "api" => return "query",
+        "v1" | "opentelemetry.proto.collector.logs.v1.LogsService" => return "events",
+        "arrow.flight.protocol.FlightService" => return "flight",
+        "services" => {}
+        // servicesNS/<user>/<app>/...
+        "servicesNS" => {
+            let place = rest.splitn(3, '/').nth(2).unwrap_or_default();
+            return rest_class(place);
+        }
+        _ => return "other",
+    }
+    rest_class(rest)
+}
+
+fn rest_class(rest: &str) -> &'static str {
+    let (first, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    match first {
+        "collector" if rest.starts_with("health") => "health",
+        "collector" | "receivers" => "events",
+        "search" => "search",
+        "auth" => "login",
+        _ => "rest",
+    }
+}
+
+/// The number as text, for those statuses that are in use.
+fn status_text(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        200 => "200",
+        201 => "201",
+        204 => "204",
+        206 => "206",
+        301..=308 => "3xx",
+        400 => "400",
+        401 => "401",
+        403 => "403",
+        404 => "404",
+        405 => "405",
+        408 => "408",
+        409 => "409",
+        413 => "413",
+        415 => "415",
+        429 => "429",
+        431 => "431",
+        500 => "500",
+        503 => "503",
+        100..=199 => "1xx",
+        200..=299 => "2xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    }
+}
+
+/// The answer to a request beyond `maxThreads`.
+pub(crate) fn too_many() -> Response {
+    counter!(names::HTTP_REFUSED, "reason" => "maxThreads").increment(1);
+    let text = "Too many requests at a time ([httpServer] maxThreads); try again later.\n";
+    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response()
+}
+
+/// The route's answer, or that the body did not come: a route cannot tell that from a broken one.
+pub(crate) fn in_time(response: Response, outcome: &Outcome, multiplexed: bool) -> Response {
+    if !outcome.was_too_slow() {
+        return response;
+    }
+    counter!(names::HTTP_TIMEOUTS, "reason" => "body").increment(1);
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
+        return response;
+    }
+    let text = "The body did not come in time ([httpServer] bodyIdleTimeout, bodyMinRate).\n";
+    let mut response = (StatusCode::REQUEST_TIMEOUT, text).into_response();
+    if !multiplexed {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_fall_into_few_classes() {
+        for (path, class) in [
+            ("/services/collector/event", "events"),
+            ("/services/collector/health/1.0", "health"),
+            ("/services/search/jobs/1/results", "search"),
+            ("/servicesNS/admin/search/search/jobs", "search"),
+            ("/servicesNS/nobody/app/saved/searches/x", "rest"),
+            ("/services/auth/login", "login"),
+            ("/api/v1/sql", "query"),
+            ("/v1/logs", "events"),
+            ("/assets/index-1.js", "other"),
+            ("/", "other"),
+            ("", "other"),
+        ] {
+            assert_eq!(route_class(path), class, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_came_in_time_leaves_the_answer_as_it_is() {
+        let response = in_time(StatusCode::CREATED.into_response(), &Outcome::default(), false);
+        assert_eq!(response.status(), StatusCode::CREATED);
+    }
+}

@@ -1,0 +1,100 @@
+//! HTTP where TLS is spoken: an answer that says so, in place of bytes no client understands.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use tokio::net::TcpStream;
+use tower::Service;
+
+/// First byte of every TLS connection: a handshake record.
+const HANDSHAKE: u8 = 0x16;
+
+/// Whether the client speaks, and not TLS. Waits for its first byte.
+pub(crate) async fn is_plain(socket: &TcpStream) -> bool {
+    let mut first = [0_u8];
+    matches!(socket.peek(&mut first).await, Ok(1) if first[0] != HANDSHAKE)
+}
+
+/// Answers every request with a hint; `redirects` sends browsers to the same page with TLS.
+pub(crate) fn service(
+    redirects: bool,
+) -> impl Service<
+    Request,
+    Response = Response,
+    Error = Infallible,
+    Future = Ready<Result<Response, Infallible>>,
+> + Clone
++ Send
++ 'static {
+    tower::service_fn(move |request: Request| ready(Ok(answer(&request, redirects))))
+}
+
+fn answer(request: &Request, redirects: bool) -> Response {
+    let mut response = Response::new(Body::empty());
+    let target = secure_url(request.headers(), request.uri().path_and_query().map(|p| p.as_str()));
+    let safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    match target {
+        Some(target) if redirects && safe => {
+            *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+            response.headers_mut().insert(header::LOCATION, target);
+        }
+        _ => {
+            let text = "This port speaks TLS: use https:// in place of http://.\n";
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+            *response.body_mut() = Body::from(text);
+            let plain = HeaderValue::from_static("text/plain; charset=UTF-8");
+            response.headers_mut().insert(header::CONTENT_TYPE, plain);
+        }
+    }
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn secure_url(headers: &HeaderMap, path: Option<&str>) -> Option<HeaderValue> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let path = path.filter(|path| path.starts_with('/')).unwrap_or("/");
+    HeaderValue::from_str(&format!("https://{host}{path}")).ok()
+}
+
+/// Tells a client that is not served, as far as its socket takes it at once.
+pub(crate) fn say_busy(socket: &TcpStream, setting: &str) {
+    let text = format!("Too many connections ([httpServer] {setting}); try again later.\n");
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n\
+         Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    let _ = socket.try_write(answer.as_bytes());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn asked(method: Method, path: &str, redirects: bool) -> (u16, Option<String>) {
+        let request = Request::builder().method(method).uri(path).header("host", "karst:8000");
+        let response = answer(&request.body(Body::empty()).unwrap(), redirects);
+        let location = response.headers().get(header::LOCATION);
+        let location = location.map(|value| value.to_str().unwrap().to_owned());
+        (response.status().as_u16(), location)
+    }
+
+    #[test]
+    fn a_browser_is_sent_to_the_same_page_with_tls() {
+        let (status, location) = asked(Method::GET, "/search?q=1", true);
+        assert_eq!((status, location.unwrap().as_str()), (307, "https://karst:8000/search?q=1"));
+    }
+
+    #[test]
+    fn what_cannot_be_redirected_is_told_what_to_do() {
+        assert_eq!(asked(Method::POST, "/services/auth/login", true), (400, None));
+        assert_eq!(asked(Method::GET, "/services/collector/health", false), (400, None));
+    }
+}
