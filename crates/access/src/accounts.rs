@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
-use argon2::{Argon2, password_hash};
 use catalog::Catalog;
-use rand::distr::{Alphanumeric, SampleString};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::passwords::{Checked, Passwords};
 use crate::sessions::{SessionInfo, Sessions};
 
 const KIND: &str = "users";
@@ -79,8 +77,7 @@ pub struct Accounts {
     catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
     sessions: Sessions,
-    /// The hash of a password nobody has.
-    decoy: String,
+    passwords: Passwords,
 }
 
 impl Accounts {
@@ -96,8 +93,8 @@ impl Accounts {
             users.insert(document.name, user);
         }
         let users = RwLock::new(users);
-        let decoy = hash(Alphanumeric.sample_string(&mut rand::rng(), 32)).await?;
-        Ok(Self { catalog, users, sessions: Sessions::new(timeout), decoy })
+        let passwords = Passwords::start()?;
+        Ok(Self { catalog, users, sessions: Sessions::new(timeout), passwords })
     }
 
     /// Whether there is anybody who could log in.
@@ -113,7 +110,7 @@ impl Accounts {
     pub async fn put(&self, new: NewUser) -> Result<(), Error> {
         let user = User {
             name: new.name,
-            password_hash: hash(new.password).await?,
+            password_hash: self.passwords.hash(new.password).await?,
             roles: new.roles,
             realname: String::new(),
             email: String::new(),
@@ -153,7 +150,7 @@ impl Accounts {
             change.restart_background_jobs.unwrap_or(user.restart_background_jobs);
         let new_password = password.is_some();
         if let Some(password) = password {
-            user.password_hash = hash(password).await?;
+            user.password_hash = self.passwords.hash(password).await?;
         }
         self.keep(user).await?;
         if new_password {
@@ -208,20 +205,14 @@ impl Accounts {
         self.users.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Whether the password is the user's. Takes tens of milliseconds on purpose.
-    pub async fn verify(&self, name: &str, password: &str) -> bool {
-        // An unknown name costs the same time as a wrong password, so that names cannot be probed.
-        let known = self.user(name).map(|user| user.password_hash);
-        let decoy = self.decoy.clone();
-        let password = password.to_owned();
-        let check = move || {
-            let stored = known.as_deref().unwrap_or(&decoy);
-            let matches = PasswordHash::new(stored).is_ok_and(|hash| {
-                Argon2::default().verify_password(password.as_bytes(), &hash).is_ok()
-            });
-            matches && known.is_some()
-        };
-        tokio::task::spawn_blocking(check).await.unwrap_or(false)
+    /// Whether the password is the user's. Takes tens of milliseconds on purpose, unless it was right a
+    /// moment ago.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too many passwords wait to be checked.
+    pub async fn verify(&self, name: &str, password: &str) -> Result<Checked, Error> {
+        let stored = self.user(name).map(|user| user.password_hash);
+        self.passwords.check(name, password, stored).await
     }
 
     /// A session that does not expire while the process runs, for commands on the same machine.
@@ -266,19 +257,5 @@ impl Accounts {
     /// How long a session lives without requests, from now on.
     pub fn set_session_timeout(&self, timeout: Duration) {
         self.sessions.set_timeout(timeout);
-    }
-}
-
-async fn hash(password: String) -> Result<String, Error> {
-    let work = move || -> Result<String, password_hash::Error> {
-        let salt: [u8; 16] = rand::random();
-        let salt = SaltString::encode_b64(&salt)?;
-        Ok(Argon2::default().hash_password(password.as_bytes(), &salt)?.to_string())
-    };
-    let hashed = tokio::task::spawn_blocking(work).await;
-    match hashed {
-        Ok(Ok(hash)) => Ok(hash),
-        Ok(Err(error)) => Err(Error::Internal(format!("cannot hash a password: {error}"))),
-        Err(error) => Err(Error::Internal(format!("cannot hash a password: {error}"))),
     }
 }

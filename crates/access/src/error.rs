@@ -44,6 +44,9 @@ pub enum Error {
         /// Which one.
         name: String,
     },
+    /// More passwords wait to be checked than may.
+    #[error("too many logins at a time; try again later")]
+    Busy,
     /// A defect in Karst.
     #[error("internal error: {0}")]
     Internal(String),
@@ -58,6 +61,7 @@ impl Error {
             Self::Document { .. } | Self::Sealed { .. } => ErrorKind::Corrupt,
             Self::SecretTaken { .. } => ErrorKind::Conflict,
             Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,
+            Self::Busy => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

@@ -15,6 +15,7 @@
 mod accounts;
 pub mod capabilities;
 mod error;
+mod passwords;
 mod permissions;
 mod roles;
 mod secrets;
@@ -23,6 +24,7 @@ mod tokens;
 
 pub use accounts::{Accounts, NewUser, User, UserChange};
 pub use error::Error;
+pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like};
 pub use secrets::{Secret, Secrets};

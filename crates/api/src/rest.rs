@@ -22,6 +22,7 @@ use crate::flight;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
+use crate::receiver::RETRY_AFTER;
 use crate::routes::{
     apps, auth, buckets, complete, configs, console, data_indexes, data_inputs, directory, explain,
     export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages, metrics, objects,
@@ -358,6 +359,9 @@ fn finish(mut response: Response, mode: Option<OutputMode>, params: &Params) -> 
     let Some(error) = error else { return response };
     let headers = std::mem::take(response.headers_mut());
     let mut response = mode.respond(error.status, error_body(&error, mode));
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER.as_secs().into());
+    }
     for name in [header::WWW_AUTHENTICATE, header::ALLOW, header::SET_COOKIE] {
         if let Some(value) = headers.get(&name) {
             response.headers_mut().insert(name, value.clone());

@@ -1,5 +1,6 @@
 //! Who asks: session keys, cookies and passwords of a request, and what the asker may do.
 
+use access::Checked;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,6 +8,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use metrics::counter;
+use runtime::metrics as names;
 
 use crate::ApiState;
 use crate::error::RestError;
@@ -121,11 +124,28 @@ async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, Res
     let decoded = PASSWORDS.decode(credentials).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
     let (user, password) = text.split_once(':').ok_or_else(unauthorized)?;
-    if state.accounts.verify(user, password).await {
+    if check_password(state, user, password).await? {
         Ok(Caller { user: user.to_owned(), session: None })
     } else {
         Err(unauthorized())
     }
+}
+
+/// Whether the password is the user's, counted.
+pub(crate) async fn check_password(
+    state: &ApiState,
+    user: &str,
+    password: &str,
+) -> Result<bool, RestError> {
+    let checked = state.accounts.verify(user, password).await;
+    let outcome = match &checked {
+        Ok(Checked::Right) => "right",
+        Ok(Checked::Remembered) => "remembered",
+        Ok(Checked::Wrong) => "wrong",
+        Err(_) => "refused",
+    };
+    counter!(names::PASSWORD_CHECKS, "outcome" => outcome).increment(1);
+    Ok(checked.map_err(crate::Error::from)?.is_right())
 }
 
 /// The cookie that login sets, `splunkd_<port>`, by its name and value.

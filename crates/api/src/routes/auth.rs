@@ -9,7 +9,7 @@ use crate::ApiState;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
-use crate::session::{Caller, cookie_header};
+use crate::session::{Caller, check_password, cookie_header};
 
 pub(crate) async fn login(
     State(state): State<ApiState>,
@@ -22,7 +22,7 @@ pub(crate) async fn login(
     // Names are in lower case, however they are typed.
     let lower = user.to_lowercase();
     let user = if state.accounts.user(user).is_some() { user } else { lower.as_str() };
-    if !state.accounts.verify(user, password).await {
+    if !check_password(&state, user, password).await? {
         tracing::info!(target: "audit", user, "login failed");
         let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", "Login failed");
         error.code = Some("incorrect_username_or_password");

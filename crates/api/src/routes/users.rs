@@ -13,7 +13,7 @@ use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::params::Params;
-use crate::session::Caller;
+use crate::session::{Caller, check_password};
 use access::{NewUser, User, UserChange};
 
 const PATH: &str = "/services/authentication/users";
@@ -168,7 +168,7 @@ pub(crate) async fn edit(
     if change.password.is_some() && !caller.may(&state, "edit_user") {
         caller.require(&state, "change_own_password")?;
         let old = params.get("oldpassword").unwrap_or_default();
-        if !state.accounts.verify(&user.name, old).await {
+        if !check_password(&state, &user.name, old).await? {
             return Err(RestError::invalid("oldpassword is not the password of now"));
         }
     }
