@@ -30,12 +30,14 @@ mod messages;
 mod namespace;
 #[cfg(test)]
 mod openapi;
+mod origin;
 mod otlp;
 mod output;
 mod params;
 mod receiver;
 mod rest;
 mod routes;
+mod security_headers;
 mod server_settings;
 mod session;
 mod suppressions;
@@ -148,6 +150,8 @@ pub struct Settings {
     pub max_page_rows: usize,
     /// `max_content_length` of `[httpServer]`: bytes of a REST request's body.
     pub max_content_length: usize,
+    /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
+    pub hsts: bool,
     /// What scrapers of `/metrics` show in place of a login.
     pub metrics_token: Option<String>,
 }
@@ -158,6 +162,7 @@ impl Default for Settings {
             session_timeout: std::time::Duration::from_secs(3_600),
             max_page_rows: 500_000,
             max_content_length: 64 << 20,
+            hsts: true,
             metrics_token: None,
         }
     }
@@ -188,4 +193,6 @@ pub trait MetricsView: Send + Sync + std::fmt::Debug {
 pub trait ConsoleFiles: Send + Sync + std::fmt::Debug {
     /// Bytes and media type of a file.
     fn file(&self, path: &str) -> Option<(bytes::Bytes, String)>;
+    /// The file packed with gzip; none if it does not get smaller.
+    fn packed(&self, path: &str) -> Option<bytes::Bytes>;
 }

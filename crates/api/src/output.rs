@@ -17,6 +17,8 @@ pub(crate) enum OutputMode {
     JsonRows,
     JsonCols,
     Csv,
+    /// CSV whose cells no spreadsheet takes for formulas (`csv_escape_formulas`).
+    SafeCsv,
     Raw,
 }
 
@@ -28,6 +30,7 @@ impl OutputMode {
             Some("json") => Ok(Self::Json),
             Some("json_rows") => Ok(Self::JsonRows),
             Some("json_cols") => Ok(Self::JsonCols),
+            Some("csv") if params.flag("csv_escape_formulas") => Ok(Self::SafeCsv),
             Some("csv") => Ok(Self::Csv),
             Some("raw") => Ok(Self::Raw),
             Some(other) => Err(RestError::invalid(format!(
@@ -44,7 +47,7 @@ impl OutputMode {
         match self {
             Self::Xml => "text/xml; charset=UTF-8",
             Self::Json | Self::JsonRows | Self::JsonCols => "application/json; charset=UTF-8",
-            Self::Csv => "text/csv; charset=UTF-8",
+            Self::Csv | Self::SafeCsv => "text/csv; charset=UTF-8",
             Self::Raw => "text/plain; charset=UTF-8",
         }
     }
@@ -78,7 +81,9 @@ impl ResultPage<'_> {
             OutputMode::Json => self.json(),
             OutputMode::JsonRows => self.json_rows(),
             OutputMode::JsonCols => self.json_cols(),
-            OutputMode::Csv => csv_text(&self.page.fields, &self.page.rows, true),
+            OutputMode::Csv | OutputMode::SafeCsv => {
+                csv_text(mode, &self.page.fields, &self.page.rows, true)
+            }
             OutputMode::Xml => self.xml(),
             OutputMode::Raw => raw_text(self.page),
         }
@@ -178,19 +183,32 @@ pub(crate) fn row_object(fields: &[String], row: &[Option<Value>]) -> Json {
 }
 
 /// Rows as CSV; several values of a field are lines of one cell.
-pub(crate) fn csv_text(fields: &[String], rows: &[Vec<Option<Value>>], header: bool) -> String {
+pub(crate) fn csv_text(
+    mode: OutputMode,
+    fields: &[String],
+    rows: &[Vec<Option<Value>>],
+    header: bool,
+) -> String {
+    let escape = |text: String| if mode == OutputMode::SafeCsv { no_formula(text) } else { text };
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing into memory cannot fail, and rows have as many cells as the header.
     if header {
-        let _ = writer.write_record(fields);
+        let _ = writer.write_record(fields.iter().map(|field| escape(field.clone())));
     }
     for row in rows {
-        let _ = writer.write_record(
-            row.iter().map(|cell| cell.as_ref().map(Value::joined).unwrap_or_default()),
-        );
+        let cells = row.iter().map(|cell| cell.as_ref().map(Value::joined).unwrap_or_default());
+        let _ = writer.write_record(cells.map(escape));
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// A cell that spreadsheets show and do not run: an apostrophe before what begins like a formula.
+/// Numbers stay numbers.
+fn no_formula(text: String) -> String {
+    let like_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let number = || text.parse::<f64>().is_ok_and(f64::is_finite);
+    if like_formula && !number() { format!("'{text}") } else { text }
 }
 
 /// The text of events, one after the other.
@@ -252,4 +270,22 @@ pub(crate) fn xml_text(text: &str) -> String {
     let clean: String =
         text.chars().map(|c| if allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
     escape(clean.as_str()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_begin_like_formulas_are_text_on_request() {
+        let texts = ["=1+1", "+SUM(A1)", "-2+3", "@x", "\tx", "\rx", "-2.5", "+3e4", "a=b", ""];
+        let escaped = texts.map(|text| no_formula(text.to_owned()));
+        let expected =
+            ["'=1+1", "'+SUM(A1)", "'-2+3", "'@x", "'\tx", "'\rx", "-2.5", "+3e4", "a=b", ""];
+        assert_eq!(escaped, expected);
+        let rows = [vec![Some(Value::One("=1+1".to_owned()))]];
+        let csv = |mode| csv_text(mode, &["=a".to_owned()], &rows, true);
+        assert_eq!(csv(OutputMode::SafeCsv), "'=a\n'=1+1\n");
+        assert_eq!(csv(OutputMode::Csv), "=a\n=1+1\n");
+    }
 }

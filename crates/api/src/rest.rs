@@ -6,17 +6,19 @@
 //! names with blanks.
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use inputs::body::BodyError;
 use tower::util::MapRequestLayer;
 use tower::{Layer, Service};
 
 use crate::ApiState;
+use crate::body::{self, Unwatched};
 use crate::error::RestError;
 use crate::flight;
 use crate::namespace::PathNamespace;
@@ -29,10 +31,15 @@ use crate::routes::{
     parser, passwords, props, receivers, results, roles, saved_searches, server, settings, sql,
     users,
 };
+use crate::security_headers;
 use crate::session::authenticate;
 
-/// Largest body of a REST request; events come in through HEC.
-const MAX_BODY_BYTES: usize = 64 << 20;
+/// Where a name and a password become a session, which is the only body read of somebody unknown.
+const LOGIN: &str = "/services/auth/login";
+/// Bytes of it.
+const MAX_LOGIN_BYTES: usize = 64 << 10;
+/// Bytes of a body that can only be a form or a query.
+const MAX_FORM_BYTES: usize = 16 << 20;
 
 /// The REST service, for `axum::serve`.
 #[must_use]
@@ -48,17 +55,25 @@ pub fn router(
         .merge(data_routes())
         .merge(object_routes())
         .merge(own_routes());
-    let guarded = guarded.layer(from_fn_with_state(state.clone(), health::refuse_changes));
-    let guarded = guarded.layer(from_fn_with_state(state.clone(), authenticate));
-    let routes = open_routes().merge(guarded).layer(from_fn_with_state(state.clone(), prepare));
-    let routes = routes.with_state(state.clone()).merge(flight::router(state));
+    // From the inside out: who asks is known before a byte of the body is read.
+    let guarded = guarded
+        .layer(from_fn_with_state(state.clone(), read_body))
+        .layer(from_fn_with_state(state.clone(), health::refuse_changes))
+        .layer(from_fn_with_state(state.clone(), authenticate));
+    let login = Router::new()
+        .route("/services/auth/login", post(auth::login))
+        .layer(from_fn_with_state(state.clone(), read_body));
+    let routes = open_routes().merge(login).merge(guarded).layer(from_fn(write_errors));
+    let flight = flight::router(state.clone());
+    let hsts = state.settings.hsts;
+    let routes = routes.with_state(state).merge(flight);
+    let routes = routes.layer(from_fn_with_state(hsts, security_headers::add));
     MapRequestLayer::new(canonical_path).layer(routes)
 }
 
 /// What needs no session.
 fn open_routes() -> Router<ApiState> {
     Router::new()
-        .route("/services/auth/login", post(auth::login))
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::metrics))
@@ -314,30 +329,85 @@ fn canonical_path(mut request: Request) -> Request {
     request
 }
 
-/// Reads the parameters once, and writes errors in the format they ask for.
-async fn prepare(State(_state): State<ApiState>, request: Request, next: Next) -> Response {
+/// Bytes of a body on this path: forms are small, documents and events are not.
+fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
+    let most = state.settings.max_content_length;
+    let documents = [
+        "/services/receivers/",
+        "/services/storage/collections/data/",
+        "/services/data/lookup-table-files",
+        "/services/data/ui/views",
+        "/services/apps/local",
+        "/services/configs/",
+        "/services/search/jobs",
+    ];
+    if path == LOGIN {
+        MAX_LOGIN_BYTES.min(most)
+    } else if documents.iter().any(|begin| path.starts_with(begin)) && !method.is_safe() {
+        most
+    } else {
+        MAX_FORM_BYTES.min(most)
+    }
+}
+
+/// Reads the body, and its parameters once.
+async fn read_body(State(state): State<ApiState>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let path = parts.uri.path();
-    let mode = if path.starts_with("/api/") { Some(OutputMode::Json) } else { None };
     let query = parts.uri.query().unwrap_or_default();
     // A stream of events may have no end: it goes on to its route as it comes.
     if path == "/services/receivers/stream" {
         let params = Params::parse(query, &[]);
-        parts.extensions.insert(params.clone());
-        let response = next.run(Request::from_parts(parts, body)).await;
-        return finish(response, mode, &params);
+        parts.extensions.insert(params);
+        return next.run(Request::from_parts(parts, body)).await;
     }
-    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
-        let text = format!("the body is larger than {MAX_BODY_BYTES} bytes");
-        let error = RestError::new(StatusCode::PAYLOAD_TOO_LARGE, "FATAL", text);
-        return OutputMode::Xml.respond(error.status, error_body(&error, OutputMode::Xml));
+    let limit = body_limit(&state, &parts.method, path);
+    let body = match body::read(&state.request_memory, body, limit, &mut Unwatched).await {
+        Ok(body) => body,
+        Err(error) => return refused_body(&error).into_response(),
     };
     let form: &[u8] = if is_form(path, &parts.headers) { &body } else { &[] };
     let params = Params::parse(query, form);
-    parts.extensions.insert(params.clone());
+    let mode = mode_of(&parts, &params);
+    parts.extensions.insert(params);
     parts.extensions.insert(RawBody(body.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
-    finish(response, mode, &params)
+    finish(response, mode)
+}
+
+fn refused_body(error: &BodyError) -> RestError {
+    let status = body::status(error);
+    let text = match error {
+        BodyError::TooLarge { limit } => format!(
+            "the body is larger than {limit} bytes, the limit of this path ([httpServer] \
+             max_content_length of server.conf, and less where only forms are taken)"
+        ),
+        error => error.to_string(),
+    };
+    RestError::new(status, "FATAL", text)
+}
+
+/// Reads the parameters of the URL, and writes the errors of requests whose body was not read.
+async fn write_errors(request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let params = Params::parse(parts.uri.query().unwrap_or_default(), &[]);
+    let mode = mode_of(&parts, &params);
+    parts.extensions.insert(params);
+    finish(next.run(Request::from_parts(parts, body)).await, mode)
+}
+
+/// The format of an error.
+fn mode_of(parts: &Parts, params: &Params) -> OutputMode {
+    let accepts = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if parts.uri.path().starts_with("/api/") {
+        return OutputMode::Json;
+    }
+    match params.text("output_mode") {
+        None if accepts.is_some_and(|kinds| kinds.starts_with("application/json")) => {
+            OutputMode::Json
+        }
+        _ => OutputMode::of(params).unwrap_or(OutputMode::Xml),
+    }
 }
 
 /// Whether a body holds parameters: events and documents do not, however much they may look like them.
@@ -348,10 +418,14 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
     !is_json && !path.starts_with("/services/receivers/")
 }
 
+/// Marks an error that has its body.
+#[derive(Debug, Clone)]
+struct Written;
+
 /// Gives an error its body.
-fn finish(mut response: Response, mode: Option<OutputMode>, params: &Params) -> Response {
-    let mode = mode.or_else(|| OutputMode::of(params).ok()).unwrap_or(OutputMode::Xml);
-    let unknown_method = response.status() == StatusCode::METHOD_NOT_ALLOWED;
+fn finish(mut response: Response, mode: OutputMode) -> Response {
+    let written = response.extensions().get::<Written>().is_some();
+    let unknown_method = response.status() == StatusCode::METHOD_NOT_ALLOWED && !written;
     let error = response.extensions_mut().remove::<RestError>().or_else(|| {
         let error = RestError::new(response.status(), "ERROR", "Method Not Allowed");
         unknown_method.then_some(error)
@@ -359,6 +433,7 @@ fn finish(mut response: Response, mode: Option<OutputMode>, params: &Params) -> 
     let Some(error) = error else { return response };
     let headers = std::mem::take(response.headers_mut());
     let mut response = mode.respond(error.status, error_body(&error, mode));
+    response.extensions_mut().insert(Written);
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER.as_secs().into());
     }

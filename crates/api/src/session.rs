@@ -11,8 +11,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use metrics::counter;
 use runtime::metrics as names;
 
-use crate::ApiState;
 use crate::error::RestError;
+use crate::{ApiState, Arrival, origin};
 
 /// Names and passwords come with padding or, from clients of Flight written in Go, without.
 const PASSWORDS: GeneralPurpose = GeneralPurpose::new(
@@ -72,7 +72,12 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (caller, cookie) = match caller(&state, request.headers()).await {
+    let found = caller(&state, request.headers()).await;
+    let found = found.and_then(|found| {
+        let arrival = request.extensions().get::<Arrival>().copied().unwrap_or_default();
+        origin::check(request.method(), request.headers(), arrival).map(|()| found)
+    });
+    let (caller, cookie) = match found {
         Ok(found) => found,
         Err(error) => return error.into_response(),
     };

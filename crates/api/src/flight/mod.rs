@@ -33,6 +33,8 @@ use arrow_flight::{
     IpcMessage, SchemaAsIpc, Ticket,
 };
 use axum::Router;
+use axum::extract::State;
+use axum::middleware::{Next, from_fn_with_state};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
 use search::{SqlRequest, SqlStream};
@@ -54,9 +56,26 @@ const READ_ONLY: &str = "events are changed by ingest only: send a SELECT";
 type FlightStream = <Flight as FlightService>::DoGetStream;
 type HandshakeStream = Pin<Box<dyn Stream<Item = Result<HandshakeResponse, Status>> + Send>>;
 
+/// Bytes of a message; queries are the largest.
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
+
 /// The service's calls.
 pub(crate) fn router(state: ApiState) -> Router {
-    Router::new().route_service(PATH, FlightServiceServer::new(Flight { state }))
+    let service = FlightServiceServer::new(Flight { state: state.clone() })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES);
+    Router::new().route_service(PATH, service).layer(from_fn_with_state(state, known_only))
+}
+
+/// Lets through who is known, before a message is read. The calls ask again, which is cheap by then.
+async fn known_only(
+    State(state): State<ApiState>,
+    request: axum::extract::Request,
+    next: Next,
+) -> axum::response::Response {
+    match session::caller(&state, request.headers()).await {
+        Ok(_) => next.run(request).await,
+        Err(error) => status_of(&error).into_http(),
+    }
 }
 
 struct Flight {
@@ -176,6 +195,7 @@ fn status_of(error: &RestError) -> Status {
     let code = match error.status.as_u16() {
         401 => Code::Unauthenticated,
         403 => Code::PermissionDenied,
+        503 => Code::Unavailable,
         _ => Code::InvalidArgument,
     };
     Status::new(code, error.text.clone())

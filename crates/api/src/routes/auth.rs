@@ -5,11 +5,11 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
 
-use crate::ApiState;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
 use crate::session::{Caller, check_password, cookie_header};
+use crate::{ApiState, origin};
 
 pub(crate) async fn login(
     State(state): State<ApiState>,
@@ -19,6 +19,9 @@ pub(crate) async fn login(
     let (Some(user), Some(password)) = (params.get("username"), params.get("password")) else {
         return Err(RestError::new(StatusCode::BAD_REQUEST, "WARN", "Login failed"));
     };
+    if params.flag("cookie") {
+        origin::check_login(&headers)?;
+    }
     // Names are in lower case, however they are typed.
     let lower = user.to_lowercase();
     let user = if state.accounts.user(user).is_some() { user } else { lower.as_str() };
@@ -42,8 +45,9 @@ pub(crate) async fn login(
     };
     if params.flag("cookie") {
         let name = format!("splunkd_{}", port(&headers));
-        if let Some(value) = cookie_header(&name, &key) {
-            response.headers_mut().insert(header::SET_COOKIE, value);
+        let cookies = [cookie_header(&name, &key), origin::form_key_cookie(port(&headers))];
+        for value in cookies.into_iter().flatten() {
+            response.headers_mut().append(header::SET_COOKIE, value);
         }
     }
     tracing::info!(target: "audit", user, "login");

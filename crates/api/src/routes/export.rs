@@ -74,7 +74,7 @@ impl Export {
 
     fn page(&mut self, page: &Page) -> String {
         match self.mode {
-            OutputMode::Csv => self.csv(page),
+            OutputMode::Csv | OutputMode::SafeCsv => self.csv(page),
             OutputMode::Raw => raw_text(page),
             OutputMode::Xml => self.xml(page),
             OutputMode::Json | OutputMode::JsonRows | OutputMode::JsonCols => self.json(page),
@@ -106,7 +106,7 @@ impl Export {
             .iter()
             .map(|row| places.iter().map(|at| at.and_then(|at| row[at].clone())).collect())
             .collect();
-        csv_text(fields, &rows, header)
+        csv_text(self.mode, fields, &rows, header)
     }
 
     fn xml(&mut self, page: &Page) -> String {

@@ -60,8 +60,9 @@ pub(crate) async fn query(
     match params.text("output_mode") {
         Some("csv") => {
             let page = result.page();
-            let text = csv_text(&page.fields, &page.rows, true);
-            return Ok(marked(OutputMode::Csv.respond(StatusCode::OK, text), &result));
+            let mode = OutputMode::of(&params)?;
+            let text = csv_text(mode, &page.fields, &page.rows, true);
+            return Ok(marked(mode.respond(StatusCode::OK, text), &result));
         }
         Some("arrow") => return Ok(marked(arrow_stream(&result)?, &result)),
         None | Some("json") => {}

@@ -70,6 +70,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("http2PingInterval", "[httpServer]: seconds of silence before an HTTP/2 ping; default 60"),
     used("http2PingTimeout", "[httpServer]: seconds for its answer; default 20"),
     used(
+        "sendStrictTransportSecurityHeader",
+        "[httpServer]: browsers that came with TLS are told to come with TLS only; default true (Splunk: false)",
+    ),
+    used(
         "metricsToken",
         "[httpServer]: what scrapers of /metrics on other machines show as Authorization: Bearer; default: none",
     ),

@@ -33,3 +33,9 @@ it('JSON leaves out what has no value', () => {
     { a: ['x'], b: '1' },
   ]);
 });
+
+it('cells that a spreadsheet would run are text, numbers stay numbers', () => {
+  const rows = [['=cmd()', '+1+1', '-1+1', '@sum', '-2.5', 'a=b']];
+  const fields = ['=f', 'b', 'c', 'd', 'e', 'f'];
+  expect(csvOf({ fields, rows })).toBe("'=f,b,c,d,e,f\r\n'=cmd(),'+1+1,'-1+1,'@sum,-2.5,a=b\r\n");
+});

@@ -17,15 +17,23 @@ export function mergedPages(pages: RowPage[]): RowPage {
   return { fields, rows };
 }
 
-/** RFC 4180; the values of a multivalue cell stand on lines of their own. */
+/**
+ * RFC 4180; the values of a multivalue cell stand on lines of their own. A cell that a spreadsheet would
+ * take for a formula gets an apostrophe in front: events are written by strangers.
+ */
 export function csvOf({ fields, rows }: RowPage): string {
   const lines = [fields, ...rows].map((row) => row.map(csvCell).join(','));
   return `${lines.join('\r\n')}\r\n`;
 }
 
 function csvCell(cell: Cell): string {
-  const text = Array.isArray(cell) ? cell.join('\n') : (cell ?? '');
+  const text = withoutFormula(Array.isArray(cell) ? cell.join('\n') : (cell ?? ''));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function withoutFormula(text: string): string {
+  const isNumber = text.trim() !== '' && Number.isFinite(Number(text));
+  return /^[=+\-@\t\r]/.test(text) && !isNumber ? `'${text}` : text;
 }
 
 /** A list of objects, one to a line; fields without a value are left out. */

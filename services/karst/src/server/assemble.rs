@@ -152,7 +152,7 @@ pub(crate) async fn assemble(
         health: conditions,
         request_memory,
         settings,
-        console: Arc::new(EmbeddedConsole),
+        console: Arc::new(EmbeddedConsole::default()),
     };
     surroundings.answer_rest(&state);
     Ok(Karst { state, ingest, catalog, cache })
@@ -243,6 +243,7 @@ async fn reach(store: &dyn ObjectStore) -> Result<()> {
 fn api_settings(http: &HttpServer) -> api::Settings {
     api::Settings {
         max_content_length: http.max_content_length,
+        hsts: http.hsts,
         metrics_token: http.metrics_token.clone(),
         ..api::Settings::default()
     }

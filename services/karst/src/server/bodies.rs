@@ -1,15 +1,18 @@
 //! Bodies of requests, with a limit to how long their senders are waited for.
 //!
 //! Only the time in which somebody here waits for the next piece counts: a sender that is held up,
-//! because queues are full, is not slow.
+//! because queues are full, is not slow. What is left of a body when its request is answered is read and
+//! thrown away, up to a limit: a client of HTTP/1 that still sends would lose the answer otherwise.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use runtime::Shutdown;
 use tokio::time::{Instant, Sleep};
 
 use super::http_conf::Timeouts;
@@ -62,6 +65,9 @@ impl Outcome {
     }
 }
 
+/// Bytes that are read of a body nobody wants.
+const MAX_REST: u64 = 64 << 20;
+
 /// A body that is not waited for for ever.
 #[derive(Debug)]
 pub(crate) struct Timed<B> {
@@ -71,11 +77,13 @@ pub(crate) struct Timed<B> {
     bytes: u64,
     waited: Duration,
     waits: Option<(Instant, Pin<Box<Sleep>>)>,
+    ended: bool,
 }
 
 impl<B> Timed<B> {
     pub(crate) fn new(body: B, patience: Patience, outcome: Outcome) -> Self {
-        Self { body, patience, outcome, bytes: 0, waited: Duration::ZERO, waits: None }
+        let waited = Duration::ZERO;
+        Self { body, patience, outcome, bytes: 0, waited, waits: None, ended: false }
     }
 
     /// Whether the piece that does not come is overdue.
@@ -106,13 +114,15 @@ where
                 return Poll::Pending;
             }
             this.outcome.0.store(true, Ordering::Relaxed);
+            this.ended = true;
             return Poll::Ready(Some(Err(Error::TooSlow)));
         };
         if let Some((since, _)) = this.waits.take() {
             this.waited += since.elapsed();
         }
-        if let Some(Ok(frame)) = &frame {
-            this.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+        match &frame {
+            Some(Ok(frame)) => this.bytes += size(frame),
+            _ => this.ended = true,
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Error::from)))
     }
@@ -126,11 +136,79 @@ where
     }
 }
 
+fn size(frame: &Frame<Bytes>) -> u64 {
+    frame.data_ref().map_or(0, |data| data.len() as u64)
+}
+
+/// A body whose rest is read when its route does not want it.
+#[derive(Debug)]
+pub(crate) struct ReadOut {
+    /// There until it is dropped.
+    body: Option<Timed<Incoming>>,
+    /// None if the rest is nothing to the client.
+    reader: Option<Shutdown>,
+}
+
+impl ReadOut {
+    /// `request`: its head, which says whether the client sends on whatever it is answered.
+    pub(crate) fn new<B>(
+        body: Timed<Incoming>,
+        request: &hyper::Request<B>,
+        shutdown: &Shutdown,
+    ) -> Self {
+        let asks_first = request.headers().contains_key(hyper::header::EXPECT);
+        let sends_on = request.version() < hyper::Version::HTTP_2 && !asks_first;
+        Self { body: Some(body), reader: sends_on.then(|| shutdown.clone()) }
+    }
+}
+
+impl Body for ReadOut {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        match &mut self.body {
+            Some(body) => Pin::new(body).poll_frame(context),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map(Body::size_hint).unwrap_or_default()
+    }
+}
+
+impl Drop for ReadOut {
+    fn drop(&mut self) {
+        let body = self.body.take().filter(|body| !body.ended && !body.is_end_stream());
+        if let (Some(body), Some(shutdown)) = (body, &self.reader)
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            shutdown.spawn(throw_away(body));
+        }
+    }
+}
+
+async fn throw_away(mut body: Timed<Incoming>) {
+    let mut bytes = 0;
+    while let Some(Ok(frame)) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        bytes += size(&frame);
+        if bytes > MAX_REST {
+            return;
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::future::poll_fn;
-
     use super::*;
 
     const S: Duration = Duration::from_secs(1);

@@ -1,7 +1,13 @@
 //! The web console's files, built by Vite and embedded in the binary.
 
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
 use api::ConsoleFiles;
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rust_embed::RustEmbed;
 
 #[derive(RustEmbed)]
@@ -9,8 +15,14 @@ use rust_embed::RustEmbed;
 struct Files;
 
 /// What the API serves below `/`.
-#[derive(Debug)]
-pub(crate) struct EmbeddedConsole;
+#[derive(Debug, Default)]
+pub(crate) struct EmbeddedConsole {
+    /// Files packed with gzip, as they were first asked for; none of what does not get smaller.
+    packed: Mutex<HashMap<String, Option<Bytes>>>,
+}
+
+/// Files below this are not packed.
+const SMALL: usize = 1 << 10;
 
 const NOT_BUILT: &str = "<!doctype html><title>Karst</title><p>This binary was built without the web \
                          console. Build it with <code>make console</code>, then build again.";
@@ -28,4 +40,23 @@ impl ConsoleFiles for EmbeddedConsole {
             None => None,
         }
     }
+    fn packed(&self, path: &str) -> Option<Bytes> {
+        let known = self.packed.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let (bytes, media_type) = self.file(path)?;
+        let text = ["text/", "application/javascript", "application/json", "image/svg"];
+        let worth = bytes.len() >= SMALL && text.iter().any(|kind| media_type.starts_with(kind));
+        let packed = worth.then(|| pack(&bytes)).flatten();
+        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(path.to_owned(), packed.clone());
+        packed
+    }
+}
+
+fn pack(bytes: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok().map(Bytes::from).filter(|packed| packed.len() < bytes.len())
 }

@@ -27,6 +27,8 @@ pub(crate) struct HttpServer {
     pub(crate) timeouts: Timeouts,
     /// `max_content_length`: bytes of a REST request's body.
     pub(crate) max_content_length: usize,
+    /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
+    pub(crate) hsts: bool,
     /// `metricsToken`: with it `/metrics` is shown to other machines.
     pub(crate) metrics_token: Option<String>,
 }
@@ -86,6 +88,7 @@ impl Default for HttpServer {
             },
             timeouts: Timeouts::default(),
             max_content_length: 64 << 20,
+            hsts: true,
             metrics_token: None,
         }
     }
@@ -118,6 +121,14 @@ macro_rules! setting {
 
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "t" | "yes" | "y" => Some(true),
+        "0" | "false" | "f" | "no" | "n" => Some(false),
+        _ => None,
+    }
 }
 
 /// A time of more than nothing.
@@ -154,6 +165,7 @@ const KEYS: &[Key<HttpServer>] = &[
     setting!("busyKeepAliveIdleTimeout", time, timeouts.busy_keep_alive),
     setting!("responseStallTimeout", time, timeouts.stall),
     setting!("max_content_length", bytes, max_content_length),
+    setting!("sendStrictTransportSecurityHeader", flag, hsts),
     setting!("metricsToken", |text: &str| Some(Some(text.to_owned())), metrics_token),
 ];
 

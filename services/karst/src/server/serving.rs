@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
-use super::bodies::{Outcome, Patience, Timed};
+use super::bodies::{Outcome, Patience, ReadOut, Timed};
 use super::connections::{Connection, Connections};
 use super::conversation::{Conversation, Held, Watched};
 use super::http_conf::HttpServer;
@@ -224,8 +224,11 @@ impl Context {
         let room = self.serving.connections.request();
         let outcome = Outcome::default();
         let patience = self.patience(request.uri().path());
-        let body = |body| axum::body::Body::new(Timed::new(body, patience, outcome.clone()));
-        let mut request = request.map(body);
+        let (parts, body) = request.into_parts();
+        let head = hyper::Request::from_parts(parts, ());
+        let body = Timed::new(body, patience, outcome.clone());
+        let body = ReadOut::new(body, &head, &self.serving.shutdown);
+        let mut request = head.map(|()| axum::body::Body::new(body));
         request.extensions_mut().insert(ConnectInfo(self.peer));
         request.extensions_mut().insert(api::Arrival {
             tls: self.port.tls.is_some(),
