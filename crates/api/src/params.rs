@@ -1,7 +1,7 @@
 //! Parameters of a REST request: query string and form body as one list.
 //!
 //! Splunk's clients send forms without a Content-Type and put any parameter in either place, so the
-//! body is read as a form whatever it is called (`rest::prepare` does, once per request).
+//! body is read as a form whatever it is called (`rest::read_body` does, once per request).
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
