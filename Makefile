@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,11 @@ test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the co
 
 test-rust: console ## unit, property, specification and crash tests
 	KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast
+
+FUZZ_SECONDS ?= 60
+
+fuzz: ## mutated bytes at every decoder, for FUZZ_SECONDS in all
+	cargo run --locked -p karst-fuzzing --example fuzz -- --seconds $(FUZZ_SECONDS)
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh

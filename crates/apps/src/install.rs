@@ -11,8 +11,10 @@ use knowledge::registry;
 
 use crate::Error;
 
-/// Bytes that an app may have unpacked.
-const MAX_BYTES: u64 = 2 << 30;
+/// Bytes that an app may have unpacked: it is in memory while it is installed.
+const MAX_BYTES: u64 = 512 << 20;
+/// Files that an app may have.
+const MAX_FILES: usize = 100_000;
 
 /// What to install where.
 #[derive(Debug, Clone)]
@@ -145,6 +147,7 @@ fn of_archive(path: &Path) -> Result<Files, Error> {
     let packed = fs::File::open(path).map_err(fail)?;
     let mut archive = tar::Archive::new(GzDecoder::new(packed).take(MAX_BYTES));
     let mut files: Files = Vec::new();
+    let mut left = MAX_BYTES;
     let not_an_app = |error: std::io::Error| {
         let message = format!("{} is no packed app (.tgz, .tar.gz, .spl): {error}", path.display());
         Error::Invalid(message)
@@ -163,7 +166,14 @@ fn of_archive(path: &Path) -> Result<Files, Error> {
             return Err(Error::Invalid(message));
         }
         let mut bytes = Vec::new();
-        entry.read_to_end(&mut bytes).map_err(not_an_app)?;
+        // A sparse file has more bytes than the archive.
+        entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(not_an_app)?;
+        if bytes.len() as u64 > left || files.len() >= MAX_FILES {
+            let (path, mib) = (path.display(), MAX_BYTES >> 20);
+            let message = format!("{path} has more than {mib} MiB or {MAX_FILES} files");
+            return Err(Error::Invalid(message));
+        }
+        left -= bytes.len() as u64;
         files.push((inside, bytes));
     }
     files.sort();

@@ -40,6 +40,8 @@ mod catalog;
 mod codec;
 mod commit;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod lease;
 mod settings;
 mod snapshot;

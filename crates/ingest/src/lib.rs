@@ -18,6 +18,8 @@
 mod error;
 mod fields;
 pub mod forwarded;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gate;
 mod hot;
 mod ingest;

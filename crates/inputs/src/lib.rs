@@ -17,6 +17,8 @@ pub mod elastic;
 mod error;
 pub mod exec;
 pub mod fifo;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod hec;
 mod input;
 mod intake;

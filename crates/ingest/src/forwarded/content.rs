@@ -8,7 +8,7 @@ use protocol::{Content, Events, Origin, Text, content_body::Body};
 use uuid::Uuid;
 
 /// The input that a content stands for; the reason if it does not hold together.
-pub(super) fn input_of(
+pub(crate) fn input_of(
     content: Content,
     channel: Uuid,
     has_index: &dyn Fn(&IndexName) -> bool,

@@ -19,4 +19,5 @@ mod content;
 
 pub(crate) use channels::{Begun, Channels, InFlight};
 pub use connection::{Doors, converse};
+pub(crate) use content::input_of;
 pub use protocol::Sequences;

@@ -21,12 +21,12 @@ mod record;
 mod writer;
 
 pub use pack::Codec;
-pub(crate) use reader::{Scan, scan_segment};
+pub(crate) use reader::{Scan, scan_bytes, scan_segment};
 pub(crate) use record::{
     BatchRecord, Delivered, Encoder, Record, RollStarted, encode_delivered, encode_roll, mark_part,
-    set_lane,
+    read_batch, set_lane, write_batch,
 };
-pub(crate) use writer::{Journal, Pending, StreamRef, segments};
+pub(crate) use writer::{Journal, Pending, SEGMENT_HEADER, StreamRef, segments};
 
 #[cfg(test)]
 mod tests;

@@ -25,15 +25,20 @@ pub(crate) struct Scan {
 ///
 /// # Errors
 /// The file cannot be read, or is not a journal segment.
-pub(crate) fn scan_segment(path: &Path, mut deliver: impl FnMut(Record)) -> Result<Scan, Error> {
+pub(crate) fn scan_segment(path: &Path, deliver: impl FnMut(Record)) -> Result<Scan, Error> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
         .map_err(|error| Error::journal_read(path, error))?;
+    Ok(scan_bytes(path, &bytes, deliver))
+}
+
+/// The same for a segment in memory.
+pub(crate) fn scan_bytes(path: &Path, bytes: &[u8], mut deliver: impl FnMut(Record)) -> Scan {
     let mut scan = Scan { whole: 0, length: bytes.len() as u64, damage: Vec::new() };
     if bytes.len() < SEGMENT_HEADER.len() {
         // The crash came before the header was safe: nothing in it was acknowledged.
-        return Ok(scan);
+        return scan;
     }
     let mut at = SEGMENT_HEADER.len();
     if bytes[..at] != SEGMENT_HEADER {
@@ -47,7 +52,7 @@ pub(crate) fn scan_segment(path: &Path, mut deliver: impl FnMut(Record)) -> Resu
                 at += length;
                 scan.whole = at as u64;
             }
-            Err(reason) => match next_record(&bytes, at) {
+            Err(reason) => match next_record(bytes, at) {
                 Some(next) => {
                     scan.damage.push(damaged(path, at, reason));
                     at = next;
@@ -56,7 +61,7 @@ pub(crate) fn scan_segment(path: &Path, mut deliver: impl FnMut(Record)) -> Resu
             },
         }
     }
-    Ok(scan)
+    scan
 }
 
 fn damaged(path: &Path, offset: usize, reason: &'static str) -> Error {

@@ -277,7 +277,8 @@ fn read_delivered(plain: &[u8]) -> Option<Delivered> {
     (cursor.at == plain.len()).then_some(Delivered { id, parts })
 }
 
-fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut Vec<u8>) {
+/// The payload of a batch.
+pub(crate) fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut Vec<u8>) {
     out.reserve(batch.raw.len() + batch.rows() * 4 + 64);
     put(out, batch.rows() as u64);
     put_signed(out, first_index_time);
@@ -310,7 +311,8 @@ fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&batch.raw);
 }
 
-fn read_batch(index: IndexName, plain: &Bytes) -> Option<(EventBatch, i64)> {
+/// The batch of a payload, with the arrival of its first event.
+pub(crate) fn read_batch(index: IndexName, plain: &Bytes) -> Option<(EventBatch, i64)> {
     let mut cursor = Cursor { bytes: plain, at: 0 };
     let rows = usize::try_from(cursor.number()?).ok()?;
     if rows > plain.len() {

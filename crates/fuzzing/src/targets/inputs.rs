@@ -1,0 +1,226 @@
+//! What senders send.
+
+use std::hint::black_box;
+use std::io::Write;
+
+use bytes::Bytes;
+use inputs::body::unpack;
+use inputs::elastic::{BulkDefaults, LineLengths, decode_bulk};
+use inputs::hec::{EventLengths, HecDefaults, decode_events, decode_raw};
+use inputs::otlp::{OtlpDefaults, decode_logs, json_memory, protobuf_memory};
+use inputs::{EventLimits, StreamKey};
+use model::IndexName;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use prost::Message;
+
+use super::Target;
+
+const JSON: &[&str] = &[
+    "{", "}", "[", "]", "\"", "\\", "\\u", "\\ud800", ":", ",", "null", "true", "-", "1e999", "0.",
+    "{\"a\":", "\u{feff}", "\0", "ä", "\u{ff}",
+];
+
+pub(super) const HEC_EVENT: Target = Target {
+    name: "hec",
+    decode: |bytes| {
+        let limits = limits();
+        let defaults = HecDefaults {
+            index: index(),
+            host: "h".into(),
+            source: "s".into(),
+            sourcetype: None,
+            extract_time: false,
+            limits,
+        };
+        let _ = black_box(decode_events(bytes, &defaults, &|_| true, stream()));
+        let _ = black_box(decode_raw(Bytes::copy_from_slice(bytes), &defaults, stream()));
+        black_box(EventLengths::new(10).look(bytes));
+    },
+    seeds: || {
+        texts(&[
+            r#"{"event":"a","time":1.5,"host":"h1","fields":{"x":1,"y":["p",true],"z":null}}"#,
+            r#"[{"event":{"b": 1.50, "a":[ {} ]},"index":"main"},{"event":12.0,"time":"1700000000.123"}]"#,
+            r#"{"event":"t\u00e4\n\"x\"\ud83d\ude00","sourcetype":"s","source":""} {"event":1}"#,
+        ])
+    },
+    words: JSON,
+};
+
+pub(super) const PACKED: Target = Target {
+    name: "packed",
+    decode: |bytes| {
+        for encoding in ["gzip", "deflate", "zstd"] {
+            let packed = Bytes::copy_from_slice(bytes);
+            let _ = black_box(unpack(packed, encoding, 32 << 20, 100));
+        }
+    },
+    seeds: || {
+        let text = b"2026-01-02 a line of a log file, and another one; ".repeat(20);
+        let level = flate2::Compression::default();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), level);
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), level);
+        let _ = gzip.write_all(&text).and_then(|()| zlib.write_all(&text));
+        let packed = [gzip.finish(), zlib.finish(), zstd::encode_all(&text[..], 1)];
+        packed.into_iter().flatten().collect()
+    },
+    words: &["\u{1f}", "\0\0\0\0"],
+};
+
+pub(super) const SYSLOG: Target = Target {
+    name: "syslog",
+    decode: inputs::fuzzing::syslog,
+    seeds: || {
+        texts(&[
+            "<34>Oct 11 22:14:15 mymachine su: 'su root' failed\n<13>a line\n",
+            "34 <34>1 2003-10-11T22:14:15.003Z host a 5 <13>a",
+            "<165>1 2003-10-11T22:14:15.003Z host app 1 ID47 [x@1 a=\"b\"] text\n",
+        ])
+    },
+    words: &["<", ">", "\n", "\0", "99999999999 ", "0 ", "1 ", " - - -", "\r\n", "ä"],
+};
+
+pub(super) const OTLP_PROTOBUF: Target = Target {
+    name: "otlp",
+    decode: |bytes| {
+        // The server has memory for what this says, and decodes nothing else.
+        if protobuf_memory(bytes) < 32 << 20
+            && let Ok(request) = ExportLogsServiceRequest::decode(bytes)
+        {
+            logs(&request);
+        }
+    },
+    seeds: || vec![request().encode_to_vec()],
+    words: &["\n", "\x12", "*\x02", "\x00", "2\x04\n\x02"],
+};
+
+pub(super) const OTLP_JSON: Target = Target {
+    name: "otlp-json",
+    decode: |bytes| {
+        if json_memory(bytes) < 32 << 20
+            && let Ok(request) = serde_json::from_slice(bytes)
+        {
+            logs(&request);
+        }
+    },
+    seeds: || texts(&[REQUEST]),
+    words: JSON,
+};
+
+pub(super) const BULK: Target = Target {
+    name: "bulk",
+    decode: |bytes| {
+        let defaults = BulkDefaults {
+            index: index(),
+            host: "h".into(),
+            source: "s".into(),
+            sourcetype: "t".into(),
+            limits: limits(),
+        };
+        let _ = black_box(decode_bulk(bytes, Some("x"), &defaults, &|_| true));
+        black_box(LineLengths::new(10).look(bytes));
+    },
+    seeds: || {
+        texts(&[
+            "{\"index\":{\"_index\":\"x\",\"_id\":\"7\"}}\n{\"@timestamp\":\"2026-01-02T03:04:05Z\",\"a\":1}\n",
+            "{\"create\":{}}\r\n{\"host\":{\"name\":\"h\"},\"log\":{\"file\":{\"path\":\"/a\"}}}\n\n",
+            "{\"delete\":{\"_id\":1}}\n{\"update\":{\"_index\":\"x\"}}\n{\"doc\":{}}\n",
+        ])
+    },
+    words: JSON,
+};
+
+pub(super) const FORWARDED: Target = Target {
+    name: "forwarded",
+    decode: |bytes| {
+        if let Ok(message) = protocol::ToIndexer::decode(bytes)
+            && let Some(protocol::to_indexer::Kind::Batch(batch)) = message.kind
+            && let Ok(content) = protocol::unpack(&batch, 16 << 20)
+        {
+            ingest::fuzzing::forwarded(content);
+        }
+        if let Ok(content) = protocol::Content::decode(bytes) {
+            ingest::fuzzing::forwarded(content);
+        }
+    },
+    seeds: || {
+        let origin =
+            || protocol::Origin { index: "main".to_owned(), ..protocol::Origin::default() };
+        let events = protocol::Events {
+            origins: vec![origin()],
+            runs: vec![0, 2],
+            lengths: vec![2, 3],
+            text: Bytes::from_static(b"abcde"),
+            times: vec![1, 1_700_000_000_000_000],
+            ..protocol::Events::default()
+        };
+        let text = protocol::Text {
+            origin: Some(origin()),
+            bytes: Bytes::from_static(b"a\nb"),
+            modified: None,
+        };
+        let bodies = [
+            protocol::content_body::Body::Events(events),
+            protocol::content_body::Body::Text(text),
+        ];
+        let mut seeds = Vec::new();
+        for body in bodies {
+            let content = protocol::Content { body: Some(body), ..protocol::Content::default() };
+            for level in [None, Some(1)] {
+                let (compression, plain_len, packed) = protocol::pack(&content, level);
+                let batch = protocol::Batch {
+                    sequence: 1,
+                    compression: compression.into(),
+                    plain_len,
+                    content: packed,
+                    ..protocol::Batch::default()
+                };
+                let kind = Some(protocol::to_indexer::Kind::Batch(batch));
+                seeds.push(protocol::ToIndexer { kind }.encode_to_vec());
+            }
+            seeds.push(content.encode_to_vec());
+        }
+        seeds
+    },
+    words: &["\n", "\x12", "\x00", "main"],
+};
+
+const REQUEST: &str = r#"{"resourceLogs":[{"resource":{"attributes":[
+    {"key":"host.name","value":{"stringValue":"web-1"}}]},
+    "scopeLogs":[{"scope":{"name":"lib"},"logRecords":[
+        {"timeUnixNano":"1700000000123456789","severityNumber":9,"body":{"stringValue":"hello"},
+         "traceId":"5b8efff798038103d269b633813fc60c","attributes":[
+            {"key":"n","value":{"intValue":"7"}},
+            {"key":"tags","value":{"arrayValue":{"values":[{"stringValue":"a"},{"boolValue":true}]}}},
+            {"key":"http","value":{"kvlistValue":{"values":[{"key":"s","value":{"doubleValue":2}}]}}}]},
+        {"body":{"kvlistValue":{"values":[{"key":"b","value":{"arrayValue":{"values":[{}]}}}]}}}]}]}]}"#;
+
+fn request() -> ExportLogsServiceRequest {
+    serde_json::from_str(REQUEST).unwrap_or_default()
+}
+
+fn logs(request: &ExportLogsServiceRequest) {
+    let defaults = OtlpDefaults {
+        index: index(),
+        host: "h".into(),
+        source: "s".into(),
+        sourcetype: None,
+        limits: limits(),
+    };
+    let _ = black_box(decode_logs(request, &defaults, &|_| true));
+}
+
+fn limits() -> EventLimits {
+    EventLimits { event_bytes: 16 << 10, memory: 4 << 20, ..EventLimits::default() }
+}
+
+fn index() -> IndexName {
+    IndexName::new("main").expect("it is a name")
+}
+
+fn stream() -> StreamKey {
+    StreamKey("fuzz".into())
+}
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}

@@ -1,0 +1,23 @@
+//! A few thousand inputs for each decoder, the same at each run.
+
+use karst_fuzzing::run::{Until, throw};
+use karst_fuzzing::targets::ALL;
+
+/// Inputs for each; those of targets that write files or build all rules are slower.
+fn count(name: &str) -> u64 {
+    match name {
+        "app" | "bucket" => 600,
+        "conf" => 40,
+        _ => 4_000,
+    }
+}
+
+#[test]
+fn no_decoder_panics_over_mutated_bytes() {
+    for target in ALL {
+        let seeds = (target.seeds)();
+        assert!(!seeds.is_empty(), "{} has seeds", target.name);
+        let report = throw(target, 1, Until::Inputs(count(target.name)));
+        assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    }
+}
