@@ -204,8 +204,8 @@ impl Receiver {
         needs_more: impl Fn(&E) -> bool,
     ) -> Result<(Result<T, E>, Share), BodyError> {
         let mut share = self.api.request_memory.share();
-        // Most requests take less than twice their body.
-        let mut memory = bytes.saturating_mul(2).saturating_add(16 << 10);
+        // Most requests take hardly more than their body.
+        let mut memory = bytes.saturating_add(bytes / 2).saturating_add(16 << 10);
         loop {
             let more = memory - share.bytes();
             share.grow(more).await.map_err(BodyError::from).inspect_err(count_refused)?;

@@ -101,26 +101,19 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
 
 async fn event(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
     let mut watch = receiver.event_watch();
-    let taken = take(&receiver, request, decode_event_body, &mut watch).await;
+    let taken = take(&receiver, request, EVENTS, &mut watch).await;
     taken.unwrap_or_else(|refusal| refusal)
 }
 
 async fn raw(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
-    let decode: Decode = |receiver, body, request, limits| {
-        let defaults = request.defaults(None, limits)?;
-        if !receiver.allows(&request.token, &defaults.index) {
-            return Err(answer::incorrect_index());
-        }
-        decode_raw(body, &defaults, request.stream())
-    };
-    let taken = take(&receiver, request, decode, &mut Unwatched).await;
+    let taken = take(&receiver, request, RAW, &mut Unwatched).await;
     taken.unwrap_or_else(|refusal| refusal)
 }
 
 /// Says what `/services/collector/event` would say, and takes nothing.
 async fn validate(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
     let mut watch = receiver.event_watch();
-    match read(&receiver, request, decode_event_body, &mut watch).await {
+    match read(&receiver, request, EVENTS, &mut watch).await {
         Ok(_) => answer(StatusCode::OK, "Success", 0),
         Err(refusal) => refusal,
     }
@@ -137,7 +130,15 @@ async fn validate_token(State(receiver): State<Arc<Receiver>>, request: Request)
 /// The code of a server that takes nothing now.
 const BUSY: u16 = 9;
 
-type Decode = fn(&Receiver, Bytes, &HecRequest, EventLimits) -> Result<Input, HecError>;
+#[derive(Clone, Copy)]
+struct Decode {
+    decode: fn(&Receiver, Bytes, &HecRequest, EventLimits) -> Result<Input, HecError>,
+    /// Whether what is decoded is apart from the body, and takes memory of its own.
+    copies: bool,
+}
+
+const EVENTS: Decode = Decode { decode: decode_event_body, copies: true };
+const RAW: Decode = Decode { decode: decode_raw_body, copies: false };
 
 /// What a request sent: its events, the memory they take, and its channel if its token acknowledges.
 type Sent = (Input, Share, Option<inputs::hec::ChannelKey>);
@@ -151,6 +152,19 @@ fn decode_event_body(
     let allowed = |index: &IndexName| receiver.allows(&request.token, index);
     let defaults = request.defaults(Some("httpevent"), limits)?;
     decode_events(&body, &defaults, &allowed, request.stream())
+}
+
+fn decode_raw_body(
+    receiver: &Receiver,
+    body: Bytes,
+    request: &HecRequest,
+    limits: EventLimits,
+) -> Result<Input, HecError> {
+    let defaults = request.defaults(None, limits)?;
+    if !receiver.allows(&request.token, &defaults.index) {
+        return Err(answer::incorrect_index());
+    }
+    decode_raw(body, &defaults, request.stream())
 }
 
 /// A request, its token checked.
@@ -243,8 +257,9 @@ async fn read(
     if receiver.api.shutdown.is_stopped() {
         return Err(refuse(&HecError::SHUTTING_DOWN));
     }
-    let decode = |limits| decode(receiver, body.clone(), &request, limits);
-    let decoded = receiver.decoded(body.len(), decode, HecError::needs_memory).await;
+    let copied = if decode.copies { body.len() } else { 0 };
+    let decode = |limits| (decode.decode)(receiver, body.clone(), &request, limits);
+    let decoded = receiver.decoded(copied, decode, HecError::needs_memory).await;
     let (decoded, share) = decoded.map_err(|error| refuse_body(&error))?;
     Ok((decoded.map_err(|error| refuse(&error))?, share, channel))
 }
