@@ -144,22 +144,18 @@ impl Attempts {
         Ok(Mark(path))
     }
 
-    /// The bucket of these positions is encoded: they have nothing to answer for any more.
-    pub(crate) fn succeeded(
-        &self,
-        stream: &StreamId,
-        from: JournalPosition,
-        upto: JournalPosition,
-    ) {
-        let (stream, positions) = (name(stream), from.0..=upto.0);
+    /// The stream's bucket up to a position is encoded: what lies before has nothing to answer for any more.
+    pub(crate) fn succeeded(&self, stream: &StreamId, upto: JournalPosition) {
+        let stream = name(stream);
+        let is_over = |span: &Span| span.stream == stream && *span.positions.end() <= upto.0;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.left.iter().any(|span| span.touches(&stream, &positions)) {
+        if !state.left.iter().any(is_over) {
             return;
         }
         for number in 0..state.left.len() {
             let _ = fs::remove_file(self.root.join(format!("{number}.left")));
         }
-        state.left.retain(|span| !span.touches(&stream, &positions));
+        state.left.retain(|span| !is_over(span));
         drop(state);
         if let Err(error) = self.save() {
             tracing::warn!(%error, "marks of encoding cannot be written");
@@ -292,7 +288,7 @@ mod tests {
             assert_eq!(attempts.verdict(&stream(), HERE, 10), Verdict::Clean);
         }
         let attempts = Attempts::open(directory.path()).unwrap();
-        attempts.succeeded(&stream(), HERE, HERE);
+        attempts.succeeded(&stream(), HERE);
         assert!(Attempts::open(directory.path()).unwrap().state.lock().unwrap().left.is_empty());
     }
 
@@ -314,7 +310,7 @@ mod tests {
             std::mem::forget(mark);
             return false;
         }
-        attempts.succeeded(&stream(), HERE, HERE);
+        attempts.succeeded(&stream(), HERE);
         true
     }
 

@@ -17,6 +17,11 @@ use model::{EventBatch, IndexedField, Origin, OriginRun, Origins};
 
 use crate::Error;
 
+/// What a row takes besides its text: times, its end, its place in Arrow columns.
+const ROW_BYTES: usize = 64;
+/// What a field takes besides its value.
+const FIELD_BYTES: usize = 64;
+
 /// Rows of one hot bucket, in arrival order.
 #[derive(Debug)]
 pub(crate) struct Rows {
@@ -53,6 +58,14 @@ impl Rows {
 
     pub(crate) fn raw_bytes(&self) -> usize {
         self.raw.len()
+    }
+
+    /// What the rows count as where text is counted: their text, or half of the memory that they take. That is
+    /// more where events are tiny or have many indexed fields.
+    pub(crate) fn weight(&self) -> u64 {
+        let fields = self.fields.iter().map(|field| field.value.len() + FIELD_BYTES);
+        let memory = self.raw.len() + self.rows() * ROW_BYTES + fields.sum::<usize>();
+        self.raw.len().max(memory / 2) as u64
     }
 
     /// Earliest and latest event time; `None` without rows.
@@ -206,6 +219,13 @@ mod tests {
         assert_eq!(joined.origins.len(), 2);
         let fields: Vec<_> = batch.column(6).as_string::<i32>().iter().collect();
         assert_eq!(fields, [None, Some(r#"{"f":["x","x"]}"#), None]);
+    }
+
+    #[test]
+    fn tiny_events_weigh_more_than_their_text() {
+        assert_eq!(rows("a", &"x".repeat(1_000), None).weight(), 1_000);
+        let tiny = rows("a", "x", Some("value"));
+        assert!(tiny.weight() > 90, "{}", tiny.weight());
     }
 
     fn rows(host: &str, text: &str, field: Option<&str>) -> Rows {

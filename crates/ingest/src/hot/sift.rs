@@ -143,7 +143,7 @@ impl Sifter {
             Ok(written) => Some(written),
             Err(failed) => self.salvage(id, &stream.index, batches, failed)?,
         };
-        self.attempts.succeeded(stream, content.from, content.upto);
+        self.attempts.succeeded(stream, content.upto);
         Ok(written)
     }
 

@@ -66,6 +66,8 @@ pub(crate) struct Filling {
     chunks: Vec<Arc<Rows>>,
     pub(crate) rows: u64,
     pub(crate) raw_bytes: u64,
+    /// What counts towards limits: see [`Rows::weight`].
+    weight: u64,
     pub(crate) first_time: i64,
     pub(crate) last_time: i64,
     /// Position of the first journal record inside.
@@ -155,7 +157,7 @@ pub struct HotStatus {
 pub(crate) struct HotStore {
     schema: SchemaRef,
     streams: RwLock<HashMap<StreamId, Stream>>,
-    /// Raw bytes in open and rolled buckets.
+    /// Weight of open and rolled buckets in memory.
     raw_bytes: AtomicU64,
 }
 
@@ -192,6 +194,7 @@ impl HotStore {
     ) {
         let Some((first, last)) = rows.span() else { return };
         let bytes = rows.raw_bytes() as u64;
+        let weight = rows.weight();
         let count = rows.rows() as u64;
         let mut streams = self.write();
         let state = match streams.get_mut(stream) {
@@ -203,6 +206,7 @@ impl HotStore {
             chunks: Vec::new(),
             rows: 0,
             raw_bytes: 0,
+            weight: 0,
             first_time: first,
             last_time: last,
             from: position,
@@ -214,12 +218,13 @@ impl HotStore {
         open.chunks.push(Arc::new(rows));
         open.rows += count;
         open.raw_bytes += bytes;
+        open.weight += weight;
         open.first_time = open.first_time.min(first);
         open.last_time = open.last_time.max(last);
         open.upto = open.upto.max(position);
         open.last_append = now;
         join_small(&mut open.chunks);
-        self.raw_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.raw_bytes.fetch_add(weight, Ordering::Relaxed);
     }
 
     /// Holds an acknowledgement until the stream's open bucket is in the catalog.
@@ -279,7 +284,7 @@ impl HotStore {
                 let acks = to_micros(limits.remote_ack_interval());
                 if filling.waiting_since.is_some_and(|begin| since(begin) >= acks) {
                     Some((stream.clone(), RollReason::Ack))
-                } else if filling.raw_bytes >= limits.max_data_size(&stream.index) {
+                } else if filling.weight >= limits.max_data_size(&stream.index) {
                     Some((stream.clone(), RollReason::Size))
                 } else if idle > 0 && silent >= idle {
                     Some((stream.clone(), RollReason::Idle))
@@ -289,7 +294,7 @@ impl HotStore {
             })
             .collect();
         if due.is_empty() && self.raw_bytes() > limits.max_hot_memory() {
-            let largest = open().max_by_key(|(_, filling)| filling.raw_bytes);
+            let largest = open().max_by_key(|(_, filling)| filling.weight);
             due.extend(largest.map(|(stream, _)| (stream.clone(), RollReason::Memory)));
         }
         if due.is_empty() && journal > limits.max_journal_size() {
@@ -333,7 +338,7 @@ impl HotStore {
     pub(crate) fn spooled(&self, rolled: &RolledBucket, entry: Arc<BucketEntry>) {
         let before = std::mem::replace(&mut *rolled.body(), Body::Spooled(entry));
         if matches!(before, Body::Memory(_)) {
-            self.raw_bytes.fetch_sub(rolled.content.raw_bytes, Ordering::Relaxed);
+            self.raw_bytes.fetch_sub(rolled.content.weight, Ordering::Relaxed);
         }
     }
 
@@ -346,7 +351,7 @@ impl HotStore {
                 streams.remove(&rolled.stream);
             }
             if rolled.in_memory() {
-                self.raw_bytes.fetch_sub(rolled.content.raw_bytes, Ordering::Relaxed);
+                self.raw_bytes.fetch_sub(rolled.content.weight, Ordering::Relaxed);
             }
         }
     }
