@@ -15,7 +15,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -24,7 +24,7 @@ impl Random {
 
     /// A number below `bound`, which is at least 1.
     pub fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).unwrap_or(0)
+        usize::try_from(self.number() % bound.max(1) as u64).unwrap_or(0)
     }
 }
 
@@ -69,7 +69,7 @@ impl Mutator {
                 bytes.splice(at..at, again.repeat(times));
             }
             3 => {
-                let noise: Vec<u8> = (at..end).map(|_| self.random.next() as u8).collect();
+                let noise: Vec<u8> = (at..end).map(|_| self.random.number() as u8).collect();
                 bytes.splice(at..end, noise);
             }
             4 => {
@@ -85,7 +85,7 @@ impl Mutator {
                 bytes.extend_from_slice(&other[from..]);
             }
             // A number of one to eight bytes that is hard: 0, the greatest, a power of two, one less.
-            6 | 7 => self.number(bytes, at),
+            6 | 7 => self.put_number(bytes, at),
             8 => {
                 // Much of the same: depth and length.
                 let word = self.random.below(self.words.len());
@@ -102,7 +102,7 @@ impl Mutator {
         }
     }
 
-    fn number(&mut self, bytes: &mut [u8], at: usize) {
+    fn put_number(&mut self, bytes: &mut [u8], at: usize) {
         let power = 1u64.checked_shl(self.random.below(64) as u32).unwrap_or(0);
         let value = [0, u64::MAX, power, power.wrapping_sub(1)][self.random.below(4)];
         let width = [1, 2, 4, 8][self.random.below(4)];
