@@ -18,5 +18,6 @@ mod parsing;
 mod remote_ack;
 mod retention;
 mod rules;
+mod set_aside;
 mod setup;
 mod trouble;
