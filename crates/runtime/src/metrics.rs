@@ -185,6 +185,16 @@ metrics! {
         "Connections and requests refused, by the limit reached.";
     HTTP_TIMEOUTS Counter "karst_http_timeouts_total"
         "Connections and bodies given up because the client took too long, by the setting.";
+    AUDIT_RECORDS Counter "karst_audit_records_total" "Records of the audit trail that were written.";
+    AUDIT_SYNC_SECONDS Histogram "karst_audit_sync_seconds"
+        "Time to write and sync a group of records of the audit trail.";
+    AUDIT_WRITE_ERRORS Counter "karst_audit_write_errors_total"
+        "Writes of the audit trail that failed.";
+    AUDIT_LOST Counter "karst_audit_lost_total"
+        "Records of the audit trail that were not kept (onFailure = continue, or a full queue).";
+    AUDIT_SUPPRESSED Counter "karst_audit_suppressed_total"
+        "Denials that were counted in another record instead of having one of their own.";
+    AUDIT_INDEXED Gauge "karst_audit_indexed_record" "Number of the last record in the index _audit.";
     HEALTH Gauge "karst_health" "1 while a condition holds that should not, by condition.";
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
         "When the certificate of the ports with TLS ends, epoch seconds.";

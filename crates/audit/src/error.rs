@@ -1,0 +1,49 @@
+//! Why something could not be recorded.
+
+use std::path::{Path, PathBuf};
+
+use model::ErrorKind;
+
+/// An error of the audit trail.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("the audit trail cannot {action} {path}: {reason}")]
+    File {
+        /// Read, write, create.
+        action: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// The queue is full and stays so.
+    #[error("the audit trail is too slow: its queue ([audit] queueSize) is full")]
+    QueueFull,
+    /// The server is going down.
+    #[error("the audit trail is closed")]
+    Closed,
+    /// A key of another length.
+    #[error("the audit key {path} is damaged: it must have {bytes} bytes")]
+    Key {
+        /// Its file.
+        path: PathBuf,
+        /// What it must have.
+        bytes: usize,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
+        Self::File { action, path: path.to_owned(), reason: error.to_string() }
+    }
+
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::File { .. } | Self::QueueFull | Self::Closed => ErrorKind::Unavailable,
+            Self::Key { .. } => ErrorKind::Corrupt,
+        }
+    }
+}

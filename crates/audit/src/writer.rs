@@ -1,0 +1,275 @@
+//! Writes records: those that wait are written and synced together, so that many cost about as much as one.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, SystemTime};
+
+use metrics::{counter, histogram};
+use model::EventTime;
+use runtime::metrics as names;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+use crate::files::{self, Lines, LogFile};
+use crate::log::{Head, Shared};
+use crate::record::Line;
+use crate::recovery::{EXPIRE, recover};
+use crate::verify::{self, Anchor};
+use crate::{Error, Info, Record};
+
+/// Records of one write at most.
+const GROUP: usize = 4_096;
+/// How long a trail that cannot be written is left alone before it is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A record on its way.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) record: Record,
+    pub(crate) time: EventTime,
+    /// Who waits for it.
+    pub(crate) done: Option<oneshot::Sender<Result<u64, Error>>>,
+    /// Its room in the queue.
+    pub(crate) _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The file that is written.
+#[derive(Debug)]
+pub(crate) struct Active {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) bytes: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    head: Head,
+    active: Option<Active>,
+    /// The files have to be read again before the next write.
+    unsure: bool,
+}
+
+/// What a file no longer has, once the record that says so is synced.
+type Expired = Vec<PathBuf>;
+
+impl Writer {
+    /// Finds the end of the chain and what is wrong with its last files: the writer, the record that comes
+    /// first, and remarks.
+    pub(crate) fn begin(
+        shared: &Shared,
+        anchors: &[Anchor],
+    ) -> Result<(Self, Option<Record>, Vec<String>), Error> {
+        let directory = &shared.directory;
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Error::file("create", directory, &error))?;
+        // Before the recovery, which ends a torn line.
+        let finding = verify::check_end(directory, &shared.key, anchors)?;
+        let remarks = finding.iter().map(ToString::to_string).collect();
+        let found = recover(directory)?;
+        let mut head = found.head;
+        // A number is given once, even if its record is gone.
+        head.seq = anchors.iter().map(|anchor| anchor.seq).fold(head.seq, u64::max);
+        shared.head.send_replace(head);
+        let writer = Self { head, active: found.active, unsure: false };
+        Ok((writer, found.torn, remarks))
+    }
+
+    /// Writes until the queue ends.
+    pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Queued>, shared: Arc<Shared>) {
+        let mut waiting: Vec<Queued> = Vec::new();
+        let mut ends = false;
+        while !ends {
+            if waiting.is_empty() {
+                ends = queue.recv().await.is_none_or(|next| take(next, &mut waiting));
+            } else {
+                // What could not be written is tried again, with what has come meanwhile.
+                let next = tokio::time::timeout(RETRY, queue.recv()).await;
+                ends = next.is_ok_and(|next| next.is_none_or(|next| take(next, &mut waiting)));
+            }
+            while !ends && waiting.len() < GROUP {
+                let Ok(next) = queue.try_recv() else { break };
+                ends = take(next, &mut waiting);
+            }
+            let group = std::mem::take(&mut waiting);
+            if group.is_empty() {
+                continue;
+            }
+            let shared = Arc::clone(&shared);
+            let written = tokio::task::spawn_blocking(move || {
+                let left = self.write(group, &shared);
+                (self, left)
+            });
+            // Only a defect ends a write without an answer; the waiting see that they have none.
+            let Ok((writer, left)) = written.await else { return };
+            self = writer;
+            waiting = left;
+        }
+    }
+
+    /// Writes a group; gives back what has to be tried again.
+    fn write(&mut self, mut group: Vec<Queued>, shared: &Shared) -> Vec<Queued> {
+        let begun = std::time::Instant::now();
+        match self.try_write(&mut group, shared) {
+            Ok(heads) => {
+                shared.failed.send_if_modified(|failed| failed.take().is_some());
+                shared.head.send_replace(self.head);
+                counter!(names::AUDIT_RECORDS).increment(heads.len() as u64);
+                histogram!(names::AUDIT_SYNC_SECONDS).record(begun.elapsed().as_secs_f64());
+                for (queued, seq) in group.into_iter().zip(heads) {
+                    queued.done.map(|done| done.send(Ok(seq)));
+                }
+                Vec::new()
+            }
+            Err(error) => {
+                counter!(names::AUDIT_WRITE_ERRORS).increment(1);
+                let before = shared.failed.send_replace(Some(error.clone()));
+                if before.is_none() {
+                    tracing::error!(%error, "changes are not recorded");
+                }
+                let mut left = Vec::new();
+                for mut queued in group {
+                    match queued.done.take() {
+                        Some(done) => drop(done.send(Err(error.clone()))),
+                        None => left.push(queued),
+                    }
+                }
+                left
+            }
+        }
+    }
+
+    fn try_write(&mut self, group: &mut Vec<Queued>, shared: &Shared) -> Result<Vec<u64>, Error> {
+        let lost = shared.lost.load(Relaxed);
+        let mut first = Vec::new();
+        let torn = if self.unsure { self.recover_again(shared)? } else { None };
+        let was_torn = torn.is_some();
+        first.extend(torn);
+        if lost > 0 {
+            let gap = Record::of_server("audit_gap", Info::Failed)
+                .with("lost", lost)
+                .with("reason", "records could not be written and were not kept");
+            first.push(gap);
+        }
+        let rotated = self.rotate_if_full(shared);
+        self.unsure |= was_torn && rotated.is_err();
+        let (rotated, expired) = rotated?;
+        first.extend(rotated);
+        let (time, own) = (shared.clock.now(), first.len());
+        let queued = |record| Queued { record, time, done: None, _permit: None };
+        group.splice(0..0, first.into_iter().map(queued));
+        let written = self.write_lines(group, shared);
+        if written.is_err() {
+            // The records of its own are made anew when it tries again.
+            group.drain(0..own);
+            self.unsure |= was_torn;
+        }
+        let written = written?;
+        shared.lost.fetch_sub(lost, Relaxed);
+        for path in expired {
+            if let Err(error) = std::fs::remove_file(&path) {
+                tracing::warn!(%error, path = %path.display(), "an old audit file stays");
+            }
+        }
+        Ok(written)
+    }
+
+    /// Finds the end of the chain after a write of which nobody knows how much there is.
+    fn recover_again(&mut self, shared: &Shared) -> Result<Option<Record>, Error> {
+        let found = recover(&shared.directory)?;
+        let seq = found.head.seq.max(self.head.seq);
+        self.head = Head { seq, hash: found.head.hash };
+        self.active = found.active;
+        self.unsure = false;
+        Ok(found.torn)
+    }
+
+    fn write_lines(&mut self, group: &[Queued], shared: &Shared) -> Result<Vec<u64>, Error> {
+        let active = match &mut self.active {
+            Some(active) => active,
+            none => {
+                let (path, file) = files::create(&shared.directory, self.head.seq + 1)?;
+                none.insert(Active { path, file, bytes: 0 })
+            }
+        };
+        let mut text = String::new();
+        let mut head = self.head;
+        let mut numbers = Vec::with_capacity(group.len());
+        for queued in group {
+            let (line, hash) =
+                queued.record.line(queued.time, head.seq + 1, &head.hash, &shared.key);
+            head = Head { seq: head.seq + 1, hash };
+            numbers.push(head.seq);
+            text.push_str(&line);
+            text.push('\n');
+        }
+        let written = active.file.write_all(text.as_bytes()).and_then(|()| active.file.sync_data());
+        if let Err(error) = written {
+            // Nobody has been told of these records: without them the file is as it was.
+            let undone = active.file.set_len(active.bytes).and_then(|()| active.file.sync_data());
+            self.unsure = undone.is_err();
+            return Err(Error::file("write", &active.path, &error));
+        }
+        active.bytes += text.len() as u64;
+        self.head = head;
+        Ok(numbers)
+    }
+
+    /// Begins a new file after a full one, and says which old ones leave.
+    fn rotate_if_full(&mut self, shared: &Shared) -> Result<(Vec<Record>, Expired), Error> {
+        let full = |active: &Active| active.bytes >= shared.settings.file_bytes;
+        if !self.active.as_ref().is_some_and(full) {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let (path, file) = files::create(&shared.directory, self.head.seq + 1)?;
+        self.active = Some(Active { path, file, bytes: 0 });
+        let files = files::list(&shared.directory)?;
+        let mut records = Vec::new();
+        let mut expired = Vec::new();
+        for pair in files.windows(2) {
+            let [old, next] = pair else { break };
+            if !has_expired(old, next, shared) {
+                break;
+            }
+            let Some(record) = expiry(old, next)? else { break };
+            records.push(record);
+            expired.push(old.path.clone());
+        }
+        Ok((records, expired))
+    }
+}
+
+/// Adds a record to a group; true if it is the end of all.
+fn take(next: Queued, group: &mut Vec<Queued>) -> bool {
+    let ends = next.record.is_end();
+    if !ends {
+        group.push(next);
+    }
+    ends
+}
+
+/// Whether the records of a file are old enough, and in the index.
+fn has_expired(old: &LogFile, next: &LogFile, shared: &Shared) -> bool {
+    let days = shared.settings.keep_days;
+    if days == 0 || shared.indexed.load(Relaxed) + 1 < next.first {
+        return false;
+    }
+    let changed = std::fs::metadata(&old.path).and_then(|about| about.modified());
+    let age = changed.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+    age.is_some_and(|age| age > Duration::from_secs(days.saturating_mul(86_400)))
+}
+
+/// The record that vouches for the missing start of the chain.
+fn expiry(old: &LogFile, next: &LogFile) -> Result<Option<Record>, Error> {
+    let mut line = Vec::new();
+    let found = Lines::open(&next.path)?.next(&mut line)?;
+    let Some(read) = found.and_then(|_| Line::parse(&line)) else { return Ok(None) };
+    let record = Record::of_server(EXPIRE, Info::Succeeded)
+        .with("first", old.first)
+        .with("last", read.seq - 1)
+        .with("last_hash", read.previous)
+        .with("reason", "older than [audit] keepDays");
+    Ok(Some(record))
+}
