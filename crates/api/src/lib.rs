@@ -15,6 +15,7 @@
 
 mod arrival;
 mod atom;
+mod audit;
 mod body;
 mod control;
 mod credentials;
@@ -53,6 +54,7 @@ use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
 
 pub use arrival::Arrival;
+pub use audit::{Audit, Proxies};
 pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, HttpInput};
@@ -82,6 +84,8 @@ pub struct ApiState {
     pub server_settings: Arc<ServerSettings>,
     /// From which level on the parts of the server write their log.
     pub loggers: Arc<dyn LogLevels>,
+    /// Who did what.
+    pub audit: Arc<Audit>,
     /// Ends and begins the process.
     pub control: Control,
     /// Which indexes exist.

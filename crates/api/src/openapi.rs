@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Path and method.
-type Operation = (String, &'static str);
+pub(crate) type Operation = (String, &'static str);
 
 const METHODS: [&str; 5] = ["delete", "get", "patch", "post", "put"];
 /// What `objects` makes of a path, by the name of the function.
@@ -48,7 +48,7 @@ fn arguments(text: &str) -> &str {
     text
 }
 
-fn registered() -> BTreeSet<Operation> {
+pub(crate) fn registered() -> BTreeSet<Operation> {
     let mut texts = Vec::new();
     sources(Path::new("src"), &mut texts);
     let mut found = BTreeSet::new();

@@ -84,34 +84,52 @@ impl Receivers {
     /// The HTTP Event Collector, and OTLP over HTTP beside it.
     pub fn hec(&self) -> Router {
         let hec = crate::hec::router(Arc::clone(&self.0));
-        counted(hec, "hec").merge(counted(crate::otlp::http_router(Arc::clone(&self.0)), "otlp"))
+        let otlp = crate::otlp::http_router(Arc::clone(&self.0));
+        self.counted(hec, "hec").merge(self.counted(otlp, "otlp"))
     }
 
     /// OTLP logs over gRPC and HTTP.
     pub fn otlp(&self) -> Router {
         let grpc = crate::otlp::grpc_router(Arc::clone(&self.0));
-        counted(grpc.merge(crate::otlp::http_router(Arc::clone(&self.0))), "otlp")
+        self.counted(grpc.merge(crate::otlp::http_router(Arc::clone(&self.0))), "otlp")
     }
 
     /// Elasticsearch's `_bulk`; `version` is what the server says it is.
     pub fn elasticsearch(&self, version: &str) -> Router {
-        counted(crate::elastic::router(Arc::clone(&self.0), version), "elasticsearch")
+        self.counted(crate::elastic::router(Arc::clone(&self.0), version), "elasticsearch")
     }
 }
 
-/// Counts requests by what became of them.
-fn counted(router: Router, input: &'static str) -> Router {
-    async fn count(State(input): State<&'static str>, request: Request, next: Next) -> Response {
-        let response = next.run(request).await;
-        let outcome = match response.status() {
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
-            status if status.is_success() => "answered",
-            _ => "refused",
-        };
-        counter!(names::INGEST_REQUESTS, "input" => input, "outcome" => outcome).increment(1);
-        response
+impl Receivers {
+    fn counted(&self, router: Router, input: &'static str) -> Router {
+        let state = (Arc::clone(&self.0), input);
+        router.layer(axum::middleware::from_fn_with_state(state, count))
     }
-    router.layer(axum::middleware::from_fn_with_state(input, count))
+}
+
+/// Counts requests by what became of them, and records those whose sender may not send.
+async fn count(
+    State((receiver, input)): State<(Arc<Receiver>, &'static str)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let client = receiver.api.audit.client(&request);
+    let path = request.uri().path().to_owned();
+    let response = next.run(request).await;
+    let outcome = match response.status() {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
+        status if status.is_success() => "answered",
+        _ => "refused",
+    };
+    counter!(names::INGEST_REQUESTS, "input" => input, "outcome" => outcome).increment(1);
+    let grpc = response.headers().get("grpc-status").and_then(|value| value.to_str().ok());
+    let reason = match (response.status(), grpc) {
+        (StatusCode::UNAUTHORIZED, _) | (_, Some("16")) => "no token, or none that can be read",
+        (StatusCode::FORBIDDEN, _) | (_, Some("7")) => "the token is unknown or disabled",
+        _ => return response,
+    };
+    crate::audit::record_sender(&receiver.api, input, &client, &path, reason).await;
+    response
 }
 
 impl Receiver {

@@ -18,6 +18,7 @@ use tower::util::MapRequestLayer;
 use tower::{Layer, Service};
 
 use crate::ApiState;
+use crate::audit::{self, Observed};
 use crate::body::{self, Unwatched};
 use crate::error::RestError;
 use crate::flight;
@@ -66,7 +67,8 @@ pub fn router(
     let routes = open_routes().merge(login).merge(guarded).layer(from_fn(write_errors));
     let flight = flight::router(state.clone());
     let hsts = state.settings.hsts;
-    let routes = routes.with_state(state).merge(flight);
+    let routes = routes.with_state(state.clone()).merge(flight);
+    let routes = routes.layer(from_fn_with_state(state, audit::record));
     let routes = routes.layer(from_fn_with_state(hsts, security_headers::add));
     MapRequestLayer::new(canonical_path).layer(routes)
 }
@@ -358,6 +360,7 @@ async fn read_body(State(state): State<ApiState>, request: Request, next: Next) 
     // A stream of events may have no end: it goes on to its route as it comes.
     if path == "/services/receivers/stream" {
         let params = Params::parse(query, &[]);
+        observe(&parts, &params, false, 0);
         parts.extensions.insert(params);
         return next.run(Request::from_parts(parts, body)).await;
     }
@@ -366,9 +369,10 @@ async fn read_body(State(state): State<ApiState>, request: Request, next: Next) 
         Ok(body) => body,
         Err(error) => return refused_body(&error).into_response(),
     };
-    let form: &[u8] = if is_form(path, &parts.headers) { &body } else { &[] };
-    let params = Params::parse(query, form);
+    let is_form = is_form(path, &parts.headers);
+    let params = Params::parse(query, if is_form { &body } else { &[] });
     let mode = mode_of(&parts, &params);
+    observe(&parts, &params, is_form, body.len());
     parts.extensions.insert(params);
     parts.extensions.insert(RawBody(body.clone()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
@@ -410,6 +414,13 @@ fn mode_of(parts: &Parts, params: &Params) -> OutputMode {
     }
 }
 
+/// Shows the parameters to the audit trail.
+fn observe(parts: &Parts, params: &Params, form: bool, body: usize) {
+    if let Some(seen) = parts.extensions.get::<Observed>() {
+        seen.request(params, form, body);
+    }
+}
+
 /// Whether a body holds parameters: events and documents do not, however much they may look like them.
 /// Forms often come without a Content-Type.
 fn is_form(path: &str, headers: &HeaderMap) -> bool {
@@ -442,6 +453,8 @@ fn finish(mut response: Response, mode: OutputMode) -> Response {
             response.headers_mut().insert(name, value.clone());
         }
     }
+    // The audit trail says why.
+    response.extensions_mut().insert(error);
     response
 }
 

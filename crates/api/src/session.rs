@@ -11,6 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use metrics::counter;
 use runtime::metrics as names;
 
+use crate::audit::Observed;
 use crate::error::RestError;
 use crate::{ApiState, Arrival, origin};
 
@@ -81,6 +82,9 @@ pub(crate) async fn authenticate(
         Ok(found) => found,
         Err(error) => return error.into_response(),
     };
+    if let Some(seen) = request.extensions().get::<Observed>() {
+        seen.caller(&caller);
+    }
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
     if let Some(value) = cookie.and_then(|(name, key)| cookie_header(&name, &key)) {
@@ -154,7 +158,7 @@ pub(crate) async fn check_password(
 }
 
 /// The cookie that login sets, `splunkd_<port>`, by its name and value.
-fn cookie_session(headers: &HeaderMap) -> Option<Cookie> {
+pub(crate) fn cookie_session(headers: &HeaderMap) -> Option<Cookie> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     cookies.flat_map(|line| line.split(';')).find_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;

@@ -23,14 +23,6 @@ pub enum Error {
     /// The server is going down.
     #[error("the audit trail is closed")]
     Closed,
-    /// A key of another length.
-    #[error("the audit key {path} is damaged: it must have {bytes} bytes")]
-    Key {
-        /// Its file.
-        path: PathBuf,
-        /// What it must have.
-        bytes: usize,
-    },
 }
 
 impl Error {
@@ -43,7 +35,6 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::File { .. } | Self::QueueFull | Self::Closed => ErrorKind::Unavailable,
-            Self::Key { .. } => ErrorKind::Corrupt,
         }
     }
 }

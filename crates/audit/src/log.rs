@@ -149,6 +149,12 @@ impl AuditLog {
         self.shared.head.subscribe()
     }
 
+    /// Why the last write failed, as that changes.
+    #[must_use]
+    pub fn failures(&self) -> watch::Receiver<Option<Error>> {
+        self.shared.failed.subscribe()
+    }
+
     /// The directory of the files.
     #[must_use]
     pub fn directory(&self) -> &std::path::Path {

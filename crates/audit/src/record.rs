@@ -1,7 +1,7 @@
 //! One record, as text in the form of Splunk's `audittrail`.
 //!
 //! ```text
-//! Audit:[timestamp="11-22-2026 10:15:00.123 +0000", seq=7, user=ann, action=search, info=granted, ...][prev=.. hash=..]
+//! Audit:[timestamp="11-22-2026 10:15:00.123 +0000", seq=7, user=ann, action=search, ...][prev=.. hash=..]
 //! ```
 //!
 //! Plain values are words; all others are quoted, with `\"` and `\\` for quotes and backslashes, and `\n` for

@@ -39,6 +39,10 @@ pub const DISK_FULL: &str = "disk_full";
 pub const UPLOADS_FAILING: &str = "uploads_failing";
 /// Acknowledged events could not be kept in a bucket and lie in files.
 pub const EVENTS_SET_ASIDE: &str = "events_set_aside";
+/// Records of the audit trail are missing or not what was written.
+pub const AUDIT_TRAIL: &str = "audit_trail";
+/// The audit trail cannot be written.
+pub const AUDIT_UNWRITABLE: &str = "audit_unwritable";
 /// Something stored is damaged or missing.
 pub const DAMAGED: &str = "damaged";
 

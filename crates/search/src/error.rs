@@ -52,6 +52,9 @@ pub enum Error {
     /// The job was cancelled.
     #[error("the search was cancelled")]
     Cancelled,
+    /// It may not begin: what is to be recorded of it cannot be.
+    #[error("{0}")]
+    Unrecorded(String),
     /// A defect in Karst.
     #[error("internal error: {0}")]
     Internal(String),
@@ -73,7 +76,7 @@ impl Error {
             Self::Request(_) | Self::Setting(_) | Self::Cancelled => ErrorKind::Invalid,
             Self::TooManySearches { .. } | Self::TooManyResults { .. } => ErrorKind::Exhausted,
             Self::UnknownJob => ErrorKind::NotFound,
-            Self::Bucket { .. } => ErrorKind::Unavailable,
+            Self::Bucket { .. } | Self::Unrecorded(_) => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

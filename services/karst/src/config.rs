@@ -3,6 +3,7 @@
 //! The only place that reads the environment. Everything about data (indexes, source types, limits)
 //! is in `.conf` files instead.
 
+mod audit;
 mod spl;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
 /// The machine-data engine on object storage.
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Btool(BtoolOptions),
     /// Install an app or add-on.
     App(AppOptions),
+    /// Check the audit trail, and print it.
+    Audit(AuditOptions),
     /// Check searches in files, and explain one.
     Spl(SplOptions),
 }

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         config::Command::Inspect(options) => cli::run(cli::inspect::inspect(options)),
         config::Command::Btool(options) => cli::btool::btool(options),
         config::Command::App(options) => cli::app::app(options),
+        config::Command::Audit(options) => cli::run(cli::audit::audit(options)),
         config::Command::Spl(options) => cli::run(cli::spl::spl(options)),
     };
     match result {

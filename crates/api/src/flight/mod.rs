@@ -38,10 +38,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
 use search::{SqlRequest, SqlStream};
-use tonic::metadata::{MetadataMap, MetadataValue};
+use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::ApiState;
+use crate::audit::Observed;
+use crate::audit::searches::{self, Ending};
 use crate::error::RestError;
 use crate::routes::jobs::allowed_indexes;
 use crate::session::{self, Caller};
@@ -83,10 +85,11 @@ struct Flight {
 }
 
 impl Flight {
-    async fn caller(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
-        let headers = metadata.clone().into_headers();
+    async fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
+        let headers = request.metadata().clone().into_headers();
         let found = session::caller(&self.state, &headers).await;
         let (caller, _) = found.map_err(|error| status_of(&error))?;
+        seen(request).caller(&caller);
         caller.require(&self.state, "search").map_err(|error| status_of(&error))?;
         Ok(caller)
     }
@@ -108,22 +111,23 @@ impl Flight {
         statement: Statement,
         request: Request<FlightDescriptor>,
     ) -> Result<Response<FlightInfo>, Status> {
-        let caller = self.caller(request.metadata()).await?;
+        let caller = self.caller(&request).await?;
         let ticket = TicketStatementQuery { statement_handle: statement.handle() };
         let schema = self.schema(self.request(statement, &caller)?).await?;
         info(&schema, &ticket, request.into_inner())
     }
 
-    async fn rows_of(
+    async fn rows_of<T>(
         &self,
         statement: Statement,
-        metadata: &MetadataMap,
+        request: &Request<T>,
     ) -> Result<Response<FlightStream>, Status> {
-        let caller = self.caller(metadata).await?;
-        let request = self.request(statement, &caller)?;
-        let rows = self.state.search.sql_stream(request).await.map_err(search_status)?;
+        let caller = self.caller(request).await?;
+        let query = self.request(statement, &caller)?;
+        let started = searches::sql_stream(&self.state, &seen(request), &caller.user, query).await;
+        let (rows, end) = started.map_err(search_status)?;
         let schema = SchemaRef::new(portable(&rows.schema));
-        let batches = portable_rows(rows, SchemaRef::clone(&schema));
+        let batches = portable_rows(rows, end, SchemaRef::clone(&schema));
         let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
         Ok(Response::new(encoded.map_err(Status::from).boxed()))
     }
@@ -134,9 +138,14 @@ impl Flight {
         request: &Request<Ticket>,
         batch: Result<RecordBatch, FlightError>,
     ) -> Result<Response<FlightStream>, Status> {
-        self.caller(request.metadata()).await?;
+        self.caller(request).await?;
         one_batch(batch)
     }
+}
+
+/// What the audit trail is to know of a call.
+fn seen<T>(request: &Request<T>) -> Observed {
+    request.extensions().get::<Observed>().cloned().unwrap_or_default()
 }
 
 /// What describes the server and its tables fits in one batch.
@@ -150,15 +159,25 @@ fn one_batch(batch: Result<RecordBatch, FlightError>) -> Result<Response<FlightS
 /// Batches as any client reads them.
 fn portable_rows(
     rows: SqlStream,
+    end: Ending,
     schema: SchemaRef,
 ) -> impl Stream<Item = Result<RecordBatch, FlightError>> + Send {
-    stream::unfold((rows, schema), async |(mut rows, schema)| {
-        let batch = rows.next().await?;
-        let batch = match batch {
-            Ok(batch) => portable_batch(&batch, &schema).map_err(FlightError::from),
-            Err(error) => Err(FlightError::from(search_status(error))),
+    stream::unfold((rows, end, schema), async |(mut rows, mut end, schema)| {
+        let Some(batch) = rows.next().await else {
+            end.complete();
+            return None;
         };
-        Some((batch, (rows, schema)))
+        let batch = match batch {
+            Ok(batch) => {
+                end.add(batch.num_rows());
+                portable_batch(&batch, &schema).map_err(FlightError::from)
+            }
+            Err(error) => {
+                end.fail(&error);
+                Err(FlightError::from(search_status(error)))
+            }
+        };
+        Some((batch, (rows, end, schema)))
     })
 }
 
@@ -210,10 +229,11 @@ impl FlightSqlService for Flight {
         &self,
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<HandshakeStream>, Status> {
-        let caller = self.caller(request.metadata()).await?;
+        let caller = self.caller(&request).await?;
         let key = caller.session.unwrap_or_else(|| {
-            tracing::info!(target: "audit", user = caller.user, "login");
-            self.state.accounts.open_session(&caller.user)
+            let key = self.state.accounts.open_session(&caller.user);
+            seen(&request).opened(&key);
+            key
         });
         let answer = HandshakeResponse { protocol_version: 0, payload: key.clone().into() };
         let mut response: Response<HandshakeStream> =
@@ -239,7 +259,7 @@ impl FlightSqlService for Flight {
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
         let statement = Statement::from_handle(&ticket.statement_handle)?;
-        self.rows_of(statement, request.metadata()).await
+        self.rows_of(statement, &request).await
     }
 
     async fn do_action_create_prepared_statement(
@@ -247,7 +267,7 @@ impl FlightSqlService for Flight {
         query: ActionCreatePreparedStatementRequest,
         request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
-        let caller = self.caller(request.metadata()).await?;
+        let caller = self.caller(&request).await?;
         let statement = Statement::of(query.query, request.metadata())?;
         let prepared_statement_handle = statement.handle();
         let schema = self.schema(self.request(statement, &caller)?).await?;
@@ -285,7 +305,7 @@ impl FlightSqlService for Flight {
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
         let statement = Statement::from_handle(&query.prepared_statement_handle)?;
-        self.rows_of(statement, request.metadata()).await
+        self.rows_of(statement, &request).await
     }
 
     async fn do_put_prepared_statement_query(
@@ -349,7 +369,7 @@ impl FlightSqlService for Flight {
         query: CommandGetTables,
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
-        let caller = self.caller(request.metadata()).await?;
+        let caller = self.caller(&request).await?;
         let indexes = allowed_indexes(&self.state, &caller).1;
         one_batch(metadata::tables(&self.state.search, query, indexes).await)
     }

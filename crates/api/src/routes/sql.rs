@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::jobs::allowed_indexes;
 use crate::ApiState;
+use crate::audit::{Observed, searches};
 use crate::error::RestError;
 use crate::flight::{portable, portable_batch};
 use crate::output::{OutputMode, csv_text, row_object};
@@ -37,6 +38,7 @@ struct Body {
 pub(crate) async fn query(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     params: Params,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
@@ -56,7 +58,7 @@ pub(crate) async fn query(
         indexes: allowed_indexes(&state, &caller).1,
         rows: SqlRows::Limited,
     };
-    let result = state.search.sql(request).await?;
+    let result = searches::sql(&state, &seen, &caller.user, request).await?;
     match params.text("output_mode") {
         Some("csv") => {
             let page = result.page();

@@ -110,7 +110,6 @@ pub(crate) async fn create(
     change.password = None;
     state.accounts.put(NewUser { name: name.clone(), password, roles }).await?;
     state.accounts.change(&name, change, None).await?;
-    tracing::info!(target: "audit", user = caller.user, created = name, "user created");
     let user = found(&state, &name)?;
     feed::respond_created("users", PATH, entry(&state, &user), &params)
 }
@@ -176,7 +175,6 @@ pub(crate) async fn edit(
         return Err(RestError::invalid("a user needs at least one role (roles)"));
     }
     state.accounts.change(&user.name, change, caller.session.as_deref()).await?;
-    tracing::info!(target: "audit", user = caller.user, changed = user.name, "user changed");
     let user = found(&state, &user.name)?;
     feed::respond_one("users", PATH, entry(&state, &user), &params)
 }
@@ -197,7 +195,6 @@ pub(crate) async fn remove(
         return Err(RestError::invalid("users cannot remove themselves"));
     }
     state.accounts.remove(&user.name).await?;
-    tracing::info!(target: "audit", user = caller.user, removed = user.name, "user removed");
     list(State(state), params).await
 }
 

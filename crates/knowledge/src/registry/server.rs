@@ -182,6 +182,35 @@ pub(super) const SETTINGS: &[Setting] = &[
         "mergeDeleteGraceSecs",
         "[ingest]: how long objects without a bucket stay for searches that still run; default 600",
     ),
+    used(
+        "maxFileSize",
+        "[audit]: size at which a file of the audit trail is followed by a new one; default 64MB",
+    ),
+    used(
+        "keepDays",
+        "[audit]: days that files of the audit trail are kept, 0 for all; default 400",
+    ),
+    used("queueSize", "[audit]: audit records that wait to be written; default 16MB"),
+    used(
+        "maxRecordSize",
+        "[audit]: longer values of an audit record are cut, with a mark; default 256KB",
+    ),
+    used(
+        "onFailure",
+        "[audit]: refuse or continue: what becomes of changes that cannot be recorded; default refuse",
+    ),
+    used(
+        "anchorIntervalSecs",
+        "[audit]: how often the head of the audit trail is noted in the catalog; default 60",
+    ),
+    used(
+        "trustedProxies",
+        "[audit]: addresses and networks whose X-Forwarded-For is believed; default none",
+    ),
+    used(
+        "denialsPerSecond",
+        "[audit]: refusals of unknown senders that are recorded per address; default 10",
+    ),
     unused("pass4SymmKey"),
     unused("site"),
     unused("eviction_policy"),

@@ -5,6 +5,7 @@
 
 pub(crate) mod add;
 pub(crate) mod app;
+pub(crate) mod audit;
 pub(crate) mod btool;
 mod cache;
 mod client;

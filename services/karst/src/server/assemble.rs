@@ -18,6 +18,7 @@ use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService};
 use tokio::sync::watch;
 
+use super::audit::{self, Trail};
 use super::console::EmbeddedConsole;
 use super::credentials::InitialPassword;
 use super::gateway::Progress;
@@ -51,6 +52,7 @@ pub(crate) struct Karst {
     pub(crate) ingest: Arc<Ingest>,
     catalog: Catalog,
     cache: Arc<CachedStore>,
+    trail: Trail,
 }
 
 pub(crate) async fn assemble(
@@ -69,6 +71,7 @@ pub(crate) async fn assemble(
     let cache_settings = store_conf::cache(&layers, options)?;
     let request_memory = request_conf::budget(&layers)?;
     progress.set("opening the catalog");
+    let audit_layers = layers.clone();
     let catalog = Catalog::open(
         Arc::clone(&store),
         "catalog",
@@ -119,19 +122,34 @@ pub(crate) async fn assemble(
         search_settings,
     )?;
     indexes.resume(&ingest).await.context("cannot end the removal of an index")?;
+    let trail = audit::open(audit::Parts {
+        data,
+        layers: &audit_layers,
+        catalog: &catalog,
+        ingest: &ingest,
+        clock: Arc::clone(&clock),
+        host: host_name(),
+        health: conditions.clone(),
+    })
+    .await?;
     let settings = Arc::new(api_settings(&http));
     let server_settings = ServerSettings::load(catalog.clone(), &settings)?;
     let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
     let accounts = Accounts::load(catalog.clone(), timeout).await?;
     let roles = Arc::new(Roles::load(catalog.clone())?);
     let tokens = HecTokens::load(catalog.clone()).await?;
+    let is_first = accounts.is_empty();
     initial.make(options, &accounts, &tokens).await?;
+    if is_first {
+        trail.record_first_start().await?;
+    }
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
         accounts: Arc::new(accounts),
         roles,
         messages: Arc::default(),
+        audit: Arc::clone(&trail.audit),
         server_settings: Arc::new(server_settings),
         loggers: Arc::new(loggers),
         control: Control::default(),
@@ -155,7 +173,7 @@ pub(crate) async fn assemble(
         console: Arc::new(EmbeddedConsole::default()),
     };
     surroundings.answer_rest(&state);
-    Ok(Karst { state, ingest, catalog, cache })
+    Ok(Karst { state, ingest, catalog, cache, trail })
 }
 
 /// Tells administrators of events that no bucket could hold.
@@ -197,6 +215,7 @@ impl Karst {
 
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest.
     pub(crate) async fn close(self, deadline: Duration) {
+        self.trail.close().await;
         if !self.ingest.drain(deadline).await {
             tracing::warn!("not everything is in object storage; the journal has the rest");
         }

@@ -36,7 +36,7 @@ pub(crate) fn install(options: &ServerOptions) -> Result<Loggers> {
 
 /// The parts of the server that write a log, and the targets of their lines.
 const PARTS: [(&str, &str); 14] = [
-    ("AuditLogger", "audit"),
+    ("AuditLogger", "karst_audit"),
     ("Api", "karst_api"),
     ("Apps", "karst_apps"),
     ("Bucket", "karst_bucket"),

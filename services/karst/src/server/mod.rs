@@ -1,6 +1,7 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
 mod assemble;
+pub(crate) mod audit;
 mod bodies;
 mod certificate;
 mod conf;

@@ -1,0 +1,180 @@
+//! What a request is called in the trail, by its route and method.
+//!
+//! Names are made of a verb and what is acted on: `create_user`, `edit_index`, `remove_role`,
+//! `disable_token_http`. A route that is not listed gets its name from its path: no change is without one.
+
+use axum::http::Method;
+
+use super::redact::{decoded, is_secret};
+
+/// How a request is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Class {
+    /// Changes something: recorded before it is answered.
+    Change,
+    /// Opens a session.
+    Login,
+    /// Searches: recorded where the search begins.
+    Search,
+    /// Changes nothing that lasts, although it is no GET.
+    Light,
+    /// Shows secrets.
+    Secret,
+    /// Only refusals are recorded.
+    #[default]
+    Read,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Action {
+    pub(super) name: String,
+    pub(super) class: Class,
+    pub(super) object: String,
+}
+
+/// Routes whose name does not follow from their path.
+const EXACT: [(&str, &str, Class); 17] = [
+    ("/services/auth/login", "login attempt", Class::Login),
+    ("/services/auth/logout", "logout", Class::Change),
+    ("/services/server/control/restart", "restart_splunkd", Class::Change),
+    ("/services/server/settings/settings", "edit_server_settings", Class::Change),
+    ("/services/search/jobs", "search", Class::Search),
+    ("/services/search/jobs/export", "search", Class::Search),
+    ("/services/saved/searches/{name}/dispatch", "search", Class::Search),
+    ("/api/v1/sql", "sql", Class::Search),
+    ("/arrow.flight.protocol.FlightService/{*call}", "sql", Class::Search),
+    ("/services/search/jobs/{sid}/results", "read_results", Class::Light),
+    ("/services/search/jobs/{sid}/results_preview", "read_results", Class::Light),
+    ("/services/search/jobs/{sid}/events", "read_results", Class::Light),
+    ("/services/search/jobs/{sid}/control", "control_search", Class::Light),
+    ("/services/search/parser", "parse_search", Class::Light),
+    ("/api/v1/explain", "explain_search", Class::Light),
+    ("/services/receivers/simple", "send_events", Class::Light),
+    ("/services/receivers/stream", "send_events", Class::Light),
+];
+
+/// What the objects below a path are called; the longest that fits counts.
+const NOUNS: [(&str, &str); 29] = [
+    ("/services/authentication/users", "user"),
+    ("/services/authentication/httpauth-tokens", "session"),
+    ("/services/authorization/roles", "role"),
+    ("/services/authorization/tokens", "token"),
+    ("/services/data/indexes", "index"),
+    ("/services/data/buckets", "bucket"),
+    ("/services/data/inputs/http", "token_http"),
+    ("/services/data/inputs/oneshot", "oneshot"),
+    ("/services/data/inputs", "input"),
+    ("/services/saved/searches", "saved_search"),
+    ("/services/saved/eventtypes", "eventtype"),
+    ("/services/data/macros", "macro"),
+    ("/services/admin/macros", "macro"),
+    ("/services/data/transforms/lookups", "lookup_definition"),
+    ("/services/data/transforms/extractions", "transform"),
+    ("/services/data/props", "props"),
+    ("/services/data/lookup-table-files", "lookup_file"),
+    ("/services/storage/collections/config", "collection"),
+    ("/services/storage/collections/data", "documents"),
+    ("/services/storage/passwords", "stored_password"),
+    ("/services/configs", "conf"),
+    ("/services/properties", "conf"),
+    ("/services/apps/local", "app"),
+    ("/services/messages", "message"),
+    ("/services/server/logger", "logger"),
+    ("/services/server/settings", "server_settings"),
+    ("/services/search/jobs", "search_job"),
+    ("/services/datamodel/model", "datamodel"),
+    ("/services/alerts", "alert"),
+];
+
+/// Files of configuration with secrets in them.
+const SECRET_FILES: [&str; 8] = [
+    "inputs",
+    "conf-inputs",
+    "outputs",
+    "conf-outputs",
+    "server",
+    "conf-server",
+    "passwords",
+    "conf-passwords",
+];
+
+pub(super) fn of(method: &Method, route: Option<&str>, path: &str) -> Action {
+    let Some(route) = route else {
+        // The console's files, and what is not there.
+        let class = if is_read(method) { Class::Read } else { Class::Light };
+        return Action { name: "unknown_path".to_owned(), class, object: decoded(path) };
+    };
+    let object = object(route, path);
+    let read = is_read(method);
+    if let Some((_, name, class)) = EXACT.iter().find(|(exact, ..)| *exact == route)
+        && (!read || route == "/services/search/jobs/export")
+    {
+        return Action { name: (*name).to_owned(), class: *class, object };
+    }
+    let (noun, rest) = noun(route);
+    let class = match read {
+        true if shows_secrets(route, &object) => Class::Secret,
+        true => Class::Read,
+        false if noun == "search_job" => Class::Light,
+        false => Class::Change,
+    };
+    Action { name: format!("{}_{noun}", verb(method, rest, path)), class, object }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// What is acted on, and the rest of the route behind it.
+fn noun(route: &str) -> (String, &str) {
+    let fits = |(base, _): &&(&str, &str)| {
+        route.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if let Some((base, noun)) = NOUNS.iter().filter(fits).max_by_key(|(base, _)| base.len()) {
+        return ((*noun).to_owned(), &route[base.len()..]);
+    }
+    let end = route.find("/{").unwrap_or(route.len());
+    let literal = route[..end].strip_prefix("/services").unwrap_or(&route[..end]);
+    let noun = literal.trim_matches('/').replace(['/', '-', '.'], "_");
+    (noun, &route[end..])
+}
+
+/// What is done to it.
+fn verb(method: &Method, rest: &str, path: &str) -> String {
+    let last = rest.rsplit('/').next().unwrap_or_default();
+    let acts = last == "{action}" || (!last.is_empty() && !last.starts_with('{'));
+    match *method {
+        Method::DELETE => "remove".to_owned(),
+        Method::GET | Method::HEAD | Method::OPTIONS => "read".to_owned(),
+        // The last word of the path says it: enable, disable, acl, thaw.
+        _ if acts => {
+            let word = path.rsplit('/').next().unwrap_or_default();
+            let word = if word == "roll-hot-buckets" { "roll" } else { word };
+            decoded(word).replace('-', "_")
+        }
+        _ if last.is_empty() => "create".to_owned(),
+        _ => "edit".to_owned(),
+    }
+}
+
+/// The parts of the path that the route leaves open, but for the name of an action.
+fn object(route: &str, path: &str) -> String {
+    let mut names = Vec::new();
+    for (pattern, part) in route.split('/').zip(path.split('/')) {
+        if pattern.starts_with('{') && pattern != "{action}" {
+            names.push(decoded(part));
+        }
+    }
+    names.join("/")
+}
+
+fn shows_secrets(route: &str, object: &str) -> bool {
+    let below = |base: &str| route.strip_prefix(base).is_some_and(|rest| !rest.starts_with('s'));
+    let file = object.split('/').next().unwrap_or_default();
+    let key = object.rsplit('/').next().unwrap_or_default();
+    let is_conf = below("/services/configs") || below("/services/properties");
+    below("/services/storage/passwords")
+        || below("/services/data/inputs/http")
+        || (is_conf && (SECRET_FILES.contains(&file) || is_secret(key)))
+}

@@ -1,0 +1,90 @@
+//! What is found out of a request on its way through the layers, for its record.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::client::{Client, recognisable};
+use crate::params::Params;
+use crate::session::Caller;
+
+/// An extension of requests; clones share what was seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observed(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    client: Client,
+    user: OnceLock<String>,
+    session: OnceLock<String>,
+    params: OnceLock<Params>,
+    body_bytes: OnceLock<usize>,
+    recorded: AtomicBool,
+}
+
+impl Observed {
+    pub(super) fn new(client: Client) -> Self {
+        Self(Arc::new(Inner { client, ..Inner::default() }))
+    }
+
+    /// Notes who asks, once that is known.
+    pub(crate) fn caller(&self, caller: &Caller) {
+        let _ = self.0.user.set(caller.user.clone());
+    }
+
+    /// Notes the session that a login opened.
+    pub(crate) fn opened(&self, key: &str) {
+        let _ = self.0.session.set(recognisable(key));
+    }
+
+    /// Notes the parameters, and the size of a body that has none.
+    pub(crate) fn request(&self, params: &Params, form: bool, body: usize) {
+        let _ = self.0.params.set(params.clone());
+        if !form && body > 0 {
+            let _ = self.0.body_bytes.set(body);
+        }
+    }
+
+    /// Notes that the request has its record already.
+    pub(super) fn set_recorded(&self) {
+        self.0.recorded.store(true, Relaxed);
+    }
+
+    pub(super) fn is_recorded(&self) -> bool {
+        self.0.recorded.load(Relaxed)
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    pub(super) fn user(&self) -> Option<String> {
+        self.0.user.get().cloned()
+    }
+
+    pub(super) fn session(&self) -> Option<String> {
+        self.0.session.get().cloned().or_else(|| self.0.client.key.clone())
+    }
+
+    pub(super) fn has_password(&self) -> bool {
+        self.0.client.name.is_some()
+    }
+
+    pub(super) fn params(&self) -> Option<Params> {
+        self.0.params.get().cloned()
+    }
+
+    pub(super) fn body_bytes(&self) -> Option<usize> {
+        self.0.body_bytes.get().copied()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Observed {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    }
+}

@@ -1,0 +1,108 @@
+//! The parameters of a request as the trail may have them: without secrets, and not at any length.
+
+use ::audit::Record;
+
+use crate::params::Params;
+
+/// What a secret's name has in it.
+const SECRET: [&str; 12] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "pass4symmkey",
+    "apikey",
+    "api_key",
+    "access_key",
+    "private",
+    "authorization",
+];
+/// Parameters that only say how the answer is written.
+const FORMAT: [&str; 6] = ["output_mode", "count", "offset", "f", "_", "cookie"];
+/// Characters of a value that are kept.
+const LONG: usize = 1_000;
+const REDACTED: &str = "********";
+
+/// Whether a value by this name is none that may be told.
+pub(super) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET.iter().any(|part| name.contains(part)) || name == "key" || name == "pin"
+}
+
+/// Adds the parameters: of a search what it searches and when, of others all as one field.
+pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> Record {
+    if search {
+        let text = params.text("search").or_else(|| params.text("query"));
+        return record
+            .with_some("search", text)
+            .with_some("api_et", params.text("earliest_time").or(params.text("earliest")))
+            .with_some("api_lt", params.text("latest_time").or(params.text("latest")));
+    }
+    let named = path.rsplit('/').next().is_some_and(is_secret);
+    let mut arguments = String::new();
+    for (name, value) in params.iter() {
+        if FORMAT.contains(&name) {
+            continue;
+        }
+        // A property is set by its name in the path; one of a stored password has any name.
+        let hidden = is_secret(name) || (name == "value" && named);
+        if !arguments.is_empty() {
+            arguments.push_str(", ");
+        }
+        arguments.push_str(name);
+        arguments.push('=');
+        arguments.push_str(&if hidden { REDACTED.to_owned() } else { shortened(value) });
+    }
+    record.with("arguments", arguments)
+}
+
+fn shortened(value: &str) -> String {
+    let length = value.chars().count();
+    if length <= LONG {
+        return value.to_owned();
+    }
+    let start: String = value.chars().take(LONG).collect();
+    format!("{start}...[{length} characters]")
+}
+
+/// A text with `%` and two digits for some bytes.
+pub(super) fn decoded(text: &str) -> String {
+    let text = text.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    let mut pairs = form_urlencoded::parse(text.as_bytes());
+    pairs.next().map(|(name, _)| name.into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::audit::Info;
+
+    fn arguments(path: &str, pairs: &[(&str, &str)]) -> String {
+        let record = Record::new("ann", "x", Info::Succeeded);
+        format!("{:?}", add(record, path, &Params::of(pairs), false))
+    }
+
+    #[test]
+    fn secrets_are_not_told_and_other_values_are() {
+        let pairs = [
+            ("password", "s1"),
+            ("sslPassword", "s2"),
+            ("aws_secret_key", "s3"),
+            ("roles", "user"),
+        ];
+        let text = arguments("/services/authentication/users", &pairs);
+        assert!(text.contains("roles=user") && text.contains("password=********"), "{text}");
+        assert!(["s1", "s2", "s3"].iter().all(|secret| !text.contains(secret)), "{text}");
+        let property = arguments("/services/properties/inputs/http/token", &[("value", "s4")]);
+        assert!(!property.contains("s4"), "{property}");
+        let harmless = arguments("/services/properties/inputs/http/port", &[("value", "8088")]);
+        assert!(harmless.contains("value=8088"), "{harmless}");
+    }
+
+    #[test]
+    fn a_path_is_decoded() {
+        assert_eq!(decoded("a%20b+c=d%2F"), "a b+c=d/");
+    }
+}

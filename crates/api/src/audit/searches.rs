@@ -1,0 +1,310 @@
+//! Searches and queries: a record when one begins, and one when it ends.
+//!
+//! The only place that starts any, so that none is without its records (a test looks for others). A search
+//! whose commands write something begins once its record is on the disk; all others do not wait.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ::audit::{Info, Record};
+use model::EventTime;
+use search::{DispatchState, Error, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream};
+use tokio::sync::mpsc;
+
+use super::Observed;
+use crate::ApiState;
+
+/// Commands that leave something behind.
+const WRITE: [&str; 11] = [
+    "outputlookup",
+    "outputcsv",
+    "outputtext",
+    "collect",
+    "mcollect",
+    "meventcollect",
+    "tscollect",
+    "delete",
+    "sendemail",
+    "sendalert",
+    "script",
+];
+
+/// Starts a search.
+pub(crate) async fn dispatch(
+    state: &ApiState,
+    seen: &Observed,
+    mut request: JobRequest,
+) -> Result<Arc<Job>, Error> {
+    let sid = request.sid.get_or_insert_with(|| new_id(state)).clone();
+    let about = Begun::new(state, seen, &request.owner, "search", &sid, "job").about(&request);
+    about.granted(&request.search).await?;
+    let job = match state.search.dispatch(request).await {
+        Ok(job) => job,
+        Err(error) => {
+            about.ended(Info::Failed, Some(&error), |record| record);
+            return Err(error);
+        }
+    };
+    let (watched, stopped) = (Arc::clone(&job), state.shutdown.stopped());
+    state.shutdown.spawn(async move {
+        tokio::select! {
+            ended = watched.finished() => about.job_ended(&watched, ended),
+            () = stopped => {
+                about.ended(Info::Canceled, None, |record| record.with("reason", "the server stops"));
+            }
+        }
+    });
+    Ok(job)
+}
+
+/// Starts a search whose rows are handed over as they come.
+pub(crate) async fn export(
+    state: &ApiState,
+    seen: &Observed,
+    request: JobRequest,
+) -> Result<Pages, Error> {
+    let about =
+        Begun::new(state, seen, &request.owner, "search", &new_id(state), "export").about(&request);
+    about.granted(&request.search).await?;
+    match state.search.export(request).await {
+        Ok(pages) => Ok(Pages { pages, end: Ending::new(about) }),
+        Err(error) => {
+            about.ended(Info::Failed, Some(&error), |record| record);
+            Err(error)
+        }
+    }
+}
+
+/// Runs a query to its end.
+pub(crate) async fn sql(
+    state: &ApiState,
+    seen: &Observed,
+    user: &str,
+    request: SqlRequest,
+) -> Result<SqlResult, Error> {
+    let about = Begun::new(state, seen, user, "sql", &new_id(state), "rest").of_query(&request);
+    about.granted("").await?;
+    // A client that goes away ends the query.
+    let mut end = Ending::new(about);
+    let result = state.search.sql(request).await;
+    match &result {
+        Ok(result) => {
+            end.rows = result.batches.iter().map(|batch| batch.num_rows() as u64).sum();
+            end.complete();
+        }
+        Err(error) => end.fail(error),
+    }
+    result
+}
+
+/// Starts a query whose rows are handed over as they come.
+pub(crate) async fn sql_stream(
+    state: &ApiState,
+    seen: &Observed,
+    user: &str,
+    request: SqlRequest,
+) -> Result<(SqlStream, Ending), Error> {
+    let about = Begun::new(state, seen, user, "sql", &new_id(state), "flight").of_query(&request);
+    about.granted("").await?;
+    let mut end = Ending::new(about);
+    match state.search.sql_stream(request).await {
+        Ok(rows) => Ok((rows, end)),
+        Err(error) => {
+            end.fail(&error);
+            Err(error)
+        }
+    }
+}
+
+fn new_id(state: &ApiState) -> String {
+    let unique = uuid::Uuid::new_v4().as_simple().to_string();
+    format!("{}.{}", state.clock.now().0 / 1_000_000, &unique[..12])
+}
+
+/// Rows of an export, whose end is recorded.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pages: mpsc::Receiver<Result<Page, Error>>,
+    end: Ending,
+}
+
+impl Pages {
+    /// The next rows; none at the end.
+    pub(crate) async fn recv(&mut self) -> Option<Result<Page, Error>> {
+        let next = self.pages.recv().await;
+        match &next {
+            Some(Ok(page)) => self.end.add(page.rows.len()),
+            Some(Err(error)) => self.end.fail(error),
+            None => self.end.complete(),
+        }
+        next
+    }
+}
+
+/// Records the end of what is handed over as it comes: if it is dropped before, its reader has left.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    about: Option<Begun>,
+    rows: u64,
+}
+
+impl Ending {
+    fn new(about: Begun) -> Self {
+        Self { about: Some(about), rows: 0 }
+    }
+
+    pub(crate) fn add(&mut self, rows: usize) {
+        self.rows += rows as u64;
+    }
+
+    pub(crate) fn complete(&mut self) {
+        self.end(Info::Completed, None);
+    }
+
+    pub(crate) fn fail(&mut self, error: &Error) {
+        self.end(Info::Failed, Some(error));
+    }
+
+    fn end(&mut self, info: Info, error: Option<&Error>) {
+        if let Some(about) = self.about.take() {
+            let rows = self.rows;
+            about.ended(info, error, |record| record.with("result_count", rows));
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.end(Info::Canceled, None);
+    }
+}
+
+/// A search or query that has begun.
+#[derive(Debug)]
+struct Begun {
+    state: ApiState,
+    record: RecordParts,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct RecordParts {
+    user: String,
+    action: &'static str,
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Begun {
+    fn new(
+        state: &ApiState,
+        seen: &Observed,
+        user: &str,
+        action: &'static str,
+        sid: &str,
+        mode: &'static str,
+    ) -> Self {
+        seen.set_recorded();
+        let client = seen.client();
+        let mut fields = vec![("search_id", sid.to_owned()), ("mode", mode.to_owned())];
+        fields.extend(client.address.clone().map(|address| ("clientip", address)));
+        fields.extend(client.scheme.map(|scheme| ("auth", scheme.to_owned())));
+        fields.extend(seen.session().map(|session| ("session", session)));
+        let record = RecordParts { user: user.to_owned(), action, fields };
+        Self { state: state.clone(), record, since: Instant::now() }
+    }
+
+    fn about(mut self, request: &JobRequest) -> Self {
+        let range = [("api_et", &request.earliest), ("api_lt", &request.latest)];
+        for (name, text) in range {
+            self.add(name, text.clone().unwrap_or_else(|| "N/A".to_owned()));
+        }
+        self.add("app", request.app.clone());
+        self.add("savedsearch_name", request.label.clone().unwrap_or_default());
+        self.add("search", request.search.clone());
+        self
+    }
+
+    fn of_query(mut self, request: &SqlRequest) -> Self {
+        let range = [("api_et", &request.earliest), ("api_lt", &request.latest)];
+        for (name, text) in range {
+            self.add(name, text.clone().unwrap_or_else(|| "N/A".to_owned()));
+        }
+        self.add("search", request.query.clone());
+        self
+    }
+
+    fn add(&mut self, name: &'static str, value: String) {
+        self.record.fields.push((name, value));
+    }
+
+    fn record(&self, info: Info, more: impl FnOnce(Record) -> Record) -> Record {
+        let parts = &self.record;
+        let mut record = Record::new(&parts.user, parts.action, info);
+        // What was searched comes last, as in Splunk: it is the longest.
+        let (last, first): (Vec<_>, Vec<_>) =
+            parts.fields.iter().partition(|(name, _)| *name == "search");
+        for (name, value) in first {
+            record = record.with(*name, value);
+        }
+        record = more(record);
+        for (name, value) in last {
+            record = record.with(*name, value);
+        }
+        record
+    }
+
+    /// Records that it begins.
+    async fn granted(&self, search: &str) -> Result<(), Error> {
+        let record = self.record(Info::Granted, |record| record);
+        let log = &self.state.audit.log;
+        let recorded = if writes(search) {
+            match log.check() {
+                Ok(()) => log.append(record).await.map(drop),
+                Err(error) => Err(error),
+            }
+        } else {
+            log.note(record).await
+        };
+        recorded.map_err(|error| {
+            let text = format!("searches are refused while they cannot be recorded: {error}");
+            Error::Unrecorded(text)
+        })
+    }
+
+    fn ended(&self, info: Info, error: Option<&Error>, more: impl FnOnce(Record) -> Record) {
+        let seconds = self.since.elapsed().as_secs_f64();
+        let info = if matches!(error, Some(Error::Cancelled)) { Info::Canceled } else { info };
+        let record = self.record(info, |record| {
+            let record = record.with("total_run_time", format!("{seconds:.3}"));
+            more(record).with_some("reason", error.map(ToString::to_string))
+        });
+        self.state.audit.log.try_note(record);
+    }
+
+    fn job_ended(&self, job: &Job, ended: Result<(), Error>) {
+        let range = job.range();
+        let seconds = |time: EventTime, open: EventTime| {
+            if time == open { "N/A".to_owned() } else { format!("{:.6}", time.seconds()) }
+        };
+        let counts = job.counts();
+        let status = job.status();
+        let info = if status.state == DispatchState::Done { Info::Completed } else { Info::Failed };
+        self.ended(info, ended.err().as_ref(), |record| {
+            record
+                .with("event_count", job.event_count())
+                .with("result_count", job.result_count())
+                .with("scan_count", counts.events_scanned)
+                .with("exec_time", job.created().0 / 1_000_000)
+                .with("search_et", seconds(range.earliest, EventTime::MIN))
+                .with("search_lt", seconds(range.latest, EventTime::MAX))
+                .with("is_finalized", status.is_finalized)
+        });
+    }
+}
+
+/// Whether a search may leave something behind, by the words in it: a word in quotes costs a wait, a macro
+/// may hide one.
+fn writes(search: &str) -> bool {
+    let lower = search.to_ascii_lowercase();
+    search.contains('`') || WRITE.iter().any(|command| lower.contains(command))
+}

@@ -1,0 +1,87 @@
+//! No route and no search is without a record.
+
+use std::fs;
+use std::path::Path;
+
+use axum::http::Method;
+
+use super::actions::{Action, Class, of};
+use crate::openapi::registered;
+
+/// A path that the route takes.
+fn example(route: &str) -> String {
+    let parts = route.split('/').map(|part| match part {
+        "{action}" => "enable",
+        open if open.starts_with('{') => "one",
+        literal => literal,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn action(method: &str, route: &str) -> Action {
+    let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+    of(&method, Some(route), &example(route))
+}
+
+#[test]
+fn every_operation_that_is_no_get_has_a_record_with_a_name() {
+    let operations = registered();
+    let writes: Vec<_> = operations.iter().filter(|(_, method)| *method != "get").collect();
+    assert!(writes.len() > 80, "only {} operations were found", writes.len());
+    for (route, method) in writes {
+        let action = action(method, route);
+        let named = action.name.chars().all(|c| c.is_ascii_lowercase() || "_ ".contains(c));
+        assert!(action.class != Class::Read, "{method} {route} has no record");
+        assert!(named && !action.name.starts_with('_'), "{method} {route}: {}", action.name);
+    }
+}
+
+#[test]
+fn actions_are_a_verb_and_what_is_acted_on() {
+    let name = |method, route| action(method, route).name;
+    assert_eq!(name("post", "/services/authentication/users"), "create_user");
+    assert_eq!(name("post", "/services/authentication/users/{name}"), "edit_user");
+    assert_eq!(name("delete", "/services/authorization/roles/{name}"), "remove_role");
+    assert_eq!(name("post", "/services/data/indexes/{name}/roll-hot-buckets"), "roll_index");
+    assert_eq!(name("post", "/services/data/indexes/{name}/thaw"), "thaw_index");
+    assert_eq!(name("post", "/services/data/inputs/http/{name}/{action}"), "enable_token_http");
+    assert_eq!(name("post", "/services/new-things/{name}"), "edit_new_things");
+    assert_eq!(action("post", "/services/saved/searches/{name}/dispatch").class, Class::Search);
+    assert_eq!(action("post", "/services/properties/{file}/{name}/{key}").object, "one/one/one");
+}
+
+#[test]
+fn who_reads_secrets_is_recorded_and_other_reads_are_not() {
+    let class = |route, path| of(&Method::GET, Some(route), path).class;
+    let conf = "/services/configs/{file}";
+    assert_eq!(class("/services/storage/passwords", "/services/storage/passwords"), Class::Secret);
+    assert_eq!(class(conf, "/services/configs/conf-inputs"), Class::Secret);
+    assert_eq!(class(conf, "/services/configs/conf-props"), Class::Read);
+    assert_eq!(class("/services/server/info", "/services/server/info"), Class::Read);
+    assert_eq!(class("/healthz", "/healthz"), Class::Read);
+}
+
+/// The Rust files below a folder, but for the one that starts searches.
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("the entry can be read").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if !path.ends_with("audit/searches.rs") && !path.ends_with("audit/tests.rs") {
+            let text = fs::read_to_string(&path).expect("the file can be read");
+            found.push((path.display().to_string(), text));
+        }
+    }
+}
+
+#[test]
+fn searches_are_started_where_they_are_recorded_and_nowhere_else() {
+    let mut files = Vec::new();
+    sources(Path::new("src"), &mut files);
+    for (path, text) in files {
+        for start in [".search.dispatch(", ".search.export(", ".search.sql(", ".search.sql_stream("]
+        {
+            assert!(!text.contains(start), "{path} starts a search without a record: {start}");
+        }
+    }
+}

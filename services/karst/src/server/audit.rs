@@ -1,0 +1,382 @@
+//! The audit trail of this server: where it is, where its head is noted, how it gets into `_audit`.
+//!
+//! Records are indexed from the files, by number: ingest keeps a numbered batch once, however often and
+//! after however many crashes it is sent. The head of the chain is noted in the catalog, and beside the key.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use api::{Audit, Proxies};
+use audit::{Anchor, AuditLog, Entry, Head, Info, Key, OnFailure, Reader, Record, Settings};
+use catalog::Catalog;
+use ingest::Ingest;
+use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
+use knowledge::layers::Layers;
+use model::IndexName;
+use runtime::health::{self, Health, Severity};
+use runtime::{Clock, Shutdown};
+use serde_json::{Value, json};
+
+use super::conf::{self, key, seconds, size};
+use super::identity::write_once;
+
+/// The channel of the records' numbers: a data directory has one trail.
+const CHANNEL: uuid::Uuid = uuid::Uuid::from_u128(0x6b61_7273_7400_4175_8469_7400_0000_0001);
+/// Where the catalog has the head.
+const KIND: &str = "audit";
+const NAME: &str = "head";
+/// Records on their way to the index.
+const BATCH: usize = 256;
+const RETRY: Duration = Duration::from_secs(1);
+/// How long a stop waits for the last records to be indexed; the next start has the rest.
+const END: Duration = Duration::from_secs(3);
+
+/// The directory of the files below a data directory.
+pub(crate) fn directory(data: &Path) -> PathBuf {
+    data.join("audit")
+}
+
+/// The file of the key.
+pub(crate) fn key_path(data: &Path) -> PathBuf {
+    data.join("auth").join("audit.key")
+}
+
+/// The file of the noted head.
+pub(crate) fn head_path(data: &Path) -> PathBuf {
+    data.join("auth").join("audit-head.json")
+}
+
+/// What the settings say.
+#[derive(Debug)]
+struct Configured {
+    settings: Settings,
+    proxies: Proxies,
+    denials_per_second: u32,
+}
+
+const KEYS: &[conf::Key<Configured>] = &[
+    key("server", "audit", "maxFileSize", |to, text| {
+        to.settings.file_bytes = size(text)?;
+        Some(())
+    }),
+    key("server", "audit", "keepDays", |to, text| {
+        to.settings.keep_days = text.parse().ok()?;
+        Some(())
+    }),
+    key("server", "audit", "queueSize", |to, text| {
+        to.settings.queue_bytes = usize::try_from(size(text)?).ok().filter(|bytes| *bytes > 0)?;
+        Some(())
+    }),
+    key("server", "audit", "maxRecordSize", |to, text| {
+        to.settings.record_bytes = usize::try_from(size(text)?).ok().filter(|b| *b >= 4096)?;
+        Some(())
+    }),
+    key("server", "audit", "onFailure", |to, text| {
+        to.settings.on_failure = match text {
+            "refuse" => OnFailure::Refuse,
+            "continue" => OnFailure::Continue,
+            _ => return None,
+        };
+        Some(())
+    }),
+    key("server", "audit", "anchorIntervalSecs", |to, text| {
+        to.settings.anchor_interval = seconds(text).filter(|time| !time.is_zero())?;
+        Some(())
+    }),
+    key("server", "audit", "trustedProxies", |to, text| {
+        to.proxies = Proxies::parse(text)?;
+        Some(())
+    }),
+    key("server", "audit", "denialsPerSecond", |to, text| {
+        to.denials_per_second = text.parse().ok()?;
+        Some(())
+    }),
+];
+
+/// What the trail is opened with.
+pub(crate) struct Parts<'a> {
+    pub(crate) data: &'a Path,
+    pub(crate) layers: &'a Layers,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) ingest: &'a Arc<Ingest>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) host: String,
+    pub(crate) health: Health,
+}
+
+/// The trail, and its tasks.
+#[derive(Debug)]
+pub(crate) struct Trail {
+    pub(crate) audit: Arc<Audit>,
+    catalog: Catalog,
+    head_path: PathBuf,
+    tasks: Shutdown,
+    fed: tokio::sync::watch::Receiver<u64>,
+}
+
+/// Opens the trail, records the start, and begins to index.
+pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
+    let mut configured = Configured {
+        settings: Settings::default(),
+        proxies: Proxies::default(),
+        denials_per_second: 10,
+    };
+    conf::apply(KEYS, parts.layers, &mut configured)?;
+    let delivered = parts.ingest.delivered(CHANNEL).below();
+    let mut anchors = read_anchors(parts.catalog, &head_path(parts.data))?;
+    if delivered > 1 {
+        anchors.push(Anchor { seq: delivered - 1, hash: None, noted: "the index _audit" });
+    }
+    let folder = directory(parts.data);
+    make_private(&folder)?;
+    let chain_key = Key::new(&read_key(parts.data)?);
+    let clock = Arc::clone(&parts.clock);
+    let opened =
+        AuditLog::open(folder.clone(), chain_key, configured.settings, clock, anchors).await;
+    let opened = opened.context("cannot open the audit trail")?;
+    let log = opened.log;
+    for remark in opened.remarks {
+        tracing::error!(remark, "the audit trail is not as it was written");
+        parts.health.set(health::AUDIT_TRAIL, Severity::Warning, remark);
+    }
+    let start = Record::of_server("server_start", Info::Succeeded)
+        .with("version", env!("CARGO_PKG_VERSION"))
+        .with("pid", std::process::id());
+    log.append(start).await.context("cannot record the start in the audit trail")?;
+    let checkpoint = folder.join("indexed");
+    let from = read_checkpoint(&checkpoint).saturating_add(1).max(delivered).max(1);
+    let (told, fed) = tokio::sync::watch::channel(from - 1);
+    let tasks = Shutdown::new();
+    let feeder = Feeder {
+        log: log.clone(),
+        ingest: Arc::clone(parts.ingest),
+        index: IndexName::new("_audit")?,
+        host: parts.host,
+        checkpoint,
+        told,
+    };
+    tasks.spawn(feeder.run(from, tasks.clone()));
+    let audit = Arc::new(Audit::new(log, configured.proxies, configured.denials_per_second));
+    let head_path = head_path(parts.data);
+    let catalog = parts.catalog.clone();
+    tasks.spawn(watch(Arc::clone(&audit), catalog.clone(), head_path.clone(), tasks.clone()));
+    tasks.spawn(tell_failures(audit.log.clone(), parts.health, tasks.clone()));
+    Ok(Trail { audit, catalog, head_path, tasks, fed })
+}
+
+impl Trail {
+    /// Records the user whom nobody made.
+    pub(crate) async fn record_first_start(&self) -> Result<()> {
+        let record = Record::of_server("create_user", Info::Succeeded)
+            .with("object", "admin")
+            .with("reason", "the first start");
+        let recorded = self.audit.log.append(record).await;
+        recorded.map(drop).context("cannot record the first start in the audit trail")
+    }
+
+    /// Records the stop, waits until it is indexed, notes the head.
+    pub(crate) async fn close(mut self) {
+        let log = &self.audit.log;
+        let stop = Record::of_server("server_stop", Info::Succeeded);
+        if let Err(error) = log.append(stop).await {
+            tracing::error!(%error, "the stop is not in the audit trail");
+        }
+        let head = *log.head().borrow();
+        let indexed = self.fed.wait_for(|fed| *fed >= head.seq);
+        if !matches!(tokio::time::timeout(END, indexed).await, Ok(Ok(_))) {
+            tracing::warn!("not all audit records are indexed; the next start goes on");
+        }
+        if let Err(error) = self.tasks.finish(END).await {
+            tracing::warn!(%error, "the audit trail is still being indexed");
+        }
+        note(&self.catalog, &self.head_path, head).await;
+        self.audit.log.close().await;
+    }
+}
+
+fn make_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    let made = made.and_then(|()| fs::set_permissions(folder, fs::Permissions::from_mode(0o700)));
+    made.with_context(|| format!("cannot create {}", folder.display()))
+}
+
+/// The key in `<data>/auth/audit.key`, made at the first start.
+fn read_key(data: &Path) -> Result<[u8; Key::BYTES]> {
+    let path = key_path(data);
+    match fs::read(&path) {
+        Ok(bytes) => {
+            bytes.try_into().ok().with_context(|| format!("{} is damaged", path.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = data.join("auth");
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+            let key = Key::generate().context("the system gives no random numbers")?;
+            write_once(&path, &key, 0o600)?;
+            Ok(key)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn read_anchors(catalog: &Catalog, path: &Path) -> Result<Vec<Anchor>> {
+    let kept = catalog.snapshot().document(KIND, NAME);
+    let kept = kept.map(|json| anchor(&json, "the catalog").context("the catalog's audit head"));
+    Ok(kept.transpose()?.into_iter().chain(read_anchor(path)?).collect())
+}
+
+/// The head that was noted beside the key.
+pub(crate) fn read_anchor(path: &Path) -> Result<Option<Anchor>> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+            let anchor = anchor(&json, "auth/audit-head.json");
+            anchor.map(Some).with_context(|| format!("{} is damaged", path.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn anchor(json: &Value, noted: &'static str) -> Result<Anchor> {
+    let head: Head = serde_json::from_value(json.clone())?;
+    Ok(Anchor { seq: head.seq, hash: Some(head.hash), noted })
+}
+
+/// Notes the head where those who change the files do not look.
+async fn note(catalog: &Catalog, path: &Path, head: Head) {
+    if head.seq == 0 {
+        return;
+    }
+    let json = json!(head);
+    if let Err(error) = write_once(path, json.to_string().as_bytes(), 0o600) {
+        tracing::warn!(%error, "the head of the audit trail is not noted");
+    }
+    let noted = tokio::time::timeout(END, catalog.put_document(KIND, NAME, json)).await;
+    match noted {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the catalog does not note the audit head"),
+        Err(_) => tracing::warn!("the catalog did not note the audit head in time"),
+    }
+}
+
+/// Notes the head now and then while it moves, and the ends of floods of refusals.
+async fn watch(audit: Arc<Audit>, catalog: Catalog, path: PathBuf, tasks: Shutdown) {
+    let mut heads = audit.log.head();
+    let interval = audit.log.settings().anchor_interval;
+    let mut noted = 0;
+    while tasks.sleep(interval).await {
+        audit.flush_suppressed().await;
+        let head = *heads.borrow_and_update();
+        if head.seq != noted {
+            note(&catalog, &path, head).await;
+            noted = head.seq;
+        }
+    }
+}
+
+/// Tells administrators while nothing can be recorded.
+async fn tell_failures(log: AuditLog, conditions: Health, tasks: Shutdown) {
+    let mut failures = log.failures();
+    loop {
+        let failed = failures.borrow_and_update().as_ref().map(ToString::to_string);
+        match failed {
+            Some(text) => conditions.set(health::AUDIT_UNWRITABLE, Severity::Warning, text),
+            None => conditions.clear(health::AUDIT_UNWRITABLE),
+        }
+        tokio::select! {
+            () = tasks.stopped() => return,
+            changed = failures.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+fn read_checkpoint(path: &Path) -> u64 {
+    fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Brings records into the index.
+struct Feeder {
+    log: AuditLog,
+    ingest: Arc<Ingest>,
+    index: IndexName,
+    host: String,
+    checkpoint: PathBuf,
+    told: tokio::sync::watch::Sender<u64>,
+}
+
+impl Feeder {
+    async fn run(self, from: u64, tasks: Shutdown) {
+        let mut heads = self.log.head();
+        let mut reader = Reader::new(self.log.directory(), from);
+        loop {
+            let synced = heads.borrow_and_update().seq;
+            let read = tokio::task::spawn_blocking(move || {
+                let entries = reader.read(synced, BATCH);
+                (reader, entries)
+            });
+            let Ok((back, entries)) = read.await else { return };
+            reader = back;
+            let entries = entries.unwrap_or_else(|error| {
+                tracing::error!(%error, "audit records are not indexed");
+                Vec::new()
+            });
+            let Some(last) = entries.last().map(|entry| entry.seq) else {
+                tokio::select! {
+                    moved = heads.changed() => if moved.is_err() { return },
+                    () = tasks.stopped() => return,
+                }
+                continue;
+            };
+            while let Err(error) = self.index(&entries).await {
+                tracing::warn!(%error, "audit records wait to be indexed");
+                if !tasks.sleep(RETRY).await {
+                    return;
+                }
+            }
+            self.keep(last);
+        }
+    }
+
+    /// Hands records over, each with its number, and waits until they are safe.
+    async fn index(&self, entries: &[Entry]) -> Result<(), inputs::Error> {
+        let settled = entries.first().map_or(0, |entry| entry.seq);
+        let mut outcomes = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let id = BatchId { channel: CHANNEL, sequence: entry.seq, settled };
+            outcomes.push(self.ingest.deliver(id, self.input(entry), RETRY).await?);
+        }
+        for outcome in outcomes {
+            outcome.wait().await?;
+        }
+        Ok(())
+    }
+
+    fn input(&self, entry: &Entry) -> Input {
+        let origin = OriginRef {
+            index: &self.index,
+            host: &self.host,
+            source: "audittrail",
+            sourcetype: Some("audittrail"),
+        };
+        let mut events = CutEvents::new(MissingTime::Now);
+        // A record is far smaller than what an input may have.
+        let _ = events.push(origin, entry.time, entry.text.as_bytes());
+        Input::Events { stream: StreamKey("audittrail".into()), events }
+    }
+
+    fn keep(&self, seq: u64) {
+        self.log.set_indexed(seq);
+        metrics::gauge!(runtime::metrics::AUDIT_INDEXED).set(seq as f64);
+        self.told.send_replace(seq);
+        // Only of use where the journal with its table of numbers is gone.
+        if let Err(error) = write_once(&self.checkpoint, seq.to_string().as_bytes(), 0o600) {
+            tracing::warn!(%error, "the place in the audit trail is not noted");
+        }
+    }
+}
