@@ -4,7 +4,7 @@
 //! order; the columns that rows are ordered by are hidden copies, so no command can change the
 //! order by accident. Names are exact: nothing goes through SQL identifier parsing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::{Column, DFSchema};
@@ -173,8 +173,8 @@ impl Frame {
     }
 
     fn project_exprs(&mut self, exprs: Vec<Expr>) -> Result<(), Error> {
-        let input = Arc::new(self.plan.clone());
-        self.plan = LogicalPlan::Projection(Projection::try_new(exprs, input)?);
+        let plan = std::mem::take(&mut self.plan);
+        self.plan = LogicalPlan::Projection(projected(exprs, plan)?);
         Ok(())
     }
 
@@ -202,12 +202,17 @@ impl Frame {
 
     /// Sets columns: those that exist keep their place, new ones come last.
     pub(crate) fn with_columns(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
-        let mut outputs: Vec<(String, Typed)> =
-            self.names().into_iter().map(|name| (name.clone(), self.field(&name))).collect();
+        let same = |c: &FrameColumn| (c.name.clone(), Typed::column(&c.name, c.kind));
+        let mut outputs: Vec<(String, Typed)> = self.columns.iter().map(same).collect();
+        let mut places: HashMap<String, usize> =
+            outputs.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
         for (name, value) in values {
-            match outputs.iter_mut().find(|(existing, _)| *existing == name) {
-                Some((_, slot)) => *slot = value,
-                None => outputs.push((name, value)),
+            match places.get(&name) {
+                Some(at) => outputs[*at].1 = value,
+                None => {
+                    places.insert(name.clone(), outputs.len());
+                    outputs.push((name, value));
+                }
             }
         }
         self.project(outputs)
@@ -419,6 +424,75 @@ impl Frame {
             ResultKind::Report
         }
     }
+}
+
+/// A projection of a plan. Over another one whose computed values are only handed on, both become one:
+/// chains of `eval`, `rename` and `rex` are as deep as what is computed from what is computed.
+fn projected(exprs: Vec<Expr>, plan: LogicalPlan) -> Result<Projection, Error> {
+    let LogicalPlan::Projection(below) = plan else {
+        return Ok(Projection::try_new(exprs, Arc::new(plan))?);
+    };
+    let fields = below.schema.iter().zip(&below.expr);
+    let is_plain = below.schema.iter().all(|(table, _)| table.is_none());
+    let below_of: HashMap<&str, &Expr> =
+        fields.map(|((_, field), expr)| (field.name().as_str(), expr)).collect();
+    if !is_plain || !can_be_one(&exprs, &below_of) {
+        return Ok(Projection::try_new(exprs, Arc::new(LogicalPlan::Projection(below)))?);
+    }
+    let one = exprs.into_iter().map(|expr| through(expr, &below_of));
+    let one = one.collect::<Result<Vec<_>, Error>>()?;
+    Ok(Projection::try_new(one, Arc::clone(&below.input))?)
+}
+
+/// Bytes of a constant from which on it is read as a column.
+const LONG_LITERAL: usize = 256;
+
+/// Whether nothing that is computed below is read but as a column that is handed on once.
+fn can_be_one(exprs: &[Expr], below: &HashMap<&str, &Expr>) -> bool {
+    let computed = |column: &Column| {
+        let found = below.get(column.name.as_str()).map(|expr| unaliased(expr));
+        let is_plain = match found {
+            Some(Expr::Column(_)) => true,
+            // A long text is not written out wherever it is read.
+            Some(Expr::Literal(value, _)) => value.size() < LONG_LITERAL,
+            _ => false,
+        };
+        column.relation.is_some() || !is_plain
+    };
+    let mut handed = HashSet::new();
+    exprs.iter().all(|expr| match unaliased(expr) {
+        Expr::Column(column) if computed(column) => {
+            column.relation.is_none()
+                && below.contains_key(column.name.as_str())
+                && handed.insert(column.name.as_str())
+        }
+        expr => !expr.column_refs().into_iter().any(computed),
+    })
+}
+
+fn unaliased(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => unaliased(&alias.expr),
+        other => other,
+    }
+}
+
+/// An expression over the columns of a projection as one over what is below that.
+fn through(expr: Expr, below: &HashMap<&str, &Expr>) -> Result<Expr, Error> {
+    use datafusion::common::tree_node::{Transformed, TreeNode};
+    let name = expr.schema_name().to_string();
+    let value = match expr {
+        Expr::Alias(alias) => *alias.expr,
+        other => other,
+    };
+    let replaced = value.transform_up(|expr| match &expr {
+        Expr::Column(column) => match below.get(column.name.as_str()) {
+            Some(found) => Ok(Transformed::yes(unaliased(found).clone())),
+            None => Ok(Transformed::no(expr)),
+        },
+        _ => Ok(Transformed::no(expr)),
+    })?;
+    Ok(rename(replaced.data, &name))
 }
 
 fn rename(expr: Expr, name: &str) -> Expr {

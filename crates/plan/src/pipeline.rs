@@ -315,6 +315,8 @@ pub(crate) async fn advance(
     let mut at = 0;
     while let Some(command) = commands.get(at) {
         let step = commands::plan(command, frame, &commands[at + 1..], env).await?;
+        // A search that was cancelled, or whose client has left, ends here.
+        tokio::task::yield_now().await;
         match step {
             Step::Next(next) => {
                 frame = next;
@@ -349,6 +351,7 @@ fn stage_before(
 }
 
 fn stage(frame: &Frame, rest: Option<Continuation>, env: &Env<'_>) -> Result<StagePlan, Error> {
+    crate::depth::check(frame.plan(), env.context.limits.plan_depth)?;
     let (mut plan, mut columns) = frame.finish()?;
     let mut unformatted = None;
     if rest.is_none() && !frame.formats.is_empty() {

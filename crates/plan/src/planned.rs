@@ -65,6 +65,11 @@ pub struct Limits {
     pub distinct_values: usize,
     /// Pipeline length, subsearches included.
     pub commands: usize,
+    /// Steps that a plan may be deep (`[search] max_plan_depth`).
+    pub plan_depth: usize,
+    /// Bytes that the rows between two stages, and what one step makes of a batch, may take
+    /// (`[search] max_mem_usage_mb`).
+    pub memory_bytes: usize,
 }
 
 impl Default for Limits {
@@ -83,6 +88,8 @@ impl Default for Limits {
             listed_values: 100,
             distinct_values: 0,
             commands: 500,
+            plan_depth: 5_000,
+            memory_bytes: 512 << 20,
         }
     }
 }

@@ -6,21 +6,27 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::error::Result;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionContext};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::Optimizer;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use futures::future::BoxFuture;
 
 use crate::Error;
+use crate::bounded::CountedConcat;
 use crate::compact::CompactSorted;
+use crate::ledger::{Charge, Counted, Ledger, Running};
 use crate::memory::Pool;
+use crate::projections::Projections;
 use crate::shared::Shared;
+use crate::slices::SliceWide;
 use crate::stream::StreamPlanner;
 
 /// How much a session may use.
@@ -50,6 +56,10 @@ pub struct Session {
     runtime: Arc<RuntimeEnv>,
     /// What operators read of it.
     config: SessionConfig,
+    /// What the computed values of all searches may take together.
+    total: Arc<Ledger>,
+    /// The search that this is for.
+    _running: Option<Arc<Running>>,
 }
 
 /// The part of its memory that a sort sets aside, in each partition, so that it can merge what it spilled.
@@ -73,16 +83,20 @@ impl Session {
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(Pool::new(settings.memory_bytes)))
             .build_arc()?;
+        let total = Arc::new(Ledger::of_all(settings.memory_bytes));
         let mut config = SessionConfig::new()
             .with_target_partitions(settings.partitions.max(1))
             .with_batch_size(settings.batch_rows.max(1))
             .with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
+        config.options_mut().extensions.insert(Counted(Some(Arc::clone(&total))));
         let mut builder = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(Arc::new(QueryPlanner))
-            .with_physical_optimizer_rule(Arc::new(CompactSorted));
+            .with_optimizer_rules(Projections::instead(&Optimizer::new().rules))
+            .with_physical_optimizer_rule(Arc::new(CompactSorted))
+            .with_physical_optimizer_rule(Arc::new(SliceWide));
         for rule in rules {
             builder = builder.with_physical_optimizer_rule(rule);
         }
@@ -90,12 +104,20 @@ impl Session {
         for function in crate::predicate::sql_functions() {
             context.register_udf(function);
         }
-        let state = context.state();
+        let theirs = context.state();
+        for function in
+            crate::bounded::functions(|name| theirs.scalar_functions().get(name).cloned())
+        {
+            context.register_udf(function);
+        }
+        let mut state = context.state();
+        state.register_function_rewrite(Arc::new(CountedConcat))?;
         let config = config_for(&state, settings.memory_bytes);
-        Ok(Self { state: state.into(), runtime, config })
+        Ok(Self { state: state.into(), runtime, config, total, _running: None })
     }
 
-    /// The same session with memory of its own: so many bytes for sorts, joins and groups.
+    /// The same session with memory of its own: so many bytes for sorts, joins and groups, and so many for
+    /// the values that it computes.
     ///
     /// # Errors
     /// If the runtime cannot be set up.
@@ -103,8 +125,21 @@ impl Session {
         let runtime = RuntimeEnvBuilder::from_runtime_env(&self.runtime)
             .with_memory_pool(Arc::new(Pool::new(bytes)))
             .build_arc()?;
-        let config = config_for(&self.state, bytes);
-        Ok(Self { state: self.state.clone(), runtime, config })
+        let ledger = Arc::new(Ledger::of_one(bytes, Arc::clone(&self.total)));
+        let mut config = config_for(&self.state, bytes);
+        let running = Some(Arc::new(Running::new(&ledger)));
+        config.options_mut().extensions.insert(Counted(Some(ledger)));
+        let mut state = (*self.state).clone();
+        *state.config_mut() = config.clone();
+        // Functions take the options of the session from here.
+        state.mark_start_execution();
+        let total = Arc::clone(&self.total);
+        Ok(Self { state: state.into(), runtime, config, total, _running: running })
+    }
+
+    /// Takes nothing yet of what its computed values may take.
+    pub(crate) fn charge(&self) -> Charge {
+        Charge::of(self.config.options())
     }
 
     /// Who is asked for memory.

@@ -79,7 +79,11 @@ impl Finish {
     /// Turns the rows of the stage before into the frame of the next.
     pub(crate) async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Frame, Error> {
         match self {
-            Self::Table(op) => op.apply(rows, env).await?.into_frame(),
+            Self::Table(op) => {
+                let rows = op.apply(rows, env).await?;
+                rows.check_bytes(&env.context.limits)?;
+                rows.into_frame()
+            }
             Self::Extent(frame) => {
                 let mut frame = (**frame).clone();
                 frame.extent = Some(rows.extent()?);

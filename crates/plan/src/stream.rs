@@ -20,6 +20,8 @@ use arrow::array::{ArrayRef, BooleanArray};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
+use crate::ledger::Charge;
+
 pub(crate) use dedup::Dedup;
 pub(crate) use exec::StreamPlanner;
 pub(crate) use head::{HeadWhile, NoticedLimit};
@@ -53,6 +55,11 @@ pub(crate) trait StreamOp: Debug + Send + Sync {
 pub(crate) trait StreamRun: Send {
     /// Takes the next batch: the values of the arguments, and how many rows there are.
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output>;
+
+    /// Where to count what results take beyond the rows they belong to.
+    fn counts(&mut self, memory: Charge) {
+        let _ = memory;
+    }
 
     /// Says that there are no more rows; not called where the rest is not wanted.
     fn end(&mut self) -> Result<()> {

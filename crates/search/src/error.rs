@@ -38,6 +38,15 @@ pub enum Error {
         /// What their results take.
         bytes: usize,
     },
+    /// The result takes more memory than a search may hold.
+    #[error(
+        "the result takes more than {} MB of memory: narrow the search, or raise max_mem_usage_mb in \
+         limits.conf [search]", limit >> 20
+    )]
+    ResultBytes {
+        /// The setting, in bytes.
+        limit: usize,
+    },
     /// No such job, or it has expired.
     #[error("Unknown sid.")]
     UnknownJob,
@@ -74,7 +83,9 @@ impl Error {
         match self {
             Self::Search { kind, .. } => *kind,
             Self::Request(_) | Self::Setting(_) | Self::Cancelled => ErrorKind::Invalid,
-            Self::TooManySearches { .. } | Self::TooManyResults { .. } => ErrorKind::Exhausted,
+            Self::TooManySearches { .. }
+            | Self::TooManyResults { .. }
+            | Self::ResultBytes { .. } => ErrorKind::Exhausted,
             Self::UnknownJob => ErrorKind::NotFound,
             Self::Bucket { .. } | Self::Unrecorded(_) => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,

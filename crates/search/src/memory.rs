@@ -1,5 +1,5 @@
-//! Who may hold how much memory: each search that sorts, groups or joins gets a pool of its own, over
-//! which it spills to disk, and waits until all pools together fit.
+//! Who may hold how much memory: each search gets a pool of its own, over which it spills to disk. One that
+//! sorts, groups or joins waits until the pools of all such searches together fit.
 
 use std::sync::Arc;
 
@@ -45,12 +45,13 @@ impl Memory {
         plan: &LogicalPlan,
         stages: bool,
     ) -> Result<Granted, Error> {
-        if !stages && !holds_much(plan) {
-            return Ok(Granted { session: session.clone(), _room: None });
-        }
-        let permits = u32::try_from(self.search / MEBIBYTE).unwrap_or(u32::MAX).max(1);
-        // The semaphore is never closed, and has room for one search at least.
-        let room = Arc::clone(&self.room).acquire_many_owned(permits).await.ok();
+        let room = if stages || holds_much(plan) {
+            let permits = u32::try_from(self.search / MEBIBYTE).unwrap_or(u32::MAX).max(1);
+            // The semaphore is never closed, and has room for one search at least.
+            Arc::clone(&self.room).acquire_many_owned(permits).await.ok()
+        } else {
+            None
+        };
         let session = session.with_memory(self.search);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Granted { session, _room: room })

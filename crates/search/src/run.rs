@@ -13,6 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use plan::{Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
 use tokio::task::JoinSet;
 
+use crate::Error;
 use crate::jobs::Job;
 use crate::preview::{self, Preview};
 use crate::service::{Inner, search_error};
@@ -36,10 +37,15 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
     let mut batches: Vec<RecordBatch> = Vec::new();
     let mut left = limit.rows;
     let mut cut = false;
+    let (most_bytes, mut bytes) = (inner.settings.search_memory_bytes, 0);
     let mut keep = |_: &[plan::OutputColumn], batch: RecordBatch| {
         cut = batch.num_rows() > left;
         let batch = batch.slice(0, batch.num_rows().min(left));
         left -= batch.num_rows();
+        bytes += plan::batch_bytes(&batch);
+        if bytes > most_bytes {
+            return ControlFlow::Break(());
+        }
         batches.push(batch);
         if cut { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -52,6 +58,7 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
     // No preview comes after the result.
     drop(watch);
     match done {
+        Ok(_) if bytes > most_bytes => job.fail(Error::ResultBytes { limit: most_bytes }),
         Ok(mut done) => {
             if cut {
                 let text = format!(
@@ -122,7 +129,8 @@ impl plan::Watch for JobWatch {
         let settings = &self.inner.settings;
         // Two slices to a preview: so that one is made soon after it is wanted.
         let slice = settings.preview_interval / 2;
-        let limits = preview::Limits { slice, bytes: settings.preview_bytes };
+        let bytes = settings.preview_bytes.min(settings.search_memory_bytes);
+        let limits = preview::Limits { slice, bytes };
         let placed = match stage {
             Some(_) if self.job.request().preview => {
                 preview::place(&plan, self.job.control(), limits)?

@@ -8,6 +8,7 @@ use bucket::HotBuckets;
 use cache::SearchReads;
 use catalog::Catalog;
 use datafusion::logical_expr::LogicalPlan;
+use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
@@ -16,7 +17,7 @@ use plan::{PlanContext, PlannedSearch, Session, SessionSettings, Subsearches};
 use runtime::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::control::ScanControl;
 use crate::discovered::Discovered;
@@ -274,8 +275,31 @@ impl SearchService {
         self.inner.deps.apps.view(&namespace(request))
     }
 
-    /// Plans a search, and runs what stands for a text in it.
+    /// Plans a search, and runs what stands for a text in it, where searches run: their threads have the
+    /// stack that deep plans take. Planning ends when nobody waits for it any more.
     pub(crate) async fn plan(
+        &self,
+        request: &JobRequest,
+        control: &Arc<ScanControl>,
+        report: &Arc<ScanReport>,
+        subsearches: Subsearches<'_>,
+    ) -> Result<PlannedSearch, Error> {
+        let (service, request) = (self.clone(), request.clone());
+        let (control, report) = (Arc::clone(control), Arc::clone(report));
+        let runs = matches!(subsearches, Subsearches::Run(_));
+        let planning = async move {
+            if !runs {
+                return service.plan_here(&request, &control, &report, Subsearches::Skip).await;
+            }
+            let bytes = service.settings().search_memory_bytes;
+            let session = service.session().with_memory(bytes);
+            let session = session.map_err(|error| Error::Internal(error.to_string()))?;
+            service.plan_here(&request, &control, &report, Subsearches::Run(&session)).await
+        };
+        within(self.runtime(), Box::pin(planning)).await
+    }
+
+    async fn plan_here(
         &self,
         request: &JobRequest,
         control: &Arc<ScanControl>,
@@ -336,6 +360,20 @@ impl SearchService {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Entry>> {
         self.inner.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs a task where searches run. It ends when this is dropped.
+pub(crate) async fn within<T: Send + 'static>(
+    runtime: &Handle,
+    task: BoxFuture<'static, Result<T, Error>>,
+) -> Result<T, Error> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn_on(task, runtime);
+    match tasks.join_next().await {
+        Some(Ok(done)) => done,
+        Some(Err(error)) => Err(Error::Internal(error.to_string())),
+        None => Err(Error::Internal("a task of a search has gone".to_owned())),
     }
 }
 

@@ -30,8 +30,8 @@ pub struct Settings {
     pub batch_rows: usize,
     /// Open bucket readers (footers and index directories) kept in memory.
     pub open_buckets: usize,
-    /// Bytes a search may hold for sorts, joins and groups (`max_mem_usage_mb`); over it sorts and groups
-    /// spill to disk.
+    /// Bytes a search may hold for sorts, joins and groups (`max_mem_usage_mb`), and as many for values that
+    /// it computes and for its result; over it sorts and groups spill to disk, and others fail.
     pub search_memory_bytes: usize,
     /// The same of all running searches together (`total_mem_usage_mb`): a search that may need much waits
     /// until there is room for it.
@@ -105,6 +105,7 @@ impl Settings {
             settings.max_result_rows = rows;
         }
         settings.plan = plan_limits(limits)?;
+        settings.plan.memory_bytes = settings.search_memory_bytes;
         Ok(settings)
     }
 }
@@ -114,6 +115,7 @@ fn plan_limits(limits: &Effective) -> Result<plan::Limits, Error> {
     let sizes = [
         ("subsearch", "maxout", &mut found.subsearch_rows),
         ("join", "subsearch_maxout", &mut found.joined_rows),
+        ("search", "max_plan_depth", &mut found.plan_depth),
         ("discretize", "maxbins", &mut found.bins),
         ("streamstats", "max_stream_window", &mut found.stream_window),
     ];

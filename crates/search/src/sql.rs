@@ -24,7 +24,7 @@ use crate::jobs::{JobRequest, Page};
 use crate::memory::Granted;
 use crate::render::Renderer;
 use crate::scan::{EventsTable, FIXED};
-use crate::service::time_range;
+use crate::service::{time_range, within};
 use crate::source::StoredEvents;
 use crate::{Error, SearchService};
 
@@ -100,8 +100,14 @@ impl SearchService {
         let renderer = Renderer::new(request.timezone.clone());
         let mut stream = self.sql_stream(request).await?;
         let mut batches = Vec::new();
+        let (limit, mut bytes) = (self.settings().search_memory_bytes, 0);
         while let Some(batch) = stream.next().await {
-            batches.push(batch?);
+            let batch = batch?;
+            bytes += plan::batch_bytes(&batch);
+            if bytes > limit {
+                return Err(Error::ResultBytes { limit });
+            }
+            batches.push(batch);
         }
         let truncated = stream.is_truncated();
         Ok(SqlResult { schema: stream.schema, batches, truncated, renderer })
@@ -129,8 +135,7 @@ impl SearchService {
             service.runtime().spawn(forward.run(rows, granted));
             Ok::<_, Error>(SqlStream { schema, limit, batches, truncated })
         };
-        let task = self.runtime().spawn(begin);
-        task.await.map_err(|error| Error::Internal(error.to_string()))?
+        within(self.runtime(), Box::pin(begin)).await
     }
 
     /// The names and types of the columns that a query would give.
@@ -143,8 +148,7 @@ impl SearchService {
             let frame = service.plan_sql(&request, service.session()).await?;
             Ok::<_, Error>(Arc::new(frame.schema().as_arrow().clone()))
         };
-        let task = self.runtime().spawn(plan);
-        task.await.map_err(|error| Error::Internal(error.to_string()))?
+        within(self.runtime(), Box::pin(plan)).await
     }
 
     /// The indexes that are tables, of those that may be searched (all if none are given), in order.

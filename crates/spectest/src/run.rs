@@ -160,6 +160,8 @@ fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
             "joined_rows" => &mut limits.joined_rows,
             "listed_values" => &mut limits.listed_values,
             "commands" => &mut limits.commands,
+            "plan_depth" => &mut limits.plan_depth,
+            "memory_bytes" => &mut limits.memory_bytes,
             other => return Err(format!("there is no limit \"{other}\"")),
         };
         *limit = *value;

@@ -9,7 +9,7 @@ use axum::response::Response;
 use jiff::tz::TimeZone;
 use model::IndexName;
 use quick_xml::escape::escape;
-use search::{IndexNames, Job, JobRequest};
+use search::{IndexNames, Job, JobRequest, SearchService};
 use serde_json::json;
 
 use super::feed;
@@ -75,15 +75,26 @@ pub(crate) async fn create(
     if exec_mode == "normal" {
         return Ok(sid_response(&job, mode));
     }
-    let finished = job.finished().await;
     if exec_mode == "blocking" {
+        let _ = job.finished().await;
         return Ok(sid_response(&job, mode));
     }
-    let response =
-        finished.map_err(RestError::from).and_then(|()| result_response(&state, &job, &params));
-    // Nobody else knows this job: its results go with the answer.
-    state.search.cancel(job.sid());
-    response
+    // Nobody else knows this job: its results go with the answer, or with a client that does not wait.
+    let _own = Own { search: &state.search, sid: job.sid() };
+    job.finished().await?;
+    result_response(&state, &job, &params)
+}
+
+/// A job that ends when this is dropped.
+struct Own<'s> {
+    search: &'s SearchService,
+    sid: &'s str,
+}
+
+impl Drop for Own<'_> {
+    fn drop(&mut self) {
+        self.search.cancel(self.sid);
+    }
 }
 
 pub(super) fn sid_response(job: &Job, mode: OutputMode) -> Response {

@@ -19,7 +19,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     used("max_count", "[search]: newest events a search keeps; default 10000 (Splunk: 500000)"),
     used(
         "max_mem_usage_mb",
-        "[search]: memory of one search in MB, over which it spills to disk; default 512 (Splunk: 200)",
+        "[search]: memory of one search in MB, over which it spills to disk or fails; default 512 (Splunk: 200)",
+    ),
+    used(
+        "max_plan_depth",
+        "[search]: steps that a search's plan may be deep, conditions joined by AND included; default 5000",
     ),
     used(
         "total_mem_usage_mb",

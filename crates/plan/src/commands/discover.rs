@@ -14,10 +14,11 @@ use spl::ast::{Command, Spanned};
 use super::Step;
 use crate::expr::Typed;
 use crate::expr::column::{Row, Value, Values};
-use crate::expr::kernel::{Texts, multi, text};
+use crate::expr::kernel::{Several, Texts, multi, text};
 use crate::frame::{Frame, column};
 use crate::names::{Mentions, choose_fields};
 use crate::pipeline::Env;
+use crate::stage::gather::check_cells;
 use crate::stage::{Finish, Rows, TableOp};
 use crate::types::ValueType;
 use crate::{Error, MessageKind, MessageLog};
@@ -116,7 +117,7 @@ impl Discovery {
         names.sort_unstable();
         let parameters = format!("{} {names:?}", self.finder.identity());
         let discovery = self.clone();
-        let function = multi("discover", move |row: Row<'_>, out: &mut StringViewBuilder| {
+        let function = multi("discover", move |row: Row<'_>, out: &mut Several<'_>| {
             let texts: Vec<_> = (0..discovery.inputs.len()).map(|at| row.text(at)).collect();
             let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
             let cut = discovery.finder.find(&texts, &mut |name, value| {
@@ -160,7 +161,7 @@ impl Discovery {
             });
             return pick.with(parameters).call(vec![found, old]);
         }
-        let pick = multi("found_all", move |row, out: &mut StringViewBuilder| {
+        let pick = multi("found_all", move |row, out: &mut Several<'_>| {
             let most = if several { usize::MAX } else { 1 };
             let new: Vec<&str> = values_of(row.value(0), &wanted).take(most).collect();
             let old = row.value(1);
@@ -235,6 +236,11 @@ impl FoundFields {
         }
     }
 
+    /// How many fields there are.
+    pub(super) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
     /// Puts the fields into the rows.
     pub(super) fn put(&self, rows: &mut Rows, existing: Existing) -> Result<(), Error> {
         for field in &self.fields {
@@ -295,6 +301,7 @@ impl TableOp for Discovery {
         if found.too_many {
             self.report("limit columns", env.log);
         }
+        check_cells(rows.count, found.len(), &env.context.limits)?;
         found.put(&mut rows, self.existing)?;
         self.scratch().for_each(|name| rows.remove(name));
         Ok(rows)

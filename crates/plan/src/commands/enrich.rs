@@ -5,15 +5,17 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Expr, when};
+use arrow::array::{UInt32Array, new_null_array};
+use arrow::compute::take;
+use datafusion::logical_expr::{Case, Expr};
+use hashbrown::HashMap;
 use knowledge::{AutomaticLookup, CalculatedField, StanzaMatcher};
-use model::columns;
 use spl::ast::{LookupCommand, SearchExpr};
 
 use super::eval::convert;
 use super::lookup;
 use crate::expr::Typed;
-use crate::expr::kernel::truth;
+use crate::expr::kernel::{columns, truth};
 use crate::frame::Frame;
 use crate::lookup::Lookup;
 use crate::names::{Mentions, wildcard};
@@ -65,9 +67,18 @@ impl Enrichment {
         if !self.calculated.is_empty() {
             frame = calculate(frame, self.calculated, env)?;
         }
-        for Automatic { matcher, command, lookup, .. } in self.lookups {
+        let mut set: HashMap<String, usize> = HashMap::new();
+        for Automatic { matcher, command, lookup, outputs } in self.lookups {
             let condition = applies(&matcher, &frame);
             frame = lookup::apply(&command, &lookup, frame, Some(condition))?;
+            for output in outputs {
+                let times = set.entry(output.clone()).or_default();
+                *times += 1;
+                if *times % LAYERS == 0 {
+                    let value = frame.field(&output);
+                    frame = frame.with_columns(vec![(output, closed(value))])?;
+                }
+            }
         }
         self.classes.add(frame, env)
     }
@@ -149,26 +160,52 @@ fn calculated_fields(mentions: &mut Mentions, env: &Env<'_>) -> Result<Vec<Calcu
 /// Sets calculated fields. All see the values before any of them, as documented; of several
 /// stanzas that apply to an event the first one counts.
 fn calculate(frame: Frame, fields: Vec<Calculated>, env: &Env<'_>) -> Result<Frame, Error> {
-    let mut values: Vec<(String, Typed)> = Vec::new();
-    for Calculated { field, expr } in fields.into_iter().rev() {
+    // One choice per field, however many stanzas set it: choices within each other grow with each of them.
+    let mut choices: Vec<(String, Vec<(Expr, Typed)>)> = Vec::new();
+    for Calculated { field, expr } in fields {
         let value = crate::expr::compile(&expr, &env.scope(&frame))?;
         let value = match value.kind {
             ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
             _ => value,
         };
-        let before = values.iter().position(|(name, _)| *name == field.field);
-        let old = before.map_or_else(|| frame.field(&field.field), |at| values[at].1.clone());
-        let kind = value.kind.union(old.kind);
-        let applies = applies(&field.matcher, &frame);
-        let (value, old) = (convert(value, kind), convert(old, kind));
-        let expr = when(applies, value.expr).otherwise(old.expr)?;
-        let typed = Typed::new(expr, kind);
-        match before {
-            Some(at) => values[at].1 = typed,
-            None => values.push((field.field, typed)),
+        let choice = (applies(&field.matcher, &frame), value);
+        match choices.iter_mut().find(|(name, _)| *name == field.field) {
+            Some((_, of_field)) => of_field.push(choice),
+            None => choices.push((field.field, vec![choice])),
         }
     }
+    let mut values = Vec::with_capacity(choices.len());
+    for (name, of_field) in choices {
+        let old = frame.field(&name);
+        let kinds = of_field.iter().map(|(_, value)| value.kind);
+        let kind = kinds.fold(old.kind, |kind, other| other.union(kind));
+        let whens = of_field
+            .into_iter()
+            .map(|(applies, value)| (Box::new(applies), Box::new(convert(value, kind).expr)));
+        let case = Case::new(None, whens.collect(), Some(Box::new(convert(old, kind).expr)));
+        values.push((name, Typed::new(Expr::Case(case), kind)));
+    }
     frame.with_columns(values)
+}
+
+/// How often lookups may set a field before filters are not moved below it any more: a filter that is takes a
+/// copy of each value that it is about, and each lookup's reads the one before it twice.
+const LAYERS: usize = 3;
+
+/// The value, into which nobody looks: filters stay above it.
+fn closed(value: Typed) -> Typed {
+    let kind = value.kind;
+    let function = columns("closed", kind, move |arguments, rows| {
+        let argument = &arguments[0];
+        Ok(match argument.values.array() {
+            Some(array) if argument.constant => {
+                take(&array, &UInt32Array::from(vec![0; rows]), None)?
+            }
+            Some(array) => array,
+            None => new_null_array(&kind.data_type(), rows),
+        })
+    });
+    function.volatile().call(vec![value])
 }
 
 /// Whether a stanza of `props.conf` is about an event.
@@ -179,7 +216,7 @@ fn applies(matcher: &StanzaMatcher, frame: &Frame) -> Expr {
         let text = |at| row.text(at).map(|text| text.to_string()).unwrap_or_default();
         Some(matcher.matches(&text(0), &text(1), &text(2)))
     });
-    let arguments = [columns::SOURCETYPE, columns::SOURCE, columns::HOST];
+    let arguments = [model::columns::SOURCETYPE, model::columns::SOURCE, model::columns::HOST];
     let arguments = arguments.iter().map(|name| frame.field(name)).collect();
     function.with(parameters).call(arguments).expr
 }

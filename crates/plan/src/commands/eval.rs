@@ -2,6 +2,8 @@
 //!
 //! Split: both run where the rows are; nothing is left to the search head.
 
+use std::collections::HashSet;
+
 use datafusion::logical_expr::cast;
 use spl::ast::{EvalCommand, Expr, ExprKind, Spanned, WhereCommand};
 
@@ -34,20 +36,35 @@ pub(super) fn plan(
     }
 }
 
+/// Sets fields. Those that do not read each other are set at once.
 fn assign(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    let mut values: Vec<(String, Typed)> = Vec::new();
+    let mut set: HashSet<&str> = HashSet::new();
     for assignment in &command.assignments {
         let name = &assignment.field.node;
         if name.starts_with("__") {
             let message = "field names that start with two underscores are reserved";
             return Err(Error::at(message, assignment.field.span));
         }
+        if !set.is_empty() && reads_any(&assignment.expr, &set) {
+            frame = frame.with_columns(std::mem::take(&mut values))?;
+            set.clear();
+        }
         let value = compile(&assignment.expr, &env.scope(&frame))?;
         let value = if is_time(name) { value } else { value.shown() };
         let value = stored(value, &assignment.expr)?;
         let value = if is_time(name) { convert(value, ValueType::Time) } else { value };
-        frame = frame.with_columns(vec![(name.clone(), value)])?;
+        values.push((name.clone(), value));
+        set.insert(name);
     }
-    Ok(frame)
+    frame.with_columns(values)
+}
+
+/// Whether an expression may read one of these fields: it names it, or calls a function that may read any.
+fn reads_any(expr: &Expr, set: &HashSet<&str>) -> bool {
+    let mut read = crate::names::Mentions::default();
+    read.expr(expr);
+    !read.patterns.is_empty() || read.names.iter().any(|name| set.contains(name.as_str()))
 }
 
 pub(super) fn filter(command: &WhereCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {

@@ -12,7 +12,7 @@ use super::eval::convert;
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::column::{Row, Value, Values};
-use crate::expr::kernel::{EvalFunction, multi, text};
+use crate::expr::kernel::{EvalFunction, Several, multi, text};
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
 use crate::pipeline::Env;
@@ -111,7 +111,7 @@ fn matching_rows(lookup: Arc<Lookup>, inputs: usize) -> EvalFunction {
     .with(identity)
 }
 
-fn append(rows: &[u32], out: &mut arrow::array::StringViewBuilder) {
+fn append(rows: &[u32], out: &mut Several<'_>) {
     for row in rows {
         out.append_value(&*crate::value::NumberText::integer(i64::from(*row)));
     }

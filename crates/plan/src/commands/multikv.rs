@@ -9,6 +9,7 @@ use super::Step;
 use super::discover::{Existing, FoundFields};
 use crate::frame::Frame;
 use crate::pipeline::Env;
+use crate::stage::gather::check_cells;
 use crate::stage::{Finish, Rows, TableOp};
 use crate::tables::{self, Reading};
 use crate::{Error, MessageKind};
@@ -77,6 +78,7 @@ impl TableOp for Multikv {
         if found.too_many {
             env.log.add(MessageKind::Warning, "multikv left out columns (limit columns)");
         }
+        check_cells(places.len(), found.len(), &env.context.limits)?;
         let mut result = match self.command.copyattrs || !self.command.rmorig {
             true => rows.take_or_null(&places)?,
             false => Rows::blank(places.len()),

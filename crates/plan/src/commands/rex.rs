@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::StringViewBuilder;
 use datafusion::functions::core::expr_fn::coalesce;
 use spl::Spanned;
 use spl::ast::{RexCommand, RexMode};
@@ -12,9 +11,10 @@ use spl::ast::{RexCommand, RexMode};
 use super::eval::convert;
 use crate::Error;
 use crate::expr::Typed;
-use crate::expr::kernel::{multi, text};
+use crate::expr::kernel::{Several, multi, text};
 use crate::frame::Frame;
 use crate::functions::pattern::Pattern;
+use crate::ledger::LONGEST_TEXT;
 use crate::types::ValueType;
 
 pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
@@ -136,7 +136,7 @@ fn captured(
             some.then_some(())
         });
     }
-    multi("rex_all", move |row, out: &mut StringViewBuilder| {
+    multi("rex_all", move |row, out: &mut Several<'_>| {
         row.value(0).each_text(|text| {
             pattern.each_match(text, group, limit, &mut |found| out.append_value(found));
         });
@@ -160,6 +160,10 @@ impl Sed {
             Self::Substitute { pattern, replacement, global, nth } => {
                 let mut done = 0;
                 for (at, captures) in pattern.captures_iter(text).enumerate() {
+                    // What is longer is refused by who called.
+                    if out.len() > LONGEST_TEXT {
+                        break;
+                    }
                     if at + 1 < *nth {
                         continue;
                     }

@@ -19,6 +19,7 @@ use super::{Step, sample};
 use crate::Error;
 use crate::frame::Frame;
 use crate::pipeline::Env;
+use crate::stage::gather::check_cells;
 use crate::stage::{Column, Finish, Rows, TableOp};
 use crate::types::ValueType;
 
@@ -84,6 +85,7 @@ impl TableOp for Timewrap {
             let message = format!("timewrap makes more than {limit} series (limit columns)");
             return Err(Error::Exhausted { message });
         }
+        check_cells(wrapped.len(), sources.len() * periods.len(), &env.context.limits)?;
         let mut made = Rows::blank(wrapped.len());
         made.set_times(TIME, wrapped.iter().copied().map(Some));
         for column in sources {

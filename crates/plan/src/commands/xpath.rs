@@ -2,12 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
-use arrow::array::StringViewBuilder;
 use spl::ast::XpathCommand;
 
 use crate::Error;
 use crate::expr::column::Row;
-use crate::expr::kernel::multi;
+use crate::expr::kernel::{Several, multi};
 use crate::frame::Frame;
 use crate::xml::XPath;
 
@@ -20,7 +19,7 @@ pub(super) fn plan(command: &XpathCommand, frame: Frame) -> Result<Frame, Error>
     let target = command.outfield.as_ref().map_or("xpath", |field| field.node.as_str());
     let default = command.default.clone();
     let parameters = format!("{} {default:?}", command.path.node);
-    let found = multi("xpath", move |row: Row<'_>, out: &mut StringViewBuilder| {
+    let found = multi("xpath", move |row: Row<'_>, out: &mut Several<'_>| {
         let mut some = false;
         row.value(0).each_text(|text| {
             path.visit(text, &mut |value| {

@@ -7,6 +7,7 @@ use crate::expr::operators::{binary, unary};
 use crate::expr::precision::decimals_in;
 use crate::expr::{Scope, Typed};
 use crate::functions;
+use crate::predicate::balanced;
 use crate::types::ValueType;
 
 use spl::ast::{BinaryOperator, ComparisonOperator, UnaryOperator};
@@ -70,8 +71,9 @@ pub(crate) fn truth_word(field: &FieldRef) -> Option<bool> {
 pub(crate) fn one_of(value: Typed, list: Vec<Typed>, negated: bool) -> Typed {
     let equal =
         |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);
-    let any = list.into_iter().map(equal).reduce(|one, two| binary(BinaryOperator::Or, one, two));
-    let any = any.unwrap_or_else(|| Typed::truth(false));
+    let each = list.into_iter().map(|item| equal(item).to(ValueType::Boolean).expr).collect();
+    let any = balanced(datafusion::logical_expr::Operator::Or, each);
+    let any = any.map_or_else(|| Typed::truth(false), |any| Typed::new(any, ValueType::Boolean));
     if negated { unary(UnaryOperator::Not, any) } else { any }
 }
 

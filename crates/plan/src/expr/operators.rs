@@ -16,6 +16,7 @@ use crate::expr::convert::numbers;
 use crate::expr::kernel::{columns, text, truth};
 use crate::expr::precision::{self, Operation, decimals_in, precise, sum_places};
 use crate::expr::{Typed, compare};
+use crate::ledger::LONGEST_TEXT;
 use crate::types::ValueType;
 use crate::value::NumberText;
 
@@ -143,9 +144,11 @@ fn concatenate(left: Typed, right: Typed) -> Typed {
 }
 
 /// All arguments one behind the other, null if any is.
-fn join(row: Row<'_>, out: &mut String) -> Option<()> {
+pub(crate) fn join(row: Row<'_>, out: &mut String) -> Option<()> {
     for value in row.values() {
         match value {
+            // What is longer is refused by who called.
+            _ if out.len() > LONGEST_TEXT => return Some(()),
             Value::Text(text) => out.push_str(text),
             other => out.push_str(&other.text()?),
         }

@@ -3,15 +3,15 @@
 //!
 //! Guarantees: a single value acts as a list of one; a list without values is null.
 
-use arrow::array::StringViewBuilder;
 use hashbrown::HashSet;
 
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::column::{Row, Value};
-use crate::expr::kernel::{integer, multi, number, text};
+use crate::expr::kernel::{Several, integer, multi, number, text};
 use crate::functions::pattern::patterns;
 use crate::functions::{ANY, Function, Invocation, shown_values, values};
+use crate::ledger::LONGEST_TEXT;
 use crate::types::ValueType;
 use crate::value::NumberText;
 
@@ -34,7 +34,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 /// The most values `mvrange` makes of one event; more is null, as an endless range would be.
 const MOST_IN_RANGE: f64 = 100_000.0;
 
-fn split(row: Row<'_>, out: &mut StringViewBuilder) -> Option<()> {
+fn split(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let delimiter = row.text(1)?;
     row.value(0).each_text(|text| {
         if delimiter.is_empty() {
@@ -98,6 +98,9 @@ fn mvjoin(row: Row<'_>, out: &mut String) -> Option<()> {
     let delimiter = row.text(1)?;
     let mut first = true;
     row.value(0).each_text(|text| {
+        if out.len() > LONGEST_TEXT {
+            return;
+        }
         if !first {
             out.push_str(&delimiter);
         }
@@ -122,7 +125,7 @@ fn texts(value: Value<'_>) -> Vec<String> {
     all
 }
 
-fn mvdedup(row: Row<'_>, out: &mut StringViewBuilder) -> Option<()> {
+fn mvdedup(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let mut seen = HashSet::new();
     row.value(0).each_text(|text| {
         if seen.insert(text.to_owned()) {
@@ -133,23 +136,26 @@ fn mvdedup(row: Row<'_>, out: &mut StringViewBuilder) -> Option<()> {
 }
 
 /// Sorted byte by byte, as Splunk does.
-fn mvsort(row: Row<'_>, out: &mut StringViewBuilder) -> Option<()> {
+fn mvsort(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let mut all = texts(row.value(0));
     all.sort_unstable();
     all.iter().for_each(|text| out.append_value(text));
     Some(())
 }
 
-fn mvreverse(row: Row<'_>, out: &mut StringViewBuilder) -> Option<()> {
+fn mvreverse(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     texts(row.value(0)).iter().rev().for_each(|text| out.append_value(text));
     Some(())
 }
 
 /// First with first, second with second, as long as both have one, joined by a comma by default.
-fn mvzip(row: Row<'_>, out: &mut StringViewBuilder) -> Option<()> {
+fn mvzip(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let given = if row.arguments.len() > 2 { Some(row.text(2)?) } else { None };
     let delimiter = given.as_deref().unwrap_or(",");
     for (left, right) in texts(row.value(0)).iter().zip(texts(row.value(1))) {
+        if out.is_full() {
+            return None;
+        }
         out.append_value(format!("{left}{delimiter}{right}"));
     }
     Some(())
@@ -184,7 +190,7 @@ fn mvrange(call: Invocation<'_>) -> Result<Typed, Error> {
             return None;
         }
         let mut at = 0.0;
-        while at < count {
+        while at < count && !out.is_full() {
             out.append_value(&*NumberText::float(start + at * step));
             at += 1.0;
         }

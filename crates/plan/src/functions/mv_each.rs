@@ -10,6 +10,7 @@ use arrow::array::{Array, ArrayBuilder, ArrayRef, StringViewBuilder, UInt64Array
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DFSchema, Result as EngineResult};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -19,14 +20,19 @@ use spl::ast::{Call, Expr, ExprKind, Span};
 
 use crate::Error;
 use crate::expr::column::{Argument, Values};
-use crate::expr::kernel::{Texts, columns};
+use crate::expr::kernel::{Texts, inner};
 use crate::expr::{Scope, Typed, compile};
 use crate::functions::{Function, syntax};
+use crate::ledger::Meter;
 use crate::lookup::Lookup;
 use crate::types::ValueType;
 
 pub(crate) const FUNCTIONS: &[Function] =
     &[syntax(&["mvfilter"], (1, 1), mvfilter), syntax(&["mvmap"], (2, 3), mvmap)];
+
+/// Bytes that one value takes in each of the columns that the inner expression is evaluated over: its view,
+/// the row it belongs to, its result.
+const VALUE: usize = 48;
 
 /// The scope of the inner expression: one field is a single text.
 struct Inner<'a> {
@@ -129,67 +135,93 @@ impl fmt::Debug for Each {
 
 fn build(
     name: &'static str,
-    inner: &Expr,
+    each: &Expr,
     (field, values): (&str, Typed),
     scope: &dyn Scope,
     filters: bool,
 ) -> Result<Typed, Error> {
     let mut names = Vec::new();
-    fields(inner, &mut names);
+    fields(each, &mut names);
     names.retain(|other| other != field);
     let others = names.into_iter().filter_map(|other| Some((scope.field(&other)?, other)));
     let others: Vec<_> = others.collect();
-    let value = compile(inner, &Inner { outer: scope, field })?;
+    let value = compile(each, &Inner { outer: scope, field })?;
     let value = value.shown().to(if filters { ValueType::Boolean } else { ValueType::Text });
     let own = Field::new(field, DataType::Utf8View, true);
     let read = others.iter().map(|(kind, other)| Field::new(other, kind.data_type(), true));
     let schema = Arc::new(Schema::new(std::iter::once(own).chain(read).collect::<Vec<_>>()));
     let parameters = format!("{field}: {}", value.expr);
     let each = Each { expr: value.expr, schema, physical: OnceLock::new(), filters };
-    each.physical()?;
-    let function =
-        columns(name, ValueType::Multi, move |arguments, rows| each.run(arguments, rows));
+    each.plan(&Arc::new(ConfigOptions::new()))?;
+    let run = move |arguments: &[Argument], rows, config: &Arc<ConfigOptions>| {
+        each.run(arguments, rows, config)
+    };
+    let function = inner(name, ValueType::Multi, run);
     let mut arguments = vec![values];
     arguments.extend(others.iter().map(|(kind, other)| Typed::column(other, *kind)));
     Ok(function.with(parameters).call(arguments))
 }
 
 impl Each {
-    fn physical(&self) -> EngineResult<&Arc<dyn PhysicalExpr>> {
+    /// The expression as it runs in a session of these options.
+    fn plan(&self, config: &Arc<ConfigOptions>) -> EngineResult<Arc<dyn PhysicalExpr>> {
+        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let context = PhysicalPlanningContext::default();
+        let mut props = ExecutionProps::new();
+        props.config_options = Some(Arc::clone(config));
+        create_physical_expr(&self.expr, &schema, &props, &context)
+    }
+
+    /// The same, made once: a function runs in the session of its search only.
+    fn physical(&self, config: &Arc<ConfigOptions>) -> EngineResult<&Arc<dyn PhysicalExpr>> {
         if let Some(ready) = self.physical.get() {
             return Ok(ready);
         }
-        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
-        let context = PhysicalPlanningContext::default();
-        let physical = create_physical_expr(&self.expr, &schema, &ExecutionProps::new(), &context)?;
+        let physical = self.plan(config)?;
         Ok(self.physical.get_or_init(|| physical))
     }
 
-    fn run(&self, arguments: &[Argument], rows: usize) -> EngineResult<ArrayRef> {
+    fn run(
+        &self,
+        arguments: &[Argument],
+        rows: usize,
+        config: &Arc<ConfigOptions>,
+    ) -> EngineResult<ArrayRef> {
+        let mut meter = Meter::new(config);
         let mut texts = StringViewBuilder::new();
         let mut owners = Vec::new();
+        let mut counted = 0;
         for row in 0..rows {
             arguments[0].get(row).each_text(|text| {
                 texts.append_value(text);
                 owners.push(row as u64);
             });
+            let copied = owners.len() - counted;
+            counted = owners.len();
+            meter.add(copied * VALUE)?;
         }
         let texts = texts.finish();
-        let results = self.evaluate(&texts, &owners, &arguments[1..], rows)?;
+        let results = self.evaluate(&texts, &owners, &arguments[1..], (rows, config))?;
         let mut built = Texts::with_capacity(StringViewBuilder::new(), rows);
         let mut at = 0;
         for row in 0..rows {
             let before = built.values().len();
+            let mut bytes = 0;
             while at < owners.len() && owners[at] == row as u64 {
                 match (self.filters, results.get(at)) {
                     (true, kept) if kept.truth() == Some(true) => {
+                        bytes += VALUE + texts.value(at).len();
                         built.values().append_value(texts.value(at));
                     }
                     (true, _) => {}
-                    (false, mapped) => mapped.each_text(|text| built.values().append_value(text)),
+                    (false, mapped) => mapped.each_text(|text| {
+                        bytes += VALUE + text.len();
+                        built.values().append_value(text);
+                    }),
                 }
                 at += 1;
             }
+            meter.add(bytes)?;
             let some = built.values().len() > before;
             built.append(some);
         }
@@ -202,7 +234,7 @@ impl Each {
         texts: &arrow::array::StringViewArray,
         owners: &[u64],
         others: &[Argument],
-        rows: usize,
+        (rows, config): (usize, &Arc<ConfigOptions>),
     ) -> EngineResult<Values> {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(texts.clone())];
         let every = UInt64Array::from(owners.to_vec());
@@ -218,7 +250,7 @@ impl Each {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(owners.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
-        let result = self.physical()?.evaluate(&batch)?.into_array(owners.len())?;
+        let result = self.physical(config)?.evaluate(&batch)?.into_array(owners.len())?;
         Values::new(&result)
     }
 }

@@ -15,6 +15,7 @@ use crate::expr::cached::Cached;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::{text_of_each, truth};
 use crate::functions::{Function, Invocation, shown_values};
+use crate::ledger::LONGEST_TEXT;
 use crate::predicate::literal::LiteralSearch;
 
 pub(crate) const FUNCTIONS: &[Function] =
@@ -113,7 +114,8 @@ impl Pattern {
                 replacement.expand(|group| found.get(group), out);
                 done = end;
             }
-            true
+            // What is longer is refused by who called.
+            out.len() <= LONGEST_TEXT
         });
         out.push_str(&text[done..]);
     }
@@ -157,6 +159,9 @@ impl Replacement {
 
     fn expand<'t>(&self, group: impl Fn(usize) -> Option<&'t str>, out: &mut String) {
         for part in &self.parts {
+            if out.len() > LONGEST_TEXT {
+                return;
+            }
             match part {
                 ReplacementPart::Literal(text) => out.push_str(text),
                 ReplacementPart::Group(number) => out.push_str(group(*number).unwrap_or_default()),

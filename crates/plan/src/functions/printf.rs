@@ -9,6 +9,7 @@ use crate::expr::Typed;
 use crate::expr::column::{Row, Value};
 use crate::expr::kernel::text;
 use crate::functions::{ANY, Function, Invocation, number_format, values};
+use crate::ledger::LONGEST_TEXT;
 
 pub(crate) const FUNCTIONS: &[Function] =
     &[values(&["printf"], (1, ANY), |call: Invocation<'_>| -> Result<Typed, Error> {
@@ -39,6 +40,10 @@ fn printf(row: Row<'_>, out: &mut String) -> Option<()> {
     };
     let mut rest: &str = &format;
     while let Some(at) = rest.find('%') {
+        // What is longer is refused by who called.
+        if out.len() > LONGEST_TEXT {
+            return Some(());
+        }
         out.push_str(&rest[..at]);
         rest = convert(&rest[at + 1..], &mut argument, out)?;
     }

@@ -10,10 +10,11 @@ use datafusion::common::TableReference;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlanBuilder;
 
+use crate::execute::array_bytes;
 use crate::expr::column::Values;
 use crate::frame::{Frame, FrameColumn};
 use crate::types::ValueType;
-use crate::{Error, OutputColumn};
+use crate::{Error, Limits, OutputColumn};
 
 /// A column of collected rows.
 #[derive(Debug, Clone)]
@@ -74,6 +75,21 @@ impl Rows {
         };
         let values = Values::new(&column.array)?;
         Ok((0..self.count).map(|row| values.get(row).text().map(|t| t.to_string())).collect())
+    }
+
+    /// Fails if the rows take more than a search may hold.
+    pub(crate) fn check_bytes(&self, limits: &Limits) -> Result<(), Error> {
+        let bytes: usize = self.columns.iter().map(|column| array_bytes(&column.array)).sum();
+        let most = limits.memory_bytes;
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the search holds rows of {bytes} bytes, more than {} MB: narrow it, or raise max_mem_usage_mb \
+             in limits.conf [search]",
+            most >> 20
+        );
+        Err(Error::Exhausted { message })
     }
 
     /// Adds a column.

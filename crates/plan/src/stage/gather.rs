@@ -154,6 +154,22 @@ fn either(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef, Error> {
     Ok(zip(&mask, first, second)?)
 }
 
+/// Fails if a table of so many rows and columns takes more memory than a search may hold, before it is made.
+pub(crate) fn check_cells(rows: usize, columns: usize, limits: &Limits) -> Result<(), Error> {
+    /// What a cell takes at least: a view, and its part of what it is made of.
+    const CELL: usize = 20;
+    let most = limits.memory_bytes;
+    if rows.saturating_mul(columns).saturating_mul(CELL) <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "a table of {rows} rows and {columns} columns takes more than the {} MB that a search may hold: \
+         narrow it, or raise max_mem_usage_mb in limits.conf [search]",
+        most >> 20
+    );
+    Err(Error::Exhausted { message })
+}
+
 /// Fails if there are more rows than a stage may hold.
 pub(crate) fn check_count(count: usize, limits: &Limits) -> Result<(), Error> {
     let limit = limits.stage_rows;

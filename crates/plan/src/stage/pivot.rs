@@ -26,6 +26,7 @@ use crate::expr::column::Values;
 use crate::frame::{Frame, column};
 use crate::order::sort_key;
 use crate::pipeline::Env;
+use crate::stage::gather::check_cells;
 use crate::types::ValueType;
 
 /// The hidden column of long rows that names the series.
@@ -251,6 +252,8 @@ impl Pivot {
             return Err(Error::Exhausted { message });
         }
         let (keys, row_of) = self.rows(rows, env)?;
+        let columns = layout.series.len() * (1 + self.values.len());
+        check_cells(keys.len(), columns, &env.context.limits)?;
         let mut cells = vec![vec![None; keys.len()]; layout.series.len()];
         for (row, place) in row_of.iter().enumerate() {
             let name = match (&self.series, series.get(row)) {

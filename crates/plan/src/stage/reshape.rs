@@ -12,6 +12,7 @@ use super::batch::{Column, Rows, convert};
 use crate::expr::column::Values;
 use crate::expr::kernel::Texts;
 use crate::pipeline::Env;
+use crate::stage::gather::check_cells;
 use crate::types::ValueType;
 use crate::{Error, MessageKind, json};
 
@@ -52,6 +53,7 @@ impl TableOp for Transpose {
                 texts.push(cells);
             }
         }
+        check_cells(texts.len(), shown, &env.context.limits)?;
         let mut result = Rows { columns: Vec::new(), count: texts.len() };
         result.push(self.column_name.clone(), ValueType::Text, Arc::new(names.finish()));
         for row in 0..shown {
@@ -140,6 +142,9 @@ impl TableOp for Xyseries {
             let message = format!("xyseries makes {} series (limit columns)", names.len());
             return Err(Error::Exhausted { message });
         }
+        let keyed: std::collections::HashSet<&String> = keys.iter().flatten().collect();
+        let columns = names.len() * (1 + self.values.len());
+        check_cells(keyed.len(), columns, &env.context.limits)?;
         let column_of: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
         let mut cells: Vec<Vec<Option<u32>>> = vec![Vec::new(); names.len()];

@@ -25,6 +25,8 @@ use datafusion::physical_plan::{
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use futures::StreamExt;
 
+use crate::ledger::Charge;
+
 use super::{StreamNode, StreamOp, StreamRun};
 
 /// Plans [`StreamNode`]s.
@@ -167,8 +169,9 @@ impl ExecutionPlan for StreamExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
-        let run = self.parts.op.start(&self.parts.aggregates)?;
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let mut run = self.parts.op.start(&self.parts.aggregates)?;
+        run.counts(Charge::of(context.session_config().options()));
         let drive = Drive { parts: Arc::clone(&self.parts), input, run, done: false };
         let stream = futures::stream::unfold(drive, Drive::next);
         let schema = Arc::clone(&self.parts.schema);

@@ -14,6 +14,7 @@ use hashbrown::HashMap;
 
 use super::{Output, StreamOp, StreamRun};
 use crate::Error;
+use crate::ledger::Charge;
 
 /// Which rows before a row count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,7 @@ impl StreamOp for Streamstats {
             groups: HashMap::new(),
             shared: VecDeque::new(),
             last_key: None,
+            memory: Charge::default(),
         }))
     }
 }
@@ -84,9 +86,14 @@ struct Run {
     groups: HashMap<Option<OwnedRow>, Group>,
     shared: VecDeque<Past>,
     last_key: Option<OwnedRow>,
+    memory: Charge,
 }
 
 impl StreamRun for Run {
+    fn counts(&mut self, memory: Charge) {
+        self.memory = memory;
+    }
+
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
         let (keys, mut rest) = arguments.split_at(self.op.keys);
         let mut take = |wanted: bool| {
@@ -100,6 +107,8 @@ impl StreamRun for Run {
         let key_rows = self.convert(keys)?;
         let mut results: Vec<Vec<ScalarValue>> =
             self.aggregates.iter().map(|_| Vec::with_capacity(rows)).collect();
+        // What each row's lists take: they are of the rows before it, and all rows' are there at once.
+        let mut lists = self.memory.beside();
         for row in 0..rows {
             if truth(before.as_ref(), row) {
                 self.reset();
@@ -111,6 +120,8 @@ impl StreamRun for Run {
             let missing = keys.iter().any(|key| key.is_null(row));
             let past = Past { key, time, values: rest.iter().map(|a| a.slice(row, 1)).collect() };
             self.row(past, missing, &mut results)?;
+            let made = results.iter().filter_map(|values| values.last());
+            lists.grow(made.map(list_bytes).sum())?;
             if truth(after.as_ref(), row) {
                 self.reset();
             }
@@ -209,6 +220,14 @@ impl Run {
             }
         };
         Ok((&self.aggregates, group))
+    }
+}
+
+/// What a value takes if it is a list, twice: once by itself and once in the column that is made of all.
+fn list_bytes(value: &ScalarValue) -> usize {
+    match value {
+        ScalarValue::List(list) => 2 * list.get_buffer_memory_size(),
+        _ => 0,
     }
 }
 

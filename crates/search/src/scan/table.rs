@@ -182,6 +182,7 @@ impl TableProvider for EventsTable {
         }
         let all = || (0..self.schema.fields().len()).collect();
         let outputs = projection.cloned().unwrap_or_else(all);
+        let batch_rows = rows_of(outputs.len(), context.batch_rows);
         let output = |column| Output { column, view: View::Itself };
         let work = Work::compile(
             &self.schema,
@@ -197,7 +198,7 @@ impl TableProvider for EventsTable {
             range,
             pruning,
             limit,
-            batch_rows: context.batch_rows,
+            batch_rows,
             readers: Arc::clone(&context.readers),
             store: Arc::clone(&context.store),
             control: Arc::clone(&context.control),
@@ -205,4 +206,11 @@ impl TableProvider for EventsTable {
         };
         Ok(Arc::new(BucketScanExec::new(scan, partitions)))
     }
+}
+
+/// Rows of a batch: fewer where there are many columns, so that a batch of texts takes a few megabytes.
+fn rows_of(columns: usize, most: usize) -> usize {
+    const CELLS: usize = 1 << 20;
+    const FEWEST: usize = 64;
+    most.min((CELLS / columns.max(1)).max(FEWEST))
 }

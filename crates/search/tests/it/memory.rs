@@ -1,6 +1,6 @@
 //! Searches that hold more than their memory spill, and give the same rows.
 
-use karst_search::{JobRequest, OperatorReport, SearchService, Settings};
+use karst_search::{JobRequest, OperatorReport, SearchService, Settings, SqlRequest, SqlRows};
 
 use crate::support::{filled, log_event};
 
@@ -37,4 +37,81 @@ async fn a_sort_of_more_than_its_memory_gives_all_rows_in_order() {
         results.push(rows);
     }
     assert_eq!(results[0], results[1]);
+}
+
+/// A service over one event whose searches may hold little.
+async fn small(megabytes: usize) -> SearchService {
+    let settings = Settings { search_memory_bytes: megabytes << 20, ..Settings::default() };
+    filled(&[log_event(0)], 1, settings).await.0
+}
+
+async fn failure(service: &SearchService, search: &str) -> String {
+    match service.dispatch(JobRequest::new(search, "me")).await {
+        Err(error) => error.to_string(),
+        Ok(job) => match job.finished().await {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("{search} gave {} rows", job.page(0, 10).rows.len()),
+        },
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_search_computes_stays_within_its_memory() {
+    let service = small(16).await;
+    let searches = [
+        "| makeresults count=100000 | eval a=mvrange(0,10000)",
+        "| makeresults count=100000 | streamstats count as n | eval a=mvrange(n,n+10000) | stats sum(a)",
+        "| makeresults count=10000 | eval a=mvjoin(mvrange(0,100000),\",\") | stats dc(a)",
+        "| makeresults count=100000 | eval x=random() | streamstats values(x) as v | stats count(v)",
+        "| makeresults count=400000 | streamstats count as n | eval t=n.\" and a text that is longer\" | table n, t",
+    ];
+    for search in searches {
+        let failure = failure(&service, search).await;
+        assert!(failure.contains("max_mem_usage_mb"), "{search}: {failure}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_of_sql_stay_within_the_memory_of_their_query() {
+    let service = small(16).await;
+    let queries = [
+        "SELECT repeat('x', 2000000000)",
+        "SELECT lpad('x', 1000000000)",
+        "SELECT array_repeat('x', 1000000000)",
+        "SELECT range(0, 1000000000000)",
+        "SELECT count(repeat('x', 100000 + value)) FROM generate_series(1, 100000)",
+        "SELECT range(0, 1000000) FROM generate_series(1, 10000)",
+    ];
+    for query in queries {
+        let request = SqlRequest {
+            query: query.to_owned(),
+            earliest: None,
+            latest: None,
+            timezone: jiff::tz::TimeZone::UTC,
+            indexes: None,
+            rows: SqlRows::Limited,
+        };
+        let failure = service.sql(request).await.map(|_| ()).unwrap_err().to_string();
+        assert!(failure.contains("max_mem_usage_mb"), "{query}: {failure}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn short_texts_of_sql_are_as_they_were() {
+    let request = SqlRequest {
+        query: "SELECT repeat('ab', 2) AS a, lpad('x', 3, '-') AS b, 'p' || 'q' || 1.5 AS c, \
+                array_to_string(range(0, 3), ',') AS d, concat_ws('-', 'a', 'b') AS e"
+            .to_owned(),
+        earliest: None,
+        latest: None,
+        timezone: jiff::tz::TimeZone::UTC,
+        indexes: None,
+        rows: SqlRows::Limited,
+    };
+    let page = small(16).await.sql(request).await.unwrap().page();
+    let row: Vec<String> = page.rows[0].iter().map(|cell| format!("{cell:?}")).collect();
+    let expected = ["abab", "--x", "pq1.5", "0,1,2", "a-b"];
+    for (cell, expected) in row.iter().zip(expected) {
+        assert!(cell.contains(&format!("\"{expected}\"")), "{row:?}");
+    }
 }

@@ -58,6 +58,12 @@ const REQUESTS: Duration = Duration::from_secs(8);
 /// How much of it is kept for what comes last: commits under way, catalog, cache and lease.
 const LAST_STEPS: Duration = Duration::from_secs(12);
 
+/// The stack of a thread that plans and runs searches: plans are walked by functions that call themselves,
+/// and `max_plan_depth` is what fits here. Only what is used is taken from the system.
+const SEARCH_STACK: usize = 128 << 20;
+/// The same of a thread that answers requests: it shows plans and drops them.
+const IO_STACK: usize = 32 << 20;
+
 /// How the allocator is to work: memory comes in huge pages where the system has them. Clearing small
 /// ones was a tenth of what ingest costs.
 const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
@@ -80,6 +86,7 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores.max(2))
         .thread_name("karst-io")
+        .thread_stack_size(IO_STACK)
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
@@ -87,6 +94,7 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     let searches = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores.max(2))
         .thread_name("karst-search")
+        .thread_stack_size(SEARCH_STACK)
         .enable_all()
         .build()
         .context("cannot start the search runtime")?;

@@ -1,0 +1,354 @@
+//! Functions of SQL that make much of little, within the memory of their query.
+//!
+//! `repeat('x', 2000000000)` is one value of 2 GB, made before anybody can count it, and while the query is
+//! planned, as its arguments are constants. Here such functions say first how many bytes they are about to
+//! make, and are refused where the query has no room for them; what they made is counted as long as
+//! somebody holds it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue, resources_err};
+use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Documentation, Expr, ExprSchemable, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::ledger::{Charge, LONGEST_TEXT, Meter};
+
+/// What a text or a list element takes besides its bytes.
+const VIEW: u64 = 16;
+
+/// Bytes that a call makes for one row, of what its arguments are in that row.
+type Grows = fn(&Sizes, usize) -> u64;
+
+/// The functions, by all of their names.
+const FUNCTIONS: &[(&[&str], Grows)] = &[
+    (&["repeat"], |of, row| of.bytes(0, row).saturating_mul(of.number(1, row))),
+    (&["lpad", "rpad"], |of, row| of.number(1, row).saturating_mul(4)),
+    (&["concat"], |of, row| of.all_bytes(row)),
+    (&["concat_ws"], |of, row| {
+        let separators = of.bytes(0, row).saturating_mul(of.0.len() as u64);
+        of.all_bytes(row).saturating_add(separators)
+    }),
+    (&["replace"], |of, row| {
+        let places = of.bytes(0, row) / of.bytes(1, row).max(1) + 1;
+        of.bytes(0, row).saturating_add(places.saturating_mul(of.bytes(2, row)))
+    }),
+    (&["regexp_replace"], |of, row| (of.bytes(0, row) + 1).saturating_mul(of.bytes(2, row) + 1)),
+    (&["array_repeat", "list_repeat"], |of, row| {
+        (of.bytes(0, row) + VIEW).saturating_mul(of.number(1, row))
+    }),
+    (&["array_resize", "list_resize"], |of, row| {
+        let value = of.bytes(2, row) + VIEW;
+        of.bytes(0, row).saturating_add(of.number(1, row).saturating_mul(value))
+    }),
+    (&["range", "generate_series"], |of, row| of.steps(row).saturating_mul(8)),
+    (&["array_to_string", "list_to_string", "array_join", "list_join"], |of, row| {
+        let separators = of.elements(0, row).saturating_mul(of.bytes(1, row));
+        of.bytes(0, row).saturating_mul(2).saturating_add(separators)
+    }),
+];
+
+/// Those of them that make lists of little.
+const LISTS: [&str; 6] =
+    ["range", "generate_series", "array_repeat", "list_repeat", "array_resize", "list_resize"];
+
+/// `||`, which is an operator there, as a function that is counted.
+#[derive(Debug)]
+pub(crate) struct CountedConcat;
+
+impl FunctionRewrite for CountedConcat {
+    fn name(&self) -> &'static str {
+        "counted_concat"
+    }
+
+    fn rewrite(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        _: &ConfigOptions,
+    ) -> Result<Transformed<Expr>> {
+        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) = expr else {
+            return Ok(Transformed::no(expr));
+        };
+        let is_list = |expr: &Expr| {
+            matches!(
+                expr.get_type(schema),
+                Ok(DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..))
+            )
+        };
+        if is_list(&left) || is_list(&right) {
+            let both = BinaryExpr::new(left, Operator::StringConcat, right);
+            return Ok(Transformed::no(Expr::BinaryExpr(both)));
+        }
+        let text = |expr: Box<Expr>| datafusion::logical_expr::cast(*expr, DataType::Utf8View);
+        let joined = crate::expr::kernel::text("concat", crate::expr::operators::join);
+        Ok(Transformed::yes(joined.into_udf().call(vec![text(left), text(right)])))
+    }
+}
+
+/// The functions of a session in the place of which bounded ones stand.
+pub(crate) fn functions(known: impl Fn(&str) -> Option<Arc<ScalarUDF>>) -> Vec<ScalarUDF> {
+    let named =
+        FUNCTIONS.iter().flat_map(|(names, grows)| names.iter().map(|name| (*name, *grows)));
+    named.filter_map(|(name, grows)| Some(bounded(name, known(name)?, grows))).collect()
+}
+
+fn bounded(name: &'static str, inner: Arc<ScalarUDF>, grows: Grows) -> ScalarUDF {
+    let mut signature = inner.signature().clone();
+    // A list that is a constant would be copied for every row: it is made for each batch instead.
+    if LISTS.contains(&name) {
+        signature.volatility = Volatility::Volatile;
+    }
+    ScalarUDF::new_from_impl(Bounded { name, inner, grows, signature })
+}
+
+#[derive(Debug)]
+struct Bounded {
+    name: &'static str,
+    inner: Arc<ScalarUDF>,
+    grows: Grows,
+    signature: Signature,
+}
+
+impl PartialEq for Bounded {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.inner == other.inner
+    }
+}
+
+impl Eq for Bounded {}
+
+impl Hash for Bounded {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        self.inner.inner().schema_name(args)
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.inner.inner().return_type(arg_types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.inner().return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.inner().coerce_types(arg_types)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.inner().documentation()
+    }
+
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        // What theirs makes of a call would be a call of theirs.
+        Ok(ExprSimplifyResult::Original(args))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (rows, config) = (args.number_rows, Arc::clone(&args.config_options));
+        let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let made_of = if is_constant { 1 } else { rows };
+        let sizes = Sizes::of(&args.args)?;
+        let mut room = Charge::of(&config);
+        let mut unpaid = 0_u64;
+        for row in 0..made_of {
+            let bytes = (self.grows)(&sizes, row);
+            if bytes > LONGEST_TEXT as u64 {
+                return resources_err!(
+                    "{}() makes a value of {bytes} bytes, more than {LONGEST_TEXT}",
+                    self.name
+                );
+            }
+            unpaid += bytes;
+            if unpaid > 1 << 20 {
+                room.grow(usize::try_from(std::mem::take(&mut unpaid)).unwrap_or(usize::MAX))?;
+            }
+        }
+        let made = self.inner.inner().invoke_with_args(args)?;
+        drop(room);
+        Ok(match made {
+            ColumnarValue::Array(array) => ColumnarValue::Array(counted(array, &config)?),
+            ColumnarValue::Scalar(value) => spread(value, rows, &config)?,
+        })
+    }
+}
+
+fn counted(array: ArrayRef, config: &ConfigOptions) -> Result<ArrayRef> {
+    Meter::new(config).finish(array)
+}
+
+/// A constant as it is; a list as a column, if there is room for it.
+fn spread(value: ScalarValue, rows: usize, config: &ConfigOptions) -> Result<ColumnarValue> {
+    if !matches!(value.data_type(), DataType::List(_) | DataType::LargeList(_)) {
+        return Ok(ColumnarValue::Scalar(value));
+    }
+    let mut room = Charge::of(config);
+    room.grow(value.size().saturating_mul(rows))?;
+    let array = value.to_array_of_size(rows)?;
+    drop(room);
+    Ok(ColumnarValue::Array(counted(array, config)?))
+}
+
+/// The arguments of a call as numbers.
+struct Sizes(Vec<Size>);
+
+struct Size {
+    /// As one row for a constant.
+    array: ArrayRef,
+    is_constant: bool,
+    numbers: Option<ArrayRef>,
+}
+
+impl Size {
+    fn of(value: &ColumnarValue) -> Result<Self> {
+        let (array, is_constant) = match value {
+            ColumnarValue::Array(array) => (Arc::clone(array), false),
+            ColumnarValue::Scalar(value) => (value.to_array()?, true),
+        };
+        let numbers = match array.data_type() {
+            kind if kind.is_numeric() => cast(&array, &DataType::Int64).ok(),
+            DataType::Date32 => {
+                let days = cast(&array, &DataType::Int32)?;
+                let days = cast(&days, &DataType::Int64)?;
+                Some(arrow::compute::unary::<Int64Type, _, Int64Type>(
+                    days.as_primitive(),
+                    |days| days.saturating_mul(DAY),
+                ))
+                .map(|nanoseconds| Arc::new(nanoseconds) as ArrayRef)
+            }
+            DataType::Timestamp(..) => {
+                let wanted = DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, None);
+                let times = cast(&array, &wanted)?;
+                cast(&times, &DataType::Int64).ok()
+            }
+            DataType::Interval(arrow::datatypes::IntervalUnit::MonthDayNano) => {
+                let spans =
+                    array.as_primitive::<arrow::datatypes::IntervalMonthDayNanoType>().iter();
+                let nanoseconds = spans.map(|span| {
+                    span.map(|span| {
+                        let days = i64::from(span.months) * 28 + i64::from(span.days);
+                        days.saturating_mul(DAY).saturating_add(span.nanoseconds)
+                    })
+                });
+                let nanoseconds: arrow::array::Int64Array = nanoseconds.collect();
+                Some(Arc::new(nanoseconds) as ArrayRef)
+            }
+            _ => None,
+        };
+        Ok(Self { array, is_constant, numbers })
+    }
+
+    fn at(&self, row: usize) -> usize {
+        if self.is_constant { 0 } else { row }
+    }
+}
+
+/// Nanoseconds of a day.
+const DAY: i64 = 86_400_000_000_000;
+
+impl Sizes {
+    fn of(values: &[ColumnarValue]) -> Result<Self> {
+        values.iter().map(Size::of).collect::<Result<_>>().map(Self)
+    }
+
+    /// The bytes of an argument; 0 if there is none.
+    fn bytes(&self, at: usize, row: usize) -> u64 {
+        let Some(size) = self.0.get(at) else { return 0 };
+        let row = size.at(row);
+        let bytes = match size.array.data_type() {
+            _ if size.array.is_null(row) => 0,
+            DataType::Utf8 => size.array.as_string::<i32>().value(row).len(),
+            DataType::LargeUtf8 => size.array.as_string::<i64>().value(row).len(),
+            DataType::Utf8View => size.array.as_string_view().value(row).len(),
+            DataType::List(_) => {
+                let values = size.array.as_list::<i32>().value(row);
+                crate::execute::array_bytes(&values)
+            }
+            _ => 32,
+        };
+        bytes as u64
+    }
+
+    fn all_bytes(&self, row: usize) -> u64 {
+        (0..self.0.len()).map(|at| self.bytes(at, row)).sum()
+    }
+
+    /// How many elements a list has.
+    fn elements(&self, at: usize, row: usize) -> u64 {
+        let Some(size) = self.0.get(at) else { return 0 };
+        match size.array.data_type() {
+            DataType::List(_) => size.array.as_list::<i32>().value(size.at(row)).len() as u64,
+            _ => 1,
+        }
+    }
+
+    fn signed(&self, at: usize, row: usize) -> Option<i64> {
+        let size = self.0.get(at)?;
+        let numbers = size.numbers.as_ref()?.as_primitive::<Int64Type>();
+        let row = size.at(row);
+        numbers.is_valid(row).then(|| numbers.value(row))
+    }
+
+    /// An argument as a number; none, and what is below 0, is 0.
+    fn number(&self, at: usize, row: usize) -> u64 {
+        self.signed(at, row).map_or(0, |number| u64::try_from(number).unwrap_or(0))
+    }
+
+    /// How many steps a range has.
+    fn steps(&self, row: usize) -> u64 {
+        let first = self.signed(0, row).unwrap_or(0);
+        let (start, end) = match self.0.len() {
+            1 => (0, first),
+            _ => (first, self.signed(1, row).unwrap_or(first)),
+        };
+        let step = self.signed(2, row).unwrap_or(1).unsigned_abs().max(1);
+        end.abs_diff(start) / step
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn made(name: &str, arguments: &[ScalarValue]) -> u64 {
+        let (_, grows) = FUNCTIONS.iter().find(|(names, _)| names.contains(&name)).unwrap();
+        let values: Vec<_> = arguments.iter().cloned().map(ColumnarValue::Scalar).collect();
+        grows(&Sizes::of(&values).unwrap(), 0)
+    }
+
+    #[test]
+    fn functions_say_how_much_they_make() {
+        let text = |text: &str| ScalarValue::from(text);
+        let number = |number: i64| ScalarValue::from(number);
+        assert_eq!(made("repeat", &[text("xy"), number(2_000_000_000)]), 4_000_000_000);
+        assert_eq!(made("repeat", &[text("xy"), number(-1)]), 0);
+        assert_eq!(made("lpad", &[text("xy"), number(1_000)]), 4_000);
+        assert_eq!(made("replace", &[text("aaaa"), text("a"), text("0123456789")]), 54);
+        assert_eq!(made("range", &[number(10), number(0), number(-2)]), 40);
+        assert_eq!(made("generate_series", &[number(i64::MIN), number(i64::MAX)]), u64::MAX);
+    }
+}

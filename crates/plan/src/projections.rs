@@ -1,0 +1,154 @@
+//! DataFusion's rule for projections, kept from dropping one of two that are alike.
+//!
+//! The rule drops a projection over an equal one. That is right only where doing it twice does nothing more
+//! than doing it once: of two `eval n=n+n` behind each other one was lost. Here the values of projections
+//! that lie over each other are marked, each projection with a mark of its own, while the rule runs: no two
+//! are equal then, and all else it does is the same.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::expr::{Alias, ScalarFunction};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExpressionPlacement, LogicalPlan, Projection, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::optimize_projections::OptimizeProjections;
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use crate::expr::kernel::any_arguments;
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct Projections(OptimizeProjections);
+
+impl Projections {
+    /// Puts the rule into the place of DataFusion's.
+    pub(crate) fn instead(
+        rules: &[Arc<dyn OptimizerRule + Send + Sync>],
+    ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+        let theirs = OptimizeProjections::new();
+        let name = theirs.name().to_owned();
+        let ours: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(Self(theirs));
+        let each = rules.iter();
+        each.map(|rule| Arc::clone(if rule.name() == name { &ours } else { rule })).collect()
+    }
+}
+
+impl OptimizerRule for Projections {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        None
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        if !plan.exists(|node| Ok(is_over_another(node)))? {
+            return self.0.rewrite(plan, config);
+        }
+        let mut next = 0;
+        let marked = plan.transform_down(|node| mark(node, &mut next))?.data;
+        let done = self.0.rewrite(marked, config)?;
+        Ok(Transformed::new(done.data.transform_down(unmark)?.data, done.transformed, done.tnr))
+    }
+}
+
+/// Whether it is a projection that lies over another.
+fn is_over_another(node: &LogicalPlan) -> bool {
+    let LogicalPlan::Projection(projection) = node else { return false };
+    matches!(&*projection.input, LogicalPlan::Projection(_))
+}
+
+fn mark(node: LogicalPlan, next: &mut usize) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Projection(projection) = node else { return Ok(Transformed::no(node)) };
+    *next += 1;
+    let mark = Arc::new(ScalarUDF::new_from_impl(Mark::new(*next)));
+    let Projection { expr, input, schema, .. } = projection;
+    let marked = expr.into_iter().map(|expr| match expr {
+        Expr::Alias(alias) => {
+            let value = *alias.expr;
+            let call = ScalarFunction::new_udf(Arc::clone(&mark), vec![value]);
+            Expr::Alias(Alias { expr: Box::new(Expr::ScalarFunction(call)), ..alias })
+        }
+        other => other,
+    });
+    let projection = Projection::try_new_with_schema(marked.collect(), input, schema)?;
+    Ok(Transformed::yes(LogicalPlan::Projection(projection)))
+}
+
+fn unmark(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    node.map_expressions(|expr| {
+        expr.transform_down(|expr| match expr {
+            Expr::ScalarFunction(call) if is_mark(&call) => without_marks(call),
+            other => Ok(Transformed::no(other)),
+        })
+    })
+}
+
+/// What is inside of marks, which may be several around each other.
+fn without_marks(mut call: ScalarFunction) -> Result<Transformed<Expr>> {
+    loop {
+        match call.args.pop() {
+            Some(Expr::ScalarFunction(inner)) if is_mark(&inner) => call = inner,
+            Some(value) => return Ok(Transformed::yes(value)),
+            None => return datafusion::common::internal_err!("a mark is around one value"),
+        }
+    }
+}
+
+fn is_mark(call: &ScalarFunction) -> bool {
+    call.func.inner().is::<Mark>()
+}
+
+/// A function that gives its argument.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Mark {
+    number: usize,
+    signature: Signature,
+}
+
+impl Mark {
+    fn new(number: usize) -> Self {
+        Self { number, signature: any_arguments(Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Mark {
+    fn name(&self) -> &str {
+        "mark"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        Ok(arg_types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        match args.arg_fields.first() {
+            Some(field) => Ok(Arc::clone(field)),
+            None => datafusion::common::internal_err!("a mark is around one value"),
+        }
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.pop() {
+            Some(value) => Ok(value),
+            None => datafusion::common::exec_err!("a mark is around one value"),
+        }
+    }
+
+    fn placement(&self, args: &[ExpressionPlacement]) -> ExpressionPlacement {
+        args.first().copied().unwrap_or(ExpressionPlacement::KeepInPlace)
+    }
+}

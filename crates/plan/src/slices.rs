@@ -1,0 +1,155 @@
+//! Fewer rows at a time where there are many columns.
+//!
+//! A batch has 8,192 rows whatever they are of: of 10,000 columns, as `eval` of many fields makes them, each
+//! takes more than a gigabyte. Before such a projection batches are cut, so that what it makes of one is
+//! bounded.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::{StreamExt, stream};
+
+/// Cells of a batch at most, about.
+const CELLS: usize = 1 << 20;
+/// Columns from which on batches are cut; with fewer a whole batch is within [`CELLS`].
+const WIDE: usize = 128;
+
+/// Puts a [`SliceExec`] below wide projections.
+#[derive(Debug)]
+pub(crate) struct SliceWide;
+
+impl PhysicalOptimizerRule for SliceWide {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let columns = match node.downcast_ref::<ProjectionExec>() {
+                Some(projection) => projection.expr().len(),
+                None => return Ok(Transformed::no(node)),
+            };
+            let [input] = node.children()[..] else { return Ok(Transformed::no(node)) };
+            if columns <= WIDE {
+                return Ok(Transformed::no(node));
+            }
+            let rows = (CELLS / columns).max(1);
+            let slices: Arc<dyn ExecutionPlan> =
+                Arc::new(SliceExec { input: Arc::clone(input), rows });
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            Ok(Transformed::yes(node.replace_children(vec![slices], options)?))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "slice_wide"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+struct SliceExec {
+    input: Arc<dyn ExecutionPlan>,
+    rows: usize,
+}
+
+impl DisplayAs for SliceExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SliceExec: rows={}", self.rows)
+    }
+}
+
+impl ExecutionPlan for SliceExec {
+    fn name(&self) -> &'static str {
+        "SliceExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(input) = children.pop() else {
+            return internal_err!("what is sliced is the output of one operator");
+        };
+        Ok(Arc::new(Self { input, rows: self.rows }))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let schema = input.schema();
+        let most = self.rows;
+        let batches = input.flat_map(move |batch| stream::iter(sliced(batch, most)));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// A batch in parts of so many rows.
+fn sliced(batch: Result<RecordBatch>, most: usize) -> Vec<Result<RecordBatch>> {
+    match batch {
+        Ok(batch) if batch.num_rows() > most => {
+            let starts = (0..batch.num_rows()).step_by(most);
+            let rows = batch.num_rows();
+            starts.map(|start| Ok(batch.slice(start, most.min(rows - start)))).collect()
+        }
+        whole => vec![whole],
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_is_cut_into_parts_that_hold_all_of_its_rows() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
+        let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let parts = |most| -> Vec<usize> {
+            let parts = sliced(Ok(batch.clone()), most);
+            parts.into_iter().map(|part| part.unwrap().num_rows()).collect()
+        };
+        assert_eq!(parts(4), [4, 4, 2]);
+        assert_eq!(parts(10), [10]);
+    }
+}

@@ -1,0 +1,144 @@
+"""No text of a search or a query ends the server, or makes it take more memory than it was given."""
+
+import pytest
+
+import karst
+
+# What a search may hold, and what a server may take beside it: MB.
+BUDGET, BESIDE = 64, 200
+MEMORY = "max_mem_usage_mb"
+# A search takes what time it takes; one that is stuck fails the test.
+SECONDS = 300
+
+
+def row(text):
+    return f"| makeresults | {text}"
+
+
+def chain(start, pieces, by=" "):
+    return start + by.join(pieces)
+
+
+DEEP = {
+    "not": chain("index=main ", (f"NOT w{n}" for n in range(3_000))),
+    "unequal": chain("index=main ", (f"x!=v{n}" for n in range(3_000))),
+    "many_nots": chain("index=main ", (f"NOT w{n}" for n in range(20_000))),
+    "eval": row(chain("eval ", (f"a{n}={n}" for n in range(3_000)), ",")),
+    "eval_of_each_other": row(chain("eval a0=1,", (f"a{n + 1}=a{n}+a{n}" for n in range(300)), ",")),
+    "eval_20000": row(chain("eval ", (f"a{n}={n}" for n in range(20_000)), ",")),
+    "rename": row(chain("rename ", (f"f{n} as g{n}" for n in range(2_000)), ",")),
+    "rex": row(chain("", ['rex field=r "(?<r>x)"'] * 400, " | ")),
+    "where_and": row(chain("where ", (f"a!={n}" for n in range(3_000)), " AND ")),
+    "where_or": row(chain("where ", (f"a={n}" for n in range(5_000)), " OR ")),
+    "concatenation": row(chain("eval a=", ["a"] * 400, ".")),
+    "brackets": row("eval a=" + "(" * 5_000 + "1" + ")" * 5_000),
+    "in": row("search x IN (" + ",".join(str(n) for n in range(20_000)) + ")"),
+    "where_in": row("where x IN (" + ",".join(str(n) for n in range(2_000)) + ")"),
+}
+
+LARGE = {
+    "mvrange": "| makeresults count=100000 | eval a=mvrange(0,10000)",
+    "mvrange_of_rows": "| makeresults count=100000 | streamstats count as n "
+    "| eval a=mvrange(n,n+10000) | eval b=mvcount(a)",
+    "replace": row('eval s="aaaaaaaaaa" | ' + " | ".join(['eval s=replace(s,"a","aaaaaaaaaa")'] * 10)),
+    "mvjoin": '| makeresults count=10000 | eval a=mvjoin(mvrange(0,100000),",")',
+    "lists": "| makeresults count=300000 | eval x=random() | streamstats list(x) values(x)",
+    "names": "| makeresults count=100000 | streamstats count as n | eval k=\"k\".n | eval {k}=n | table *",
+    "summary": "| makeresults count=100000 | eval x=\"k\".random() | eval {x}=1 | fieldsummary",
+    "mvexpand": "| makeresults count=1000 | streamstats count as n | eval a=mvrange(n,n+90000) | mvexpand a "
+    "| sort 0 - a | table a",
+    "delimiter": row(
+        'eval d=mvjoin(mvrange(0,100000),"x") | eval a=mvjoin(mvrange(0,100000),d) | eval l=len(a)'
+    ),
+    "mvappend": "| makeresults count=5000 | streamstats count as n | eval a=mvrange(n,n+5000) | eval b=mvappend("
+    + ",".join(["a"] * 500)
+    + ")",
+    "result": '| makeresults count=400000 | streamstats count as n | eval t=n.":".mvjoin(mvrange(n,n+100),",")',
+}
+
+LARGE_SQL = {
+    "repeat": "SELECT repeat('x', 2000000000)",
+    "repeat_rows": "SELECT repeat('x', 15000000 + value) FROM generate_series(1, 1000)",
+    "lpad": "SELECT lpad('x', 1000000000), rpad('x', 1000000000)",
+    "replace": "SELECT replace(repeat('x', 1000000), 'x', repeat('y', 1000000))",
+    "concat": "WITH a AS (SELECT repeat('x', 10000000 + value) AS t FROM generate_series(1, 2)) SELECT "
+    + " || ".join(["t"] * 100)
+    + " FROM a",
+    "array_repeat": "SELECT array_repeat('x', 1000000000)",
+    "range": "SELECT range(0, 1000000000000)",
+    "range_rows": "SELECT range(0, 1000000) FROM generate_series(1, 10000)",
+    "array_agg": "SELECT array_agg(value) FROM generate_series(1, 100000000)",
+    "string_agg": "SELECT string_agg(cast(value AS varchar), ',') FROM generate_series(1, 100000000)",
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A server whose searches may hold little."""
+    directory = tmp_path_factory.mktemp("karst-hostile")
+    local = directory / "conf" / "system" / "local"
+    local.mkdir(parents=True)
+    (local / "limits.conf").write_text(f"[search]\n{MEMORY} = {BUDGET}\n")
+    server = karst.Server(directory, environment={"KARST_CONF_DIR": str(directory / "conf")}).start()
+    yield server
+    server.stop()
+
+
+def memory_of(server):
+    """The most memory that the process has taken so far, in MB."""
+    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as status:
+        lines = dict(line.split(":", 1) for line in status)
+    return int(lines["VmHWM"].split()[0]) // 1024
+
+
+def lives(server):
+    assert server.process.poll() is None, server.log.read_text()[-3000:]
+    assert server.request(server.web_port, "GET", "/readyz").status == 200
+
+
+def oneshot(server, text):
+    form = {"search": text, "exec_mode": "oneshot", "output_mode": "json", "count": "0"}
+    return server.rest("POST", "/services/search/jobs", form, timeout=SECONDS)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_no_text_ends_the_server(small, name):
+    answer = oneshot(small, DEEP[name])
+    lives(small)
+    assert answer.status in (200, 400, 413, 429), answer
+    if answer.status != 200:
+        text = answer.json()["messages"][0]["text"]
+        assert "max_plan_depth" in text or "more than" in text, text
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_search_stays_within_its_memory(small, name):
+    before = memory_of(small)
+    answer = oneshot(small, LARGE[name])
+    lives(small)
+    assert answer.status != 200, f"{len(answer.body)} bytes"
+    text = answer.json()["messages"][0]["text"]
+    assert MEMORY in text, text
+    assert memory_of(small) <= max(before, 600) + BUDGET + BESIDE
+
+
+@pytest.mark.parametrize("name", LARGE_SQL)
+def test_a_query_stays_within_its_memory(small, name):
+    before = memory_of(small)
+    answer = small.rest("POST", "/api/v1/sql", {"query": LARGE_SQL[name]}, timeout=SECONDS)
+    lives(small)
+    assert answer.status != 200, f"{len(answer.body)} bytes"
+    assert MEMORY in answer.text, answer
+    assert memory_of(small) <= max(before, 600) + BUDGET + BESIDE
+
+
+def test_ordinary_searches_run_within_little_memory(small):
+    answer = oneshot(
+        small,
+        "| makeresults count=100000 | streamstats count as n | eval k=n%7, t=\"row \".n, m=split(\"a,b,c\",\",\") "
+        "| mvexpand m | stats count, values(m) as m, max(n) as n by k | sort k",
+    )
+    assert answer.status == 200, answer
+    rows = answer.json()["results"]
+    assert [row["k"] for row in rows] == [str(k) for k in range(7)]
+    assert rows[0]["m"] == ["a", "b", "c"]
