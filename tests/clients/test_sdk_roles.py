@@ -24,7 +24,7 @@ def limited(server, admin):
         assert server.hec([event]).status == 200
     role = {"srchIndexesAllowed": "roles_open", "srchIndexesDefault": "roles_open"}
     admin.roles.create("roles_limited", **role)
-    admin.roles["roles_limited"].grant("search", "rest_properties_get")
+    admin.roles["roles_limited"].grant("search", "rest_properties_get", "get_metadata", "get_typeahead")
     admin.users.create("roles_user", password="a password", roles=["roles_limited"])
     return connect(server, username="roles_user", password="a password")
 

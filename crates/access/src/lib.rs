@@ -7,14 +7,17 @@
 //! ```text
 //! accounts  sessions     who asks
 //! roles  capabilities    what they may do, which indexes they search
+//! authority  limits      the same as one answer: the Rights of a user
 //! permissions            which roles read and change a shared object
 //! tokens                 who sends events
 //! secrets                passwords of apps, sealed
 //! ```
 
 mod accounts;
+mod authority;
 pub mod capabilities;
 mod error;
+pub mod limits;
 mod passwords;
 mod permissions;
 mod roles;
@@ -23,7 +26,9 @@ mod sessions;
 mod tokens;
 
 pub use accounts::{Accounts, NewUser, User, UserChange};
+pub use authority::{Authority, Object, Rights};
 pub use error::Error;
+pub use limits::SearchLimits;
 pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like};

@@ -1,8 +1,8 @@
 //! Which roles read and which change an object that is shared. Documents of the catalog, beside the
 //! objects themselves.
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use catalog::Catalog;
 use serde::{Deserialize, Serialize};
@@ -28,30 +28,11 @@ impl Default for Perms {
     }
 }
 
-impl Perms {
-    /// Whether a user with these roles reads it.
-    #[must_use]
-    pub fn may_read(&self, roles: &[String]) -> bool {
-        allows(&self.read, roles)
-    }
-
-    /// Whether a user with these roles changes it.
-    #[must_use]
-    pub fn may_write(&self, roles: &[String]) -> bool {
-        allows(&self.write, roles)
-    }
-}
-
-fn allows(names: &[String], roles: &[String]) -> bool {
-    // `nobody` stands for everybody where nobody in particular is meant.
-    names.iter().any(|name| name == "*" || name == "nobody" || roles.contains(name))
-}
-
 /// All that was said, by the place of the object.
 #[derive(Debug)]
 pub struct Permissions {
     catalog: Catalog,
-    known: RwLock<HashMap<String, Perms>>,
+    known: RwLock<Arc<BTreeMap<String, Perms>>>,
 }
 
 impl Permissions {
@@ -60,13 +41,13 @@ impl Permissions {
     /// # Errors
     /// If the catalog holds some that cannot be read.
     pub fn load(catalog: Catalog) -> Result<Self, Error> {
-        let mut known = HashMap::new();
+        let mut known = BTreeMap::new();
         for document in catalog.snapshot().documents(KIND) {
             let perms = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
             known.insert(document.name, perms);
         }
-        Ok(Self { catalog, known: RwLock::new(known) })
+        Ok(Self { catalog, known: RwLock::new(Arc::new(known)) })
     }
 
     /// What was said of the object at that place.
@@ -83,7 +64,7 @@ impl Permissions {
         let document =
             serde_json::to_value(&perms).map_err(|error| Error::document(KIND, place, &error))?;
         self.catalog.put_document(KIND, place, document).await?;
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(place.to_owned(), perms);
+        self.change(|known| drop(known.insert(place.to_owned(), perms)));
         Ok(())
     }
 
@@ -96,7 +77,16 @@ impl Permissions {
             return Ok(());
         }
         self.catalog.delete_document(KIND, place).await?;
-        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(place);
+        self.change(|known| drop(known.remove(place)));
         Ok(())
+    }
+    /// All of them as of now, by place.
+    pub(crate) fn all(&self) -> Arc<BTreeMap<String, Perms>> {
+        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Perms>)) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut known));
     }
 }

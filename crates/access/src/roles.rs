@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock};
 
 use catalog::Catalog;
-use model::IndexName;
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{self, SearchLimits};
 use crate::{Error, capabilities};
 
 const KIND: &str = "roles";
@@ -34,7 +34,8 @@ pub struct Role {
     /// `srchIndexesDefault`: those that a search reads which names none.
     #[serde(default)]
     pub indexes_default: Vec<String>,
-    /// Settings that are kept for clients, by their names in `authorize.conf`.
+    /// Quotas, windows and the search filter ([`SearchLimits`]), and settings that are kept for clients, by
+    /// their names in `authorize.conf`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
@@ -62,11 +63,16 @@ impl Role {
 
     fn built_in() -> [Self; 4] {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let settings = |name: &str| {
+            let own = limits::BUILT_IN.iter().filter(|(role, ..)| *role == name);
+            own.map(|(_, key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
         let role = |name: &str, capabilities: &[&str], imported: &[&str], indexes: &[&str]| Self {
             capabilities: owned(capabilities),
             imported_roles: owned(imported),
             indexes_allowed: owned(indexes),
             indexes_default: owned(if indexes.is_empty() { &[] } else { &["main"] }),
+            settings: settings(name),
             ..Self::new(name)
         };
         [
@@ -161,34 +167,21 @@ impl Roles {
             capabilities: union(&roles, |role| &role.capabilities),
             indexes_allowed: union(&roles, |role| &role.indexes_allowed),
             indexes_default: union(&roles, |role| &role.indexes_default),
+            filter: SearchLimits::of(&roles).filter.unwrap_or_default(),
         }
     }
 
-    /// All capabilities of users with these roles.
-    #[must_use]
-    pub fn capabilities(&self, roles: &[String]) -> Vec<String> {
-        union(&self.closure(roles), |role| &role.capabilities)
+    /// What users with these roles have, imported roles included.
+    pub(crate) fn granted(&self, names: &[String]) -> Granted {
+        Granted::of(&self.closure(names))
     }
 
-    /// Whether users with these roles have the capability.
-    #[must_use]
-    pub fn allow(&self, roles: &[String], capability: &str) -> bool {
-        let has = |role: &Role| role.capabilities.iter().any(|name| name == capability);
-        self.closure(roles).iter().any(has)
-    }
-
-    /// Which of the indexes users with these roles may search.
-    #[must_use]
-    pub fn searchable(&self, roles: &[String], indexes: Vec<IndexName>) -> Vec<IndexName> {
-        let patterns = union(&self.closure(roles), |role| &role.indexes_allowed);
-        matching(&patterns, indexes)
-    }
-
-    /// Which of the indexes they search when they name none.
-    #[must_use]
-    pub fn searched(&self, roles: &[String], indexes: Vec<IndexName>) -> Vec<IndexName> {
-        let patterns = union(&self.closure(roles), |role| &role.indexes_default);
-        matching(&patterns, indexes)
+    /// As [`Self::granted`], of a role as given.
+    pub(crate) fn granted_by(&self, role: &Role) -> Granted {
+        let mut roles = self.closure(&role.imported_roles);
+        roles.retain(|known| known.name != role.name);
+        roles.push(role.clone());
+        Granted::of(&roles)
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Role>> {
@@ -197,6 +190,28 @@ impl Roles {
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Role>> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What users with some roles have.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    pub(crate) names: BTreeSet<String>,
+    pub(crate) capabilities: BTreeSet<String>,
+    pub(crate) indexes_allowed: Vec<String>,
+    pub(crate) indexes_default: Vec<String>,
+    pub(crate) limits: SearchLimits,
+}
+
+impl Granted {
+    fn of(roles: &[Role]) -> Self {
+        Self {
+            names: roles.iter().map(|role| role.name.clone()).collect(),
+            capabilities: union(roles, |role| &role.capabilities).into_iter().collect(),
+            indexes_allowed: union(roles, |role| &role.indexes_allowed),
+            indexes_default: union(roles, |role| &role.indexes_default),
+            limits: SearchLimits::of(roles),
+        }
     }
 }
 
@@ -209,24 +224,13 @@ pub struct Imported {
     pub indexes_allowed: Vec<String>,
     /// Their `srchIndexesDefault`.
     pub indexes_default: Vec<String>,
+    /// Their `srchFilter`.
+    pub filter: String,
 }
 
 fn union(roles: &[Role], of: impl Fn(&Role) -> &Vec<String>) -> Vec<String> {
     let all: BTreeSet<&String> = roles.iter().flat_map(of).collect();
     all.into_iter().cloned().collect()
-}
-
-fn matching(patterns: &[String], mut indexes: Vec<IndexName>) -> Vec<IndexName> {
-    indexes.retain(|index| patterns.iter().any(|pattern| reaches(pattern, index)));
-    indexes
-}
-
-/// Whether a pattern of `srchIndexesAllowed` means the index. One has to begin with `_` to reach
-/// internal indexes.
-fn reaches(pattern: &str, index: &IndexName) -> bool {
-    let (pattern, name) = (pattern.trim().to_lowercase(), index.as_str());
-    let hidden = index.is_internal() && !pattern.starts_with('_');
-    !hidden && like(&pattern, name)
 }
 
 /// Matches text against a pattern in which `*` stands for anything.
@@ -242,18 +246,4 @@ pub fn like(pattern: &str, text: &str) -> bool {
         rest = &rest[at + part.len()..];
     }
     rest.ends_with(last)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_does_not_reach_internal_indexes() {
-        let index = |name: &str| IndexName::new(name).unwrap();
-        assert!(reaches("*", &index("main")) && reaches("web*", &index("web-2")));
-        assert!(!reaches("*", &index("_internal")) && !reaches("web", &index("web-2")));
-        assert!(reaches("_*", &index("_internal")));
-    }
 }

@@ -36,7 +36,9 @@ mod otlp;
 mod output;
 mod params;
 mod receiver;
+mod redaction;
 mod rest;
+mod rights;
 mod routes;
 mod security_headers;
 mod server_settings;
@@ -46,7 +48,7 @@ mod suppressions;
 use std::sync::Arc;
 
 use ::apps::Apps;
-use access::{Accounts, HecTokens, Permissions, Roles, Secrets};
+use access::{Accounts, Authority, HecTokens, Permissions, Roles, Secrets};
 use catalog::Catalog;
 use ingest::Ingest;
 use knowledge::Knowledge;
@@ -62,6 +64,7 @@ pub use indexes::IndexCatalog;
 pub use messages::Messages;
 pub use receiver::Receivers;
 pub use rest::router as rest_router;
+pub use rights::{MORE, Need, RULES, Rule};
 pub use server_settings::ServerSettings;
 pub use suppressions::Suppressions;
 
@@ -76,6 +79,8 @@ pub struct ApiState {
     pub accounts: Arc<Accounts>,
     /// What they may do.
     pub roles: Arc<Roles>,
+    /// Answers what a user may do, from users, roles and permissions.
+    pub authority: Authority,
     /// Who may send.
     pub tokens: Arc<HecTokens>,
     /// Notices for administrators.

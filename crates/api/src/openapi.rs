@@ -105,6 +105,26 @@ fn the_page_has_every_path_and_method_of_the_router_and_no_others() {
 }
 
 #[test]
+fn the_table_of_rights_has_every_path_and_method_of_the_router_and_no_others() {
+    use crate::Need;
+    let mut ruled = BTreeSet::new();
+    for (path, get, post, delete) in crate::RULES {
+        for (method, need) in [("get", get), ("post", post), ("delete", delete)] {
+            if *need != Need::Absent {
+                ruled.insert(((*path).to_owned(), method));
+            }
+        }
+    }
+    let registered = registered();
+    let missing: Vec<_> = registered.difference(&ruled).collect();
+    let unknown: Vec<_> = ruled.difference(&registered).collect();
+    assert!(
+        missing.is_empty() && unknown.is_empty(),
+        "nobody may ask, as rights.rs has no rule: {missing:#?}\nnot in the router: {unknown:#?}"
+    );
+}
+
+#[test]
 fn the_page_for_readers_has_every_path_too() {
     let text = fs::read_to_string("../../docs/rest.md").expect("the page is there");
     let told = |(path, _): &Operation| text.contains(&format!("| `{path}` |"));

@@ -26,6 +26,7 @@ use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, error_body};
 use crate::params::Params;
 use crate::receiver::RETRY_AFTER;
+use crate::rights::authorize;
 use crate::routes::{
     apps, auth, buckets, complete, configs, console, data_indexes, data_inputs, directory, explain,
     export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages, metrics, objects,
@@ -60,6 +61,7 @@ pub fn router(
     let guarded = guarded
         .layer(from_fn_with_state(state.clone(), read_body))
         .layer(from_fn_with_state(state.clone(), health::refuse_changes))
+        .layer(from_fn(authorize))
         .layer(from_fn_with_state(state.clone(), authenticate));
     let login = Router::new()
         .route("/services/auth/login", post(auth::login))
@@ -261,6 +263,10 @@ fn document_routes() -> Router<ApiState> {
         .route(
             "/services/data/lookup-table-files/{name}",
             get(lookups::show).post(lookups::edit).delete(lookups::remove),
+        )
+        .route(
+            "/services/data/lookup-table-files/{name}/{action}",
+            get(lookups::look).post(lookups::act),
         )
 }
 

@@ -1,6 +1,8 @@
 //! Who asks: session keys, cookies and passwords of a request, and what the asker may do.
 
-use access::Checked;
+use std::sync::Arc;
+
+use access::{Checked, Rights};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -26,24 +28,40 @@ const PASSWORDS: GeneralPurpose = GeneralPurpose::new(
 pub(crate) struct Caller {
     pub(crate) user: String,
     pub(crate) session: Option<String>,
+    /// What the caller may do, as of this request.
+    pub(crate) rights: Arc<Rights>,
 }
 
 impl Caller {
+    pub(crate) fn new(state: &ApiState, user: String, session: Option<String>) -> Self {
+        let rights = Arc::new(state.authority.of(&user));
+        Self { user, session, rights }
+    }
+
     /// Whether one of the caller's roles has the capability.
-    pub(crate) fn may(&self, state: &ApiState, capability: &str) -> bool {
-        let roles = state.accounts.user(&self.user).map(|user| user.roles).unwrap_or_default();
-        state.roles.allow(&roles, capability)
+    pub(crate) fn may(&self, capability: &str) -> bool {
+        self.rights.may(capability)
     }
 
     /// Refuses a caller without the capability.
-    pub(crate) fn require(&self, state: &ApiState, capability: &str) -> Result<(), RestError> {
-        if self.may(state, capability) {
+    pub(crate) fn require(&self, capability: &str) -> Result<(), RestError> {
+        if self.may(capability) {
             return Ok(());
         }
         Err(RestError::forbidden(format!(
             "the user \"{}\" lacks the capability {capability}",
             self.user
         )))
+    }
+
+    /// Refuses a caller who would gain rights by having the other's: by taking a user over, or by granting.
+    pub(crate) fn require_all_of(&self, other: &Rights, what: &str) -> Result<(), RestError> {
+        self.rights.covers(other).map_err(|more| {
+            RestError::forbidden(format!(
+                "{what} has {more}, which the user \"{}\" lacks",
+                self.user
+            ))
+        })
     }
 
     /// The app that the caller's requests are about if they name none.
@@ -61,7 +79,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
-fn unauthorized() -> RestError {
+pub(crate) fn unauthorized() -> RestError {
     let mut error = RestError::new(StatusCode::UNAUTHORIZED, "ERROR", "Unauthorized");
     error.challenge = true;
     error
@@ -126,7 +144,7 @@ fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
     let user = state.accounts.session_user(key).ok_or_else(|| {
         RestError::new(StatusCode::UNAUTHORIZED, "WARN", "call not properly authenticated")
     })?;
-    Ok(Caller { user, session: Some(key.to_owned()) })
+    Ok(Caller::new(state, user, Some(key.to_owned())))
 }
 
 async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, RestError> {
@@ -134,7 +152,7 @@ async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, Res
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
     let (user, password) = text.split_once(':').ok_or_else(unauthorized)?;
     if check_password(state, user, password).await? {
-        Ok(Caller { user: user.to_owned(), session: None })
+        Ok(Caller::new(state, user.to_owned(), None))
     } else {
         Err(unauthorized())
     }

@@ -51,6 +51,9 @@ impl AppInfo {
     }
 }
 
+/// A namespace, and the places of shared objects that are left out of it.
+type View = (Namespace, Vec<String>);
+
 /// All apps. Clones are handles to the same.
 #[derive(Debug, Clone)]
 pub struct Apps {
@@ -65,7 +68,7 @@ struct Inner {
     state: RwLock<State>,
     /// Changes, one at a time.
     writing: tokio::sync::Mutex<()>,
-    views: Mutex<HashMap<Namespace, Arc<Knowledge>>>,
+    views: Mutex<HashMap<View, Arc<Knowledge>>>,
     lookups: Lookups,
     collections: Collections,
 }
@@ -128,16 +131,29 @@ impl Apps {
     /// What the searches of a namespace see, as of now.
     #[must_use]
     pub fn view(&self, namespace: &Namespace) -> Arc<Knowledge> {
-        if let Some(view) = self.views().get(namespace) {
+        self.view_without(namespace, &[])
+    }
+
+    /// The same without the shared objects of these places ([`ConfObject::place`]), which somebody may not
+    /// read: to that user's searches they do not exist.
+    #[must_use]
+    pub fn view_without(&self, namespace: &Namespace, hidden: &[&str]) -> Arc<Knowledge> {
+        let places = hidden.iter().map(|place| (*place).to_owned()).collect();
+        let key: View = (namespace.clone(), places);
+        if let Some(view) = self.views().get(&key) {
             return Arc::clone(view);
         }
         let layers = self.read().layers.view(&namespace.owner, &namespace.app);
+        let layers = layers.without(|app, conf, name| {
+            let place = document(NOBODY, app, conf, name);
+            hidden.contains(&place.as_str())
+        });
         let view = Arc::new(Knowledge::new(layers));
         let mut views = self.views();
         if views.len() >= KEPT_VIEWS {
             views.clear();
         }
-        views.insert(namespace.clone(), Arc::clone(&view));
+        views.insert(key, Arc::clone(&view));
         view
     }
 
@@ -523,7 +539,7 @@ impl Apps {
         self.inner.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn views(&self) -> MutexGuard<'_, HashMap<Namespace, Arc<Knowledge>>> {
+    fn views(&self) -> MutexGuard<'_, HashMap<View, Arc<Knowledge>>> {
         self.inner.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

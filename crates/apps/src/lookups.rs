@@ -30,6 +30,14 @@ pub struct LookupFile {
     pub removable: bool,
 }
 
+impl LookupFile {
+    /// `<owner>/<app>/lookups/<name>`: names it among all objects.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}/{}/{ROOT}/{}", self.owner, self.app, self.name)
+    }
+}
+
 /// The content of a lookup file.
 #[derive(Debug, Clone)]
 pub struct LookupBytes {
@@ -70,7 +78,24 @@ impl Apps {
         name: &str,
         namespace: &Namespace,
     ) -> Result<Option<LookupBytes>, Error> {
+        self.read_lookup_where(name, namespace, |_| true).await
+    }
+
+    /// As [`Self::read_lookup`], of those files that `readable` lets through.
+    ///
+    /// # Errors
+    /// As [`Self::read_lookup`].
+    pub async fn read_lookup_where(
+        &self,
+        name: &str,
+        namespace: &Namespace,
+        readable: impl Fn(&LookupFile) -> bool,
+    ) -> Result<Option<LookupBytes>, Error> {
         check_file_name(name)?;
+        let seen = |owner: &str, app: &str| {
+            let [name, app, owner] = [name, app, owner].map(str::to_owned);
+            readable(&LookupFile { name, app, owner, removable: false })
+        };
         let lookups = self.lookup_files();
         let mut apps = vec![namespace.app.clone()];
         let others = self.apps().into_iter().map(|app| app.name);
@@ -78,6 +103,9 @@ impl Apps {
         for app in &apps {
             let own = (*app == namespace.app).then_some(namespace.owner.as_str());
             for owner in own.into_iter().filter(|owner| *owner != NOBODY).chain([NOBODY]) {
+                if !seen(owner, app) {
+                    continue;
+                }
                 let path = Lookups::object(owner, app, name);
                 match lookups.store.get(&path).await {
                     Ok(found) => {
@@ -95,7 +123,9 @@ impl Apps {
                     Err(source) => return Err(failed("read", &path, source)),
                 }
             }
-            let Some(file) = lookups.file(app, name) else { continue };
+            let Some(file) = lookups.file(app, name).filter(|_| seen(NOBODY, app)) else {
+                continue;
+            };
             let fail =
                 |source| Error::File { action: "read", path: file.display().to_string(), source };
             match tokio::fs::read(&file).await {

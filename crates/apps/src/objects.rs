@@ -32,6 +32,13 @@ pub struct ConfObject {
 }
 
 impl ConfObject {
+    /// `<owner>/<app>/<conf>/<name>`, where what everybody shares is `nobody`'s: names it among all.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let owner = if self.sharing == Sharing::User { self.owner.as_str() } else { NOBODY };
+        document(owner, &self.app, &self.conf, &self.name)
+    }
+
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {

@@ -239,6 +239,20 @@ impl Layers {
         Self { files, ..self.clone() }
     }
 
+    /// Without the shared stanzas (app, file, name) and data models that `hidden` names.
+    #[must_use]
+    pub fn without(mut self, hidden: impl Fn(&str, &str, &str) -> bool) -> Self {
+        for file in &mut self.files {
+            if matches!(file.layer, Layer::User(..)) {
+                continue;
+            }
+            let app = file.layer.app().unwrap_or("system");
+            file.file.stanzas.retain(|stanza| !hidden(app, &file.conf, &stanza.name));
+        }
+        self.models.retain(|(app, name, _)| !hidden(app, "datamodels", name));
+        self
+    }
+
     /// Without the objects of users: what is true for everybody.
     #[must_use]
     pub fn shared(&self) -> Self {

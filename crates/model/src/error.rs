@@ -5,6 +5,8 @@
 pub enum ErrorKind {
     /// The request is wrong: change it.
     Invalid,
+    /// Whoever asks may not: ask somebody who may, or for the right.
+    Forbidden,
     /// The thing named does not exist.
     NotFound,
     /// Somebody else changed it, or it exists already: read again.

@@ -99,7 +99,7 @@ mod sample;
 mod savedsearch;
 mod script;
 mod scrub;
-mod search;
+pub(crate) mod search;
 mod searchtxn;
 mod selfjoin;
 mod sendalert;
@@ -136,12 +136,12 @@ use spl::ast::{Command, Spanned};
 pub(crate) use begin::{Begin, begin, expand};
 
 use self::inputlookup::Named;
-use crate::Error;
 use crate::frame::Frame;
 use crate::functions::lookup::Lookups;
 use crate::pipeline::{Env, Planning, Start};
 use crate::stage::Finish;
 use crate::stage::inner::tail;
+use crate::{Error, rights};
 
 /// What a command makes of a frame.
 #[derive(Debug)]
@@ -192,6 +192,7 @@ pub(crate) fn plan<'p>(
     env: &'p Env<'_>,
 ) -> Planning<'p, Step> {
     Box::pin(async move {
+        rights::check(command, env)?;
         let lookups = Lookups::read(&command.node, env).await?;
         step(command, frame, rest, &env.asking(&lookups)).await
     })

@@ -19,6 +19,14 @@ pub enum Error {
         /// The place in the search text, in bytes.
         span: Option<Range<usize>>,
     },
+    /// The user may not do that.
+    #[error("{message}")]
+    Forbidden {
+        /// What is missing.
+        message: String,
+        /// The place in the search text, in bytes.
+        span: Option<Range<usize>>,
+    },
     /// A limit was reached; the message names it.
     #[error("{message}")]
     Exhausted {
@@ -60,6 +68,16 @@ impl Error {
         Self::Invalid { message: message.into(), span: None }
     }
 
+    /// Something that the user may not do, at a node of the syntax tree.
+    pub fn forbidden(message: impl Into<String>, span: spl::ast::Span) -> Self {
+        Self::Forbidden { message: message.into(), span: Some(span.start..span.end) }
+    }
+
+    /// Something that the user may not do, at no place of the text.
+    pub fn forbidden_anywhere(message: impl Into<String>) -> Self {
+        Self::Forbidden { message: message.into(), span: None }
+    }
+
     /// A defect.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal { message: message.into() }
@@ -70,6 +88,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Syntax(_) | Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Exhausted { .. } => ErrorKind::Exhausted,
             Self::Source { kind, .. } => *kind,
             Self::Engine(error) => engine_kind(error),
@@ -84,7 +103,7 @@ impl Error {
             Self::Syntax(diagnostics) => {
                 diagnostics.0.first().map(|found| found.span.start..found.span.end)
             }
-            Self::Invalid { span, .. } => span.clone(),
+            Self::Invalid { span, .. } | Self::Forbidden { span, .. } => span.clone(),
             _ => None,
         }
     }

@@ -46,6 +46,8 @@ mod planned;
 pub mod predicate;
 mod projections;
 mod range;
+mod restriction;
+pub mod rights;
 mod session;
 mod shared;
 mod slices;
@@ -71,6 +73,7 @@ pub use planned::{
     FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
     PlannedSearch, ResultKind,
 };
+pub use restriction::Restriction;
 pub use session::{Session, SessionSettings};
 pub use shared::Shared;
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};

@@ -208,6 +208,8 @@ pub async fn plan_search(
     subsearches: Subsearches<'_>,
 ) -> Result<PlannedSearch, Error> {
     let log = MessageLog::default();
+    let range = context.restriction.hold(context.range, context.now, &log);
+    let context = &PlanContext { range, ..context.clone() };
     let env = Env::new(context, &log, None).resolving(subsearches);
     let pipeline = subsearch::parse(text, subsearches, &env).await?;
     plan_pipeline(&pipeline, &env).await

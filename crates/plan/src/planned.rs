@@ -10,7 +10,7 @@ use crate::pipeline::StagePlan;
 use crate::shared::Shared;
 use crate::stage::Continuation;
 use crate::types::ValueType;
-use crate::{EventSource, Surroundings, names};
+use crate::{EventSource, Restriction, Surroundings, names};
 
 /// Everything a search is planned against.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub struct PlanContext {
     pub default_indexes: Vec<IndexName>,
     /// Bounds of a search.
     pub limits: Limits,
+    /// What the user's searches are held to.
+    pub restriction: Restriction,
     /// Names the job that runs the search; empty where there is none.
     pub sid: String,
 }

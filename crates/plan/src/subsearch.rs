@@ -6,7 +6,7 @@ use spl::ast::Pipeline;
 use crate::execute::run_to_rows;
 use crate::pipeline::{Env, Planning, plan_pipeline};
 use crate::stage::inner::within_time;
-use crate::{Error, MessageKind, Rows, Session};
+use crate::{Error, MessageKind, Rows, Session, rights};
 
 /// What becomes of subsearches whose result stands for a text.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,11 @@ async fn resolved(
     let mut resolution = begin(text, place, env)?;
     loop {
         let waiting = match resolution {
-            spl::Resolution::Whole(pipeline) => return Ok(pipeline),
+            spl::Resolution::Whole(pipeline) => {
+                // Said before anything runs, not once the rows are there.
+                pipeline.commands.iter().try_for_each(|command| rights::check(command, env))?;
+                return Ok(pipeline);
+            }
             spl::Resolution::Needs(waiting) => waiting,
         };
         let result = match subsearches {

@@ -93,6 +93,17 @@ pub struct Action {
 /// What searches read and write besides events.
 #[async_trait]
 pub trait Surroundings: Send + Sync + Debug {
+    /// Whether the user of the search has a capability.
+    fn may(&self, capability: &str) -> bool {
+        let _ = capability;
+        true
+    }
+
+    /// Whether the search may change nothing outside itself.
+    fn reads_only(&self) -> bool {
+        false
+    }
+
     /// The rows of a lookup; none if there is no such file or collection.
     ///
     /// # Errors

@@ -47,6 +47,34 @@ pub enum Error {
         /// The setting, in bytes.
         limit: usize,
     },
+    /// A user, or a role, runs as many searches as allowed.
+    #[error(
+        "{user}: {used} searches run or wait already, the quota is {quota} ({name} of the roles); wait for \
+         one to end, or cancel one"
+    )]
+    UserQuota {
+        /// Which quota.
+        name: &'static str,
+        /// Whose.
+        user: String,
+        /// Searches that run or wait.
+        used: usize,
+        /// How many may.
+        quota: usize,
+    },
+    /// The results of a user's jobs take as much as they may.
+    #[error(
+        "{user}: the results of kept jobs take {bytes} bytes, the quota is {quota} (srchDiskQuota of the \
+         roles); delete jobs, or wait until they expire"
+    )]
+    ResultQuota {
+        /// Whose.
+        user: String,
+        /// What they take.
+        bytes: u64,
+        /// What they may.
+        quota: u64,
+    },
     /// No such job, or it has expired.
     #[error("Unknown sid.")]
     UnknownJob,
@@ -83,7 +111,9 @@ impl Error {
         match self {
             Self::Search { kind, .. } => *kind,
             Self::Request(_) | Self::Setting(_) | Self::Cancelled => ErrorKind::Invalid,
-            Self::TooManySearches { .. }
+            Self::UserQuota { .. }
+            | Self::ResultQuota { .. }
+            | Self::TooManySearches { .. }
             | Self::TooManyResults { .. }
             | Self::ResultBytes { .. } => ErrorKind::Exhausted,
             Self::UnknownJob => ErrorKind::NotFound,

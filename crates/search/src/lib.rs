@@ -19,6 +19,7 @@ mod inspect;
 mod jobs;
 mod memory;
 mod preview;
+mod queries;
 mod readers;
 mod reads;
 mod render;

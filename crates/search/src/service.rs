@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use access::Rights;
 use apps::{Apps, Namespace};
 use bucket::HotBuckets;
 use cache::SearchReads;
@@ -23,6 +24,7 @@ use crate::control::ScanControl;
 use crate::discovered::Discovered;
 use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
 use crate::memory::{Granted, Memory};
+use crate::queries::{Queries, Running};
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
@@ -84,6 +86,7 @@ pub(crate) struct Inner {
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) memory: Memory,
     jobs: Mutex<HashMap<String, Entry>>,
+    pub(crate) queries: Arc<Queries>,
 }
 
 #[derive(Debug)]
@@ -122,6 +125,7 @@ impl SearchService {
             slots,
             memory: Memory::new(&settings),
             jobs: Mutex::default(),
+            queries: Arc::default(),
             settings,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -135,6 +139,7 @@ impl SearchService {
     pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
         self.forget_expired();
         self.check_queue()?;
+        let admitted = self.admit(&request.rights)?;
         let inner = &self.inner;
         let most = inner.settings.max_result_rows;
         request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count).min(most));
@@ -171,6 +176,7 @@ impl SearchService {
         let task = self.inner.deps.runtime.spawn(run(Arc::clone(&self.inner), Arc::clone(&job)));
         let entry = Entry { job: Arc::clone(&job), task: task.abort_handle() };
         self.lock().insert(sid, entry);
+        drop(admitted);
         Ok(job)
     }
 
@@ -272,7 +278,8 @@ impl SearchService {
 
     /// What the searches of a request see of the configuration.
     pub(crate) fn knowledge_of(&self, request: &JobRequest) -> Arc<Knowledge> {
-        self.inner.deps.apps.view(&namespace(request))
+        let hidden: Vec<&str> = request.rights.hidden().collect();
+        self.inner.deps.apps.view_without(&namespace(request), &hidden)
     }
 
     /// Plans a search, and runs what stands for a text in it, where searches run: their threads have the
@@ -311,14 +318,17 @@ impl SearchService {
         let surroundings = Around {
             service: self.clone(),
             namespace: namespace(request),
-            all_jobs: request.all_jobs,
+            rights: Arc::clone(&request.rights),
+            read_only: request.read_only,
             tables: Arc::clone(&self.inner.tables),
         };
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
-        if let Some(allowed) = &request.indexes {
-            source.indexes.retain(|index| allowed.contains(index));
-        }
-        let default_indexes = || self.inner.deps.indexes.default_names();
+        source.indexes = request.rights.searchable(source.indexes);
+        let restriction = restriction(&request.rights, now)?;
+        let default_indexes = match request.rights.is_system() {
+            true => self.inner.deps.indexes.default_names(),
+            false => request.rights.searched(source.indexes.clone()),
+        };
         let context = PlanContext {
             source: Arc::new(source),
             surroundings: Arc::new(surroundings),
@@ -326,12 +336,70 @@ impl SearchService {
             now,
             timezone: request.timezone.clone(),
             range: time_range(request, now)?,
-            default_indexes: request.default_indexes.clone().unwrap_or_else(default_indexes),
+            default_indexes,
+            restriction,
             limits: self.inner.settings.plan.clone(),
             sid: request.sid.clone().unwrap_or_default(),
         };
         let planned = plan::plan_search(&request.search, &context, subsearches).await;
         planned.map_err(|error| search_error(&error, &request.search))
+    }
+
+    /// Whether somebody may see a job and its rows: the owner, and with `admin_all_objects` everybody;
+    /// in either case the indexes that the job could read must be open to them now.
+    #[must_use]
+    pub fn may_read_job(&self, job: &Job, rights: &Rights) -> bool {
+        let owns = job.request().owner == rights.user() || rights.may("admin_all_objects");
+        let names = self.inner.deps.indexes.names();
+        let open = |index: &IndexName| rights.may_search(index);
+        let filter = &rights.limits().filter;
+        let same = filter.is_none() || *filter == job.request().rights.limits().filter;
+        owns && same && job.request().rights.searchable(names).iter().all(open)
+    }
+
+    /// Refuses a search filter of a role that searches could not be held to.
+    ///
+    /// # Errors
+    /// [`Error::Request`] with what is wrong.
+    pub fn check_filter(&self, filter: &str) -> Result<(), Error> {
+        if matches!(filter.trim(), "" | "*") {
+            return Ok(());
+        }
+        let parsed = plan::Restriction::parse_filter(filter);
+        parsed.map(drop).map_err(|error| Error::Request(error.to_string()))
+    }
+
+    /// Counts one more search of a user, unless those of the user or of the user's roles that run or wait,
+    /// or what their results take, have reached a quota. It counts for as long as the answer is kept.
+    ///
+    /// # Errors
+    /// [`Error::UserQuota`] or [`Error::ResultQuota`].
+    pub(crate) fn admit(&self, rights: &Rights) -> Result<Running, Error> {
+        let limits = rights.limits();
+        let jobs = self.lock();
+        let busy = |job: &Job| !job.status().state.is_final();
+        let own = || jobs.values().map(|e| &e.job).filter(|j| j.request().owner == rights.user());
+        let running = own().filter(|job| busy(job)).count() + self.inner.queries.of(rights.user());
+        if let Some(quota) = limits.jobs.filter(|quota| running >= *quota) {
+            let user = rights.user().to_owned();
+            return Err(Error::UserQuota { name: "srchJobsQuota", user, used: running, quota });
+        }
+        for (role, quota) in &limits.jobs_of_role {
+            let of_role = |job: &&Arc<Job>| job.request().rights.roles().contains(role);
+            let all = jobs.values().map(|entry| &entry.job);
+            let running = all.filter(of_role).filter(|job| busy(job)).count();
+            if running >= *quota {
+                let name = "cumulativeSrchJobsQuota";
+                let user = format!("role {role}");
+                return Err(Error::UserQuota { name, user, used: running, quota: *quota });
+            }
+        }
+        let bytes = own().map(|job| job.result_bytes() as u64).sum::<u64>();
+        if let Some(quota) = limits.result_bytes.filter(|quota| bytes > *quota) {
+            return Err(Error::ResultQuota { user: rights.user().to_owned(), bytes, quota });
+        }
+        // Still under the lock: of two at the same moment, the second sees the first.
+        Ok(self.inner.queries.begin(rights.user()))
     }
 
     fn new_sid(&self) -> String {
@@ -375,6 +443,16 @@ pub(crate) async fn within<T: Send + 'static>(
         Some(Err(error)) => Err(Error::Internal(error.to_string())),
         None => Err(Error::Internal("a task of a search has gone".to_owned())),
     }
+}
+
+/// What the searches of a user are held to.
+pub(crate) fn restriction(rights: &Rights, now: EventTime) -> Result<plan::Restriction, Error> {
+    let limits = rights.limits();
+    let filter = limits.filter.as_deref().map(plan::Restriction::parse_filter).transpose();
+    let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
+    let back = |span: std::time::Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+    let earliest = limits.earliest.map(|span| EventTime(now.0.saturating_sub(back(span))));
+    Ok(plan::Restriction { filter, earliest, window: limits.window })
 }
 
 /// Who asks, in which app.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use access::Rights;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -22,9 +23,10 @@ use tokio::sync::mpsc;
 
 use crate::jobs::{JobRequest, Page};
 use crate::memory::Granted;
+use crate::queries::Running;
 use crate::render::Renderer;
 use crate::scan::{EventsTable, FIXED};
-use crate::service::{time_range, within};
+use crate::service::{restriction, time_range, within};
 use crate::source::StoredEvents;
 use crate::{Error, SearchService};
 
@@ -46,8 +48,8 @@ pub struct SqlRequest {
     pub latest: Option<String>,
     /// Whose offset times are written with.
     pub timezone: TimeZone,
-    /// The only indexes there are for this query; all if none.
-    pub indexes: Option<Vec<IndexName>>,
+    /// What its user may do: the indexes that are tables, the quota, the window of time, the filter.
+    pub rights: Arc<Rights>,
     /// How many rows may come.
     pub rows: SqlRows,
 }
@@ -118,6 +120,7 @@ impl SearchService {
     /// # Errors
     /// As [`Self::sql`]; what goes wrong later comes with the rows.
     pub async fn sql_stream(&self, request: SqlRequest) -> Result<SqlStream, Error> {
+        let running = self.admit(&request.rights)?;
         let service = self.clone();
         let begin = async move {
             // What a query holds is known after planning only: it gets the room of one that holds much.
@@ -132,7 +135,7 @@ impl SearchService {
             let (sender, batches) = mpsc::channel(WAITING_BATCHES);
             let truncated = Arc::new(AtomicBool::new(false));
             let forward = Forward { sender, limit, truncated: Arc::clone(&truncated) };
-            service.runtime().spawn(forward.run(rows, granted));
+            service.runtime().spawn(forward.run(rows, (granted, running)));
             Ok::<_, Error>(SqlStream { schema, limit, batches, truncated })
         };
         within(self.runtime(), Box::pin(begin)).await
@@ -151,12 +154,12 @@ impl SearchService {
         within(self.runtime(), Box::pin(plan)).await
     }
 
-    /// The indexes that are tables, of those that may be searched (all if none are given), in order.
+    /// The indexes that are tables for a user, in order.
     #[must_use]
-    pub fn sql_tables(&self, allowed: Option<&[IndexName]>) -> Vec<String> {
+    pub fn sql_tables(&self, rights: &Rights) -> Vec<String> {
         let knowledge = self.dependencies().apps.knowledge();
         let mut indexes = self.stored_events(&Arc::default(), &Arc::default(), knowledge).indexes();
-        indexes.retain(|index| allowed.is_none_or(|allowed| allowed.contains(index)));
+        indexes.retain(|index| rights.may_search(index));
         let mut names: Vec<String> = indexes.iter().map(ToString::to_string).collect();
         names.sort_unstable();
         names
@@ -171,15 +174,14 @@ impl SearchService {
         times.earliest = request.earliest.clone();
         times.latest = request.latest.clone();
         times.timezone = request.timezone.clone();
-        let range = time_range(&times, self.now())?;
+        let restriction = restriction(&request.rights, self.now())?;
+        let range = restriction.within(time_range(&times, self.now())?, self.now());
         let mut events = {
             let knowledge = self.dependencies().apps.knowledge();
             self.stored_events(&Arc::default(), &Arc::default(), knowledge)
         };
-        if let Some(allowed) = &request.indexes {
-            events.indexes.retain(|index| allowed.contains(index));
-        }
-        let context = context_over(session, events, range)?;
+        events.indexes.retain(|index| request.rights.may_search(index));
+        let context = context_over(session, Indexes { events, range, restriction })?;
         // Nothing that writes: events are changed by ingest only. Nothing that changes the session, which
         // lasts as long as the query.
         let options = SQLOptions::new()
@@ -224,7 +226,7 @@ struct Forward {
 
 impl Forward {
     /// Runs until there are no more rows, or nobody reads them. `granted` is the room they need.
-    async fn run(self, mut rows: SendableRecordBatchStream, granted: Granted) {
+    async fn run(self, mut rows: SendableRecordBatchStream, granted: (Granted, Running)) {
         let mut left = self.limit;
         loop {
             let next = tokio::select! {
@@ -289,13 +291,9 @@ fn is_about_values(error: &DataFusionError) -> bool {
 }
 
 /// A context whose tables are the indexes, sharing memory and functions with all other queries.
-fn context_over(
-    session: &plan::Session,
-    events: StoredEvents,
-    range: TimeRange,
-) -> Result<SessionContext, Error> {
+fn context_over(session: &plan::Session, indexes: Indexes) -> Result<SessionContext, Error> {
     let context = session.sql(SQL_CATALOG, SQL_SCHEMA);
-    let indexes = Arc::new(Indexes { events, range });
+    let indexes = Arc::new(indexes);
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(SQL_SCHEMA, indexes).map_err(sql_error)?;
     context.register_catalog(SQL_CATALOG, Arc::new(catalog));
@@ -307,6 +305,7 @@ fn context_over(
 struct Indexes {
     events: StoredEvents,
     range: TimeRange,
+    restriction: plan::Restriction,
 }
 
 #[async_trait]
@@ -326,7 +325,8 @@ impl SchemaProvider for Indexes {
             .map(|field| SourceField { name: field.name, multivalue: field.multivalue })
             .collect();
         let request = EventsRequest { indexes, range: self.range, fields };
-        Ok(Some(Arc::new(EventsTable::within_range(self.events.context.clone(), request))))
+        let table = EventsTable::within_range(self.events.context.clone(), request);
+        Ok(Some(self.restriction.table(Arc::new(table))?))
     }
 
     fn table_exist(&self, name: &str) -> bool {

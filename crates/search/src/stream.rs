@@ -24,6 +24,7 @@ impl SearchService {
         &self,
         request: JobRequest,
     ) -> Result<mpsc::Receiver<Result<Page, Error>>, Error> {
+        let running = self.admit(&request.rights)?;
         let (control, report) = (Arc::default(), Arc::default());
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
@@ -57,6 +58,7 @@ impl SearchService {
             if let Err(error) = done {
                 let _ = pages.send(Err(error)).await;
             }
+            drop(running);
         });
         Ok(receiver)
     }

@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use apps::{Apps, Namespace};
+use access::{Object, Rights};
+use apps::{Apps, ConfObject, Namespace, Sharing};
 use async_trait::async_trait;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
@@ -47,8 +48,9 @@ impl Tables {
 pub(crate) struct Around {
     pub(crate) service: SearchService,
     pub(crate) namespace: Namespace,
-    /// Whether jobs of others may be loaded.
-    pub(crate) all_jobs: bool,
+    /// What the user of the search may do.
+    pub(crate) rights: Arc<Rights>,
+    pub(crate) read_only: bool,
     pub(crate) tables: Arc<Tables>,
 }
 
@@ -61,27 +63,66 @@ impl Around {
         &self.service.dependencies().surroundings
     }
 
-    /// Where a collection is kept: its app's, whoever asks.
-    fn collection(&self, name: &str) -> Result<Namespace, Error> {
-        let found = self.apps().get("collections", name, &self.namespace);
-        let found = found.map_err(|_| {
+    /// Where a collection is kept: its app's, whoever asks. One that the user does not read is not there.
+    fn collection(&self, name: &str, change: bool) -> Result<Namespace, Error> {
+        let found = self.apps().get("collections", name, &self.namespace).ok();
+        let found = found.filter(|found| self.rights.may_read(&object(found, &found.place())));
+        let found = found.ok_or_else(|| {
             let message = format!("there is no collection \"{name}\" in collections.conf");
             Error::invalid_anywhere(message)
         })?;
+        if change && !self.rights.may_write(&object(&found, &found.place())) {
+            return Err(self.refused("the collection", name));
+        }
         Ok(Namespace::new(apps::NOBODY, &found.app))
+    }
+
+    fn refused(&self, what: &str, name: &str) -> Error {
+        let user = self.rights.user();
+        Error::forbidden_anywhere(format!("the user \"{user}\" may not change {what} \"{name}\""))
+    }
+
+    /// Refuses to put a lookup file where others see it, or in place of one that is not the user's to change.
+    async fn check_file(&self, name: &str, namespace: &Namespace) -> Result<(), Error> {
+        let files = self.apps().list_lookups(namespace).await.map_err(failed)?;
+        let there = |file: &&apps::LookupFile| {
+            file.name == name && file.app == namespace.app && file.owner == namespace.owner
+        };
+        let allowed = match files.iter().find(there) {
+            Some(file) => {
+                let place = file.place();
+                let shared = file.owner == apps::NOBODY;
+                self.rights.may_write(&Object { owner: &file.owner, shared, place: &place })
+            }
+            None => self.rights.may_share(),
+        };
+        if allowed { Ok(()) } else { Err(self.refused("the shared lookup file", name)) }
     }
 }
 
 #[async_trait]
 impl Surroundings for Around {
+    fn may(&self, capability: &str) -> bool {
+        self.rights.may(capability)
+    }
+
+    fn reads_only(&self) -> bool {
+        self.read_only
+    }
+
     async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
         match source {
             LookupSource::File(name) => {
-                let found = self.apps().read_lookup(name, &self.namespace).await.map_err(failed)?;
+                let readable = |file: &apps::LookupFile| {
+                    let (place, shared) = (file.place(), file.owner == apps::NOBODY);
+                    self.rights.may_read(&Object { owner: &file.owner, shared, place: &place })
+                };
+                let found = self.apps().read_lookup_where(name, &self.namespace, readable).await;
+                let found = found.map_err(failed)?;
                 found.map(|found| self.tables.rows(&found.version, name, &found.bytes)).transpose()
             }
             LookupSource::Collection(name) => {
-                let namespace = self.collection(name)?;
+                let namespace = self.collection(name, false)?;
                 let documents = self.apps().documents(&namespace, name).await.map_err(failed)?;
                 let records = documents.values().map(document_record).collect();
                 Ok(Some(Arc::new(Rows::of_records(records))))
@@ -97,17 +138,18 @@ impl Surroundings for Around {
     ) -> Result<(), Error> {
         match source {
             LookupSource::File(name) => {
+                let namespace = Namespace::new(apps::NOBODY, &self.namespace.app);
+                self.check_file(name, &namespace).await?;
                 let old = match write {
                     LookupWrite::Replace => None,
                     _ => self.read_lookup(source).await?,
                 };
                 let rows = merged(old.as_deref(), rows, &write)?;
-                let namespace = Namespace::new(apps::NOBODY, &self.namespace.app);
                 let written = self.apps().write_lookup(name, &namespace, csv_text(&rows)?.into());
                 written.await.map_err(failed)
             }
             LookupSource::Collection(name) => {
-                let namespace = self.collection(name)?;
+                let namespace = self.collection(name, true)?;
                 let documents = documents(&rows)?;
                 match write {
                     LookupWrite::Replace => {
@@ -130,8 +172,7 @@ impl Surroundings for Around {
     async fn job(&self, name: &str) -> Result<Rows, Error> {
         let unknown = || Error::invalid_anywhere(format!("there is no job \"{name}\""));
         // Somebody else's job is as unknown as one that is not there.
-        let readable =
-            |job: &Arc<crate::Job>| self.all_jobs || job.request().owner == self.namespace.owner;
+        let readable = |job: &Arc<crate::Job>| self.service.may_read_job(job, &self.rights);
         let job = self.service.job(name).filter(readable).or_else(|| {
             let jobs = self.service.jobs();
             jobs.into_iter().filter(readable).find(|job| {
@@ -215,6 +256,11 @@ impl Surroundings for Around {
     fn server_name(&self) -> String {
         self.server().server_name()
     }
+}
+
+/// An object of a `.conf` file, as permissions see it.
+fn object<'a>(found: &'a ConfObject, place: &'a str) -> Object<'a> {
+    Object { owner: &found.owner, shared: found.sharing != Sharing::User, place }
 }
 
 impl Around {

@@ -141,6 +141,7 @@ pub(crate) async fn context(
         range,
         default_indexes: IndexName::new("main").into_iter().collect(),
         limits: limits(&block.limits)?,
+        restriction: plan::Restriction::default(),
         sid: "spec".to_owned(),
     })
 }

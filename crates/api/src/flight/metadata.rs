@@ -1,5 +1,8 @@
 //! What there is to ask: one catalog, one schema, a table per index.
 
+use std::sync::Arc;
+
+use access::Rights;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use arrow_flight::error::FlightError;
@@ -9,7 +12,6 @@ use arrow_flight::sql::{
     CommandGetTables, SqlInfo,
 };
 use jiff::tz::TimeZone;
-use model::IndexName;
 use search::{SQL_CATALOG, SQL_SCHEMA, SearchService, SqlRequest, SqlRows};
 
 use super::convert::portable;
@@ -56,12 +58,12 @@ pub(super) fn table_types(query: CommandGetTableTypes) -> Result<RecordBatch, Fl
 pub(super) async fn tables(
     search: &SearchService,
     query: CommandGetTables,
-    indexes: Option<Vec<IndexName>>,
+    rights: &Arc<Rights>,
 ) -> Result<RecordBatch, FlightError> {
     let mut builder = query.into_builder();
-    for name in search.sql_tables(indexes.as_deref()) {
+    for name in search.sql_tables(rights) {
         let schema = if builder.include_schema() {
-            columns(search, &name, indexes.clone()).await?
+            columns(search, &name, rights).await?
         } else {
             Schema::empty()
         };
@@ -73,14 +75,14 @@ pub(super) async fn tables(
 async fn columns(
     search: &SearchService,
     table: &str,
-    indexes: Option<Vec<IndexName>>,
+    rights: &Arc<Rights>,
 ) -> Result<Schema, FlightError> {
     let request = SqlRequest {
         query: format!("SELECT * FROM \"{}\"", table.replace('"', "\"\"")),
         earliest: None,
         latest: None,
         timezone: TimeZone::UTC,
-        indexes,
+        rights: Arc::clone(rights),
         rows: SqlRows::All,
     };
     let schema = search.sql_schema(request).await.map_err(search_status)?;

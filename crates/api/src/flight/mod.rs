@@ -45,7 +45,6 @@ use crate::ApiState;
 use crate::audit::Observed;
 use crate::audit::searches::{self, Ending};
 use crate::error::RestError;
-use crate::routes::jobs::allowed_indexes;
 use crate::session::{self, Caller};
 pub(crate) use convert::{portable, portable_batch};
 use statement::Statement;
@@ -90,14 +89,13 @@ impl Flight {
         let found = session::caller(&self.state, &headers).await;
         let (caller, _) = found.map_err(|error| status_of(&error))?;
         seen(request).caller(&caller);
-        caller.require(&self.state, "search").map_err(|error| status_of(&error))?;
+        caller.require("search").map_err(|error| status_of(&error))?;
         Ok(caller)
     }
 
     /// The query of a handle, as its caller may run it.
     fn request(&self, statement: Statement, caller: &Caller) -> Result<SqlRequest, Status> {
-        let indexes = allowed_indexes(&self.state, caller).1;
-        statement.request(indexes).map_err(Status::invalid_argument)
+        statement.request(&caller.rights).map_err(Status::invalid_argument)
     }
 
     async fn schema(&self, request: SqlRequest) -> Result<Schema, Status> {
@@ -370,8 +368,7 @@ impl FlightSqlService for Flight {
         request: Request<Ticket>,
     ) -> Result<Response<FlightStream>, Status> {
         let caller = self.caller(&request).await?;
-        let indexes = allowed_indexes(&self.state, &caller).1;
-        one_batch(metadata::tables(&self.state.search, query, indexes).await)
+        one_batch(metadata::tables(&self.state.search, query, &caller.rights).await)
     }
 
     async fn get_flight_info_table_types(

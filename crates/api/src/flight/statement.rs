@@ -1,7 +1,9 @@
 //! A query and the range of time it is about, as a handle that clients keep.
 
+use std::sync::Arc;
+
+use access::Rights;
 use jiff::tz::TimeZone;
-use model::IndexName;
 use prost::bytes::Bytes;
 use search::{SqlRequest, SqlRows};
 use serde::{Deserialize, Serialize};
@@ -49,8 +51,8 @@ impl Statement {
         })
     }
 
-    /// What to run, over these indexes only.
-    pub(super) fn request(self, indexes: Option<Vec<IndexName>>) -> Result<SqlRequest, String> {
+    /// What to run, as somebody with these rights.
+    pub(super) fn request(self, rights: &Arc<Rights>) -> Result<SqlRequest, String> {
         let timezone = match &self.timezone {
             None => TimeZone::UTC,
             Some(name) => TimeZone::get(name).map_err(|error| {
@@ -62,7 +64,7 @@ impl Statement {
             earliest: self.earliest,
             latest: self.latest,
             timezone,
-            indexes,
+            rights: Arc::clone(rights),
             rows: SqlRows::All,
         })
     }
@@ -80,7 +82,7 @@ mod tests {
         let statement = Statement::of("SELECT 1".to_owned(), &headers).unwrap();
         let again = Statement::from_handle(&statement.handle()).unwrap();
         assert_eq!(again, statement);
-        let request = again.request(None).unwrap();
+        let request = again.request(&Arc::new(Rights::of_system("admin"))).unwrap();
         assert_eq!(
             (request.query.as_str(), request.earliest.as_deref()),
             ("SELECT 1", Some("-1h"))
@@ -93,7 +95,7 @@ mod tests {
         let mut headers = MetadataMap::new();
         headers.insert("karst-timezone", "Europe/Nowhere".parse().unwrap());
         let statement = Statement::of("SELECT 1".to_owned(), &headers).unwrap();
-        let error = statement.request(None).unwrap_err();
+        let error = statement.request(&Arc::new(Rights::of_system("admin"))).unwrap_err();
         assert!(error.contains("Europe/Nowhere"), "{error}");
     }
 }

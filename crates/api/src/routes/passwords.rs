@@ -19,8 +19,6 @@ use crate::session::Caller;
 use access::Secret;
 
 const PATH: &str = "/services/storage/passwords";
-const READ: &str = "list_storage_passwords";
-const WRITE: &str = "edit_storage_passwords";
 
 /// The app that a request is about; none for all of them.
 fn app(state: &ApiState, caller: &Caller, path: &PathNamespace) -> Option<String> {
@@ -71,7 +69,6 @@ pub(crate) async fn list(
     path: PathNamespace,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, READ)?;
     let app = app(&state, &caller, &path);
     let mut all = state.secrets.all();
     all.retain(|secret| app.as_ref().is_none_or(|app| secret.app == *app));
@@ -86,7 +83,6 @@ pub(crate) async fn show(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, READ)?;
     if name == "_new" {
         let attributes = Attributes::new(&["name", "password"], &["realm"], &[]);
         return feed::respond_template("passwords", PATH, attributes, &params);
@@ -101,7 +97,6 @@ pub(crate) async fn create(
     path: PathNamespace,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, WRITE)?;
     let app = app(&state, &caller, &path).unwrap_or_else(|| SEARCH.to_owned());
     check_app(&state, &app)?;
     let secret = Secret {
@@ -127,7 +122,6 @@ pub(crate) async fn edit(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, WRITE)?;
     let secret = found(&state, &caller, &path, &name)?;
     let secret = state.secrets.put(secret, params.required("password")?).await?;
     feed::respond_one("passwords", PATH, entry(&state, &secret)?, &params)
@@ -140,7 +134,6 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, WRITE)?;
     let secret = found(&state, &caller, &path, &name)?;
     state.secrets.remove(&secret).await?;
     feed::respond_empty("passwords", PATH, &params.only_format())

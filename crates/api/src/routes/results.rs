@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use quick_xml::escape::escape;
 use search::{Job, Message, Page};
@@ -26,6 +26,7 @@ pub(crate) async fn results(
     caller: Caller,
     seen: Observed,
     Path(sid): Path<String>,
+    method: Method,
     params: Params,
 ) -> Result<Response, RestError> {
     let job = find(&state, &caller, &sid)?;
@@ -37,7 +38,8 @@ pub(crate) async fn results(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if let Some(rest) = params.text("search") {
-        return continued(&state, (&caller, &seen), &job, rest, &params).await;
+        caller.require("search")?;
+        return continued(&state, (&caller, &seen), &job, rest, &method, &params).await;
     }
     let (offset, count) = page_of(&state, &params)?;
     // What was known before it ran is said in the job's entry.
@@ -52,6 +54,7 @@ async fn continued(
     (caller, seen): (&Caller, &Observed),
     job: &Job,
     rest: &str,
+    method: &Method,
     params: &Params,
 ) -> Result<Response, RestError> {
     let rest = rest.trim();
@@ -61,6 +64,8 @@ async fn continued(
     let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };
     let mut request = of_caller(state, &search, caller, &app);
     request.timezone = asked.timezone.clone();
+    // What is asked for with GET may be asked for by any page a browser shows: it changes nothing.
+    request.read_only = *method != Method::POST;
     let further = searches::dispatch(state, seen, request).await?;
     let finished = further.finished().await;
     let response = finished.map_err(RestError::from).and_then(|()| {
@@ -80,6 +85,7 @@ pub(crate) async fn results_preview(
     caller: Caller,
     seen: Observed,
     Path(sid): Path<String>,
+    method: Method,
     params: Params,
 ) -> Result<Response, RestError> {
     let job = find(&state, &caller, &sid)?;
@@ -90,7 +96,7 @@ pub(crate) async fn results_preview(
             let told = Told { messages: job.messages(), preview: true, rows: None };
             page_response(&job, page, offset, &told, &params)
         }
-        None => results(State(state), caller, seen, Path(sid), params).await,
+        None => results(State(state), caller, seen, Path(sid), method, params).await,
     }
 }
 
@@ -99,13 +105,14 @@ pub(crate) async fn events(
     caller: Caller,
     seen: Observed,
     Path(sid): Path<String>,
+    method: Method,
     params: Params,
 ) -> Result<Response, RestError> {
     let job = find(&state, &caller, &sid)?;
     if !job.finds_events() {
         return page_response(&job, Page::default(), 0, &Told::default(), &params);
     }
-    results_preview(State(state), caller, seen, Path(sid), params).await
+    results_preview(State(state), caller, seen, Path(sid), method, params).await
 }
 
 /// Offset and count of the page a request asks for.

@@ -12,29 +12,21 @@ use crate::error::RestError;
 use crate::params::Params;
 use crate::session::Caller;
 use access::capabilities;
+use access::limits::{FILTER, NUMBERS};
 use access::{Role, is_built_in};
 
 const PATH: &str = "/services/authorization/roles";
 const CAPABILITIES: &str = "/services/authorization/capabilities";
 
-/// Settings with a number, and what they are if nobody set them. They are kept and shown; searches
-/// are not held to them.
-const NUMBERS: [(&str, i64); 8] = [
-    ("cumulativeRTSrchJobsQuota", 0),
-    ("cumulativeSrchJobsQuota", 0),
-    ("rtSrchJobsQuota", 6),
-    ("srchDiskQuota", 100),
-    ("srchJobsQuota", 3),
-    ("srchTimeEarliest", -1),
-    ("srchTimeWin", -1),
-    ("deleteIndexesAllowed", 0),
-];
+/// Quotas of what there is not: they are shown as 0 and cannot be anything else.
+const WITHOUT_USE: [&str; 2] = ["cumulativeRTSrchJobsQuota", "rtSrchJobsQuota"];
 const LISTS: [&str; 4] =
     ["capabilities", "imported_roles", "srchIndexesAllowed", "srchIndexesDefault"];
 
 fn attributes(required: &[&str]) -> Attributes {
     let mut optional = LISTS.to_vec();
-    optional.push("defaultApp");
+    optional.extend(["defaultApp", FILTER]);
+    optional.extend(WITHOUT_USE);
     optional.extend(NUMBERS.iter().map(|(name, _)| *name));
     Attributes::new(required, &optional, &[])
 }
@@ -49,11 +41,14 @@ fn entry(state: &ApiState, role: &Role) -> Entry {
         "srchIndexesDefault": role.indexes_default,
         "imported_srchIndexesAllowed": imported.indexes_allowed,
         "imported_srchIndexesDefault": imported.indexes_default,
-        "srchFilter": "",
-        "imported_srchFilter": "",
+        "srchFilter": role.settings.get(FILTER).cloned().unwrap_or_default(),
+        "imported_srchFilter": imported.filter,
         "defaultApp": role.settings.get("defaultApp").cloned().unwrap_or_default(),
     }));
-    for (name, default) in NUMBERS {
+    for name in WITHOUT_USE {
+        content.insert(name.to_owned(), json!(0));
+    }
+    for (name, default) in NUMBERS.iter().copied() {
         let number = role.settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(default);
         content.insert(name.to_owned(), json!(number));
     }
@@ -65,23 +60,37 @@ fn found(state: &ApiState, name: &str) -> Result<Role, RestError> {
     state.roles.get(&name.to_lowercase()).ok_or_else(|| RestError::no_object(name))
 }
 
+/// Users see the roles they have, imported ones included; all with `list_all_roles` or `edit_roles`.
+fn may_see(caller: &Caller, role: &str) -> bool {
+    let all = ["list_all_roles", "edit_roles", "edit_user"];
+    caller.rights.roles().contains(role) || all.iter().any(|capability| caller.may(capability))
+}
+
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    let entries = state.roles.all().iter().map(|role| entry(&state, role)).collect();
+    let mut roles = state.roles.all();
+    roles.retain(|role| may_see(&caller, &role.name));
+    let entries = roles.iter().map(|role| entry(&state, role)).collect();
     feed::respond("roles", PATH, entries, &params)
 }
 
 pub(crate) async fn show(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
     if name == "_new" {
         return feed::respond_template("roles", PATH, attributes(&["name"]), &params);
     }
-    feed::respond_one("roles", PATH, entry(&state, &found(&state, &name)?), &params)
+    let role = found(&state, &name)?;
+    if !may_see(&caller, &role.name) {
+        return Err(RestError::no_object(&name));
+    }
+    feed::respond_one("roles", PATH, entry(&state, &role), &params)
 }
 
 pub(crate) async fn create(
@@ -89,7 +98,6 @@ pub(crate) async fn create(
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_roles")?;
     let name = params.required("name")?.to_lowercase();
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.len() > 1_024 || !name.chars().all(fits) {
@@ -102,7 +110,7 @@ pub(crate) async fn create(
     }
     let mut role = Role::new(&name);
     apply(&state, &mut role, &params)?;
-    state.roles.put(role).await?;
+    keep(&state, &caller, role).await?;
     feed::respond_created("roles", PATH, entry(&state, &found(&state, &name)?), &params)
 }
 
@@ -112,11 +120,23 @@ pub(crate) async fn edit(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_roles")?;
     let mut role = found(&state, &name)?;
+    check_over(&state, &caller, &role)?;
     apply(&state, &mut role, &params)?;
+    keep(&state, &caller, role).await?;
+    show(State(state), caller, Path(name), params).await
+}
+
+/// Nobody changes, removes or grants what they do not have.
+fn check_over(state: &ApiState, caller: &Caller, role: &Role) -> Result<(), RestError> {
+    let granted = state.authority.of_role(role);
+    caller.require_all_of(&granted, &format!("the role \"{}\"", role.name))
+}
+
+async fn keep(state: &ApiState, caller: &Caller, role: Role) -> Result<(), RestError> {
+    check_over(state, caller, &role)?;
     state.roles.put(role).await?;
-    show(State(state), Path(name), params).await
+    Ok(())
 }
 
 /// Changes what the request names.
@@ -131,9 +151,15 @@ fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestE
             return Err(RestError::invalid(format!("there is no other role \"{name}\"")));
         }
     }
-    if params.text("srchFilter").is_some() {
-        let text = "srchFilter is not supported: searches would not be held to it";
-        return Err(RestError::invalid(text));
+    for name in WITHOUT_USE {
+        if params.text(name).is_some_and(|text| text.trim() != "0") {
+            let text = format!("{name}: there are no real-time searches, so their quota is 0");
+            return Err(RestError::invalid(text));
+        }
+    }
+    if let Some(filter) = params.get(FILTER) {
+        state.search.check_filter(filter)?;
+        role.settings.insert(FILTER.to_owned(), filter.trim().to_owned());
     }
     let lists = [
         ("capabilities", &mut role.capabilities),
@@ -146,7 +172,7 @@ fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestE
             *kept = params.list(name);
         }
     }
-    for (name, _) in NUMBERS {
+    for (name, _) in NUMBERS.iter().copied() {
         if let Some(text) = params.text(name) {
             text.parse::<i64>()
                 .map_err(|_| RestError::invalid(format!("{name} must be a whole number")))?;
@@ -166,7 +192,6 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_roles")?;
     let role = found(&state, &name).map_err(|mut error| {
         error.status = StatusCode::BAD_REQUEST;
         error
@@ -175,6 +200,7 @@ pub(crate) async fn remove(
         let text = format!("the role \"{}\" is built in and stays", role.name);
         return Err(RestError::invalid(text));
     }
+    check_over(&state, &caller, &role)?;
     let users = state.accounts.all();
     let bound = users.iter().find(|user| user.roles == [role.name.clone()]);
     if let Some(user) = bound {
@@ -182,7 +208,7 @@ pub(crate) async fn remove(
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     state.roles.remove(&role.name).await?;
-    list(State(state), params).await
+    list(State(state), caller, params).await
 }
 
 /// Every capability there is.
@@ -192,13 +218,8 @@ pub(crate) async fn capabilities(params: Params) -> Result<Response, RestError> 
 }
 
 /// What each role may do.
-pub(crate) async fn grantable(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let roles = state.accounts.user(&caller.user).map(|user| user.roles).unwrap_or_default();
-    let content = feed::content(json!({"capabilities": state.roles.capabilities(&roles)}));
+pub(crate) async fn grantable(caller: Caller, params: Params) -> Result<Response, RestError> {
+    let content = feed::content(json!({"capabilities": caller.rights.capabilities()}));
     respond_capabilities(content, &params)
 }
 

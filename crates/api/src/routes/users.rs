@@ -36,7 +36,7 @@ fn entry(state: &ApiState, user: &User) -> Entry {
         "email": user.email,
         "password": "********",
         "roles": user.roles,
-        "capabilities": state.roles.capabilities(&user.roles),
+        "capabilities": state.authority.of(&user.name).capabilities(),
         "defaultApp": if own_app { user.default_app.as_str() } else { "search" },
         "defaultAppIsUserOverride": own_app,
         "defaultAppSourceRole": "system",
@@ -57,23 +57,36 @@ fn found(state: &ApiState, name: &str) -> Result<User, RestError> {
     user.ok_or_else(|| RestError::no_object(name))
 }
 
+/// Users see themselves; all others with `list_all_users` or `edit_user`.
+fn may_see(caller: &Caller, user: &User) -> bool {
+    user.name == caller.user || caller.may("list_all_users") || caller.may("edit_user")
+}
+
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    let entries = state.accounts.all().iter().map(|user| entry(&state, user)).collect();
+    let mut users = state.accounts.all();
+    users.retain(|user| may_see(&caller, user));
+    let entries = users.iter().map(|user| entry(&state, user)).collect();
     feed::respond("users", PATH, entries, &params)
 }
 
 pub(crate) async fn show(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
     if name == "_new" {
         return feed::respond_template("users", PATH, attributes(&["name", "roles"]), &params);
     }
-    feed::respond_one("users", PATH, entry(&state, &found(&state, &name)?), &params)
+    let user = found(&state, &name)?;
+    if !may_see(&caller, &user) {
+        return Err(RestError::no_object(&name));
+    }
+    feed::respond_one("users", PATH, entry(&state, &user), &params)
 }
 
 /// Who the caller is.
@@ -95,7 +108,6 @@ pub(crate) async fn create(
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_user")?;
     let name = params.required("name")?.to_lowercase();
     check_name(&name)?;
     if state.accounts.user(&name).is_some() {
@@ -107,11 +119,26 @@ pub(crate) async fn create(
     let roles = change.roles.take().filter(|roles| !roles.is_empty());
     let roles =
         roles.ok_or_else(|| RestError::invalid("a user needs at least one role (roles)"))?;
+    check_grant(&state, &caller, &roles)?;
     change.password = None;
     state.accounts.put(NewUser { name: name.clone(), password, roles }).await?;
     state.accounts.change(&name, change, None).await?;
     let user = found(&state, &name)?;
     feed::respond_created("users", PATH, entry(&state, &user), &params)
+}
+
+/// Nobody grants what they do not have.
+fn check_grant(state: &ApiState, caller: &Caller, roles: &[String]) -> Result<(), RestError> {
+    roles.iter().try_for_each(|role| {
+        let granted = state.authority.of_roles("", std::slice::from_ref(role));
+        caller.require_all_of(&granted, &format!("the role \"{role}\""))
+    })
+}
+
+/// Nobody takes over a user who may do more.
+fn check_over(state: &ApiState, caller: &Caller, user: &User) -> Result<(), RestError> {
+    let theirs = state.authority.of(&user.name);
+    caller.require_all_of(&theirs, &format!("the user \"{}\"", user.name))
 }
 
 fn check_name(name: &str) -> Result<(), RestError> {
@@ -162,10 +189,14 @@ pub(crate) async fn edit(
     let user = found(&state, &name)?;
     let change = change(&state, &params)?;
     if user.name != caller.user || change.roles.is_some() {
-        caller.require(&state, "edit_user")?;
+        caller.require("edit_user")?;
+        check_over(&state, &caller, &user)?;
     }
-    if change.password.is_some() && !caller.may(&state, "edit_user") {
-        caller.require(&state, "change_own_password")?;
+    if let Some(roles) = &change.roles {
+        check_grant(&state, &caller, roles)?;
+    }
+    if change.password.is_some() && !caller.may("edit_user") {
+        caller.require("change_own_password")?;
         let old = params.get("oldpassword").unwrap_or_default();
         if !check_password(&state, &user.name, old).await? {
             return Err(RestError::invalid("oldpassword is not the password of now"));
@@ -186,7 +217,6 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    caller.require(&state, "edit_user")?;
     let user = found(&state, &name).map_err(|mut error| {
         error.status = StatusCode::BAD_REQUEST;
         error
@@ -194,18 +224,20 @@ pub(crate) async fn remove(
     if user.name == caller.user {
         return Err(RestError::invalid("users cannot remove themselves"));
     }
+    check_over(&state, &caller, &user)?;
     state.accounts.remove(&user.name).await?;
-    list(State(state), params).await
+    list(State(state), caller, params).await
 }
 
-/// The sessions that the caller may see: all with `edit_httpauths`, otherwise the caller's own. They
+/// The sessions that the caller may see: all with `list_httpauths` or `edit_httpauths`, otherwise the
+/// caller's own. They
 /// are listed under names that are not their keys.
 pub(crate) async fn sessions(
     State(state): State<ApiState>,
     caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    let all = caller.may(&state, "edit_httpauths");
+    let all = caller.may("list_httpauths") || caller.may("edit_httpauths");
     let mut entries = Vec::new();
     for session in state.accounts.sessions() {
         if all || session.user == caller.user {
@@ -235,7 +267,7 @@ pub(crate) async fn close_session(
         _ if own_key => state.accounts.close_session(&name),
         Some(session) => {
             if session.user != caller.user {
-                caller.require(&state, "edit_httpauths")?;
+                caller.require("edit_httpauths")?;
             }
             state.accounts.close_session_by_id(&session.id);
         }

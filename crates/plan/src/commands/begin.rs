@@ -39,6 +39,7 @@ pub(crate) fn expand<'p>(
 }
 
 async fn expanded(command: &Spanned<Command>, env: &Env<'_>) -> Result<Option<Expanded>, Error> {
+    crate::rights::check(command, env)?;
     match &command.node {
         Command::Savedsearch(saved) => {
             savedsearch::expand(saved, command.span, env).await.map(Some)
@@ -69,6 +70,7 @@ async fn begun(
     pipeline: &[Spanned<Command>],
     env: &Env<'_>,
 ) -> Result<Begin, Error> {
+    crate::rights::check(command, env)?;
     match &command.node {
         Command::Mstats(found) => mstats::begin(found, pipeline, env).await,
         Command::Multisearch(found) => multisearch::begin(found, pipeline, env).await,

@@ -16,6 +16,7 @@ use crate::frame::{Frame, FrameColumn, column};
 use crate::names::{Mentions, wildcard};
 use crate::pipeline::{Env, Start};
 use crate::range::{Bounds, bounds};
+use crate::restriction::Stored;
 use crate::types::ValueType;
 use crate::{Error, EventsRequest, FieldInfo, SourceField, classify, indexes, predicate};
 
@@ -31,7 +32,7 @@ const FIXED: [(&str, ValueType); 7] = [
 ];
 
 /// The name events are scanned under.
-const TABLE: &str = "events";
+pub(crate) const TABLE: &str = "events";
 
 /// The events a search reads.
 pub(super) async fn start(
@@ -64,6 +65,8 @@ pub(super) async fn events(
     mut mentions: Mentions,
     env: &Env<'_>,
 ) -> Result<Frame, Error> {
+    let time = env.context.restriction.hold(bounds.time, env.context.now, env.log);
+    let bounds = Bounds { time, ..bounds };
     let enrichment = Box::pin(Enrichment::of(&mut mentions, env)).await?;
     let fields = source_fields(&mentions, indexes, &bounds.time, env).await?;
     let request = EventsRequest { indexes: indexes.to_vec(), range: bounds.time, fields };
@@ -85,6 +88,9 @@ pub(super) async fn events(
             name: field.name,
         }),
     );
+    for expr in conjuncts(env.context.restriction.filter.as_ref()) {
+        plan = filter_scan(plan, predicate::compile_search(expr, &Stored::default())?)?;
+    }
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
     // Conditions on stored fields stay next to the scan, which prunes by them.
     let (late, early): (Vec<_>, Vec<_>) =
@@ -105,7 +111,7 @@ pub(super) async fn events(
 }
 
 /// What must all hold.
-fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
+pub(crate) fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
     match expr {
         None => Vec::new(),
         Some(SearchExpr::And(members)) => members.iter().collect(),
@@ -133,7 +139,7 @@ pub(super) fn filter(
     Ok(frame)
 }
 
-fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
+pub(crate) fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
     let table = TableReference::bare(TABLE);
     let qualified = condition.transform_up(|expr| match expr {
         Expr::Column(found) if found.relation.is_none() => {

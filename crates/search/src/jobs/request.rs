@@ -1,9 +1,11 @@
 //! What somebody asks for: a search, a time range, and how the answer is kept.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use access::Rights;
 use jiff::tz::TimeZone;
-use model::{EventTime, IndexName};
+use model::EventTime;
 
 /// A search to run.
 #[derive(Debug, Clone)]
@@ -35,18 +37,22 @@ pub struct JobRequest {
     pub ttl: Option<Duration>,
     /// A name for people.
     pub label: Option<String>,
-    /// Whether it may load the results of other people's jobs.
-    pub all_jobs: bool,
-    /// The only indexes there are for this search; all if none.
-    pub indexes: Option<Vec<IndexName>>,
-    /// What it reads if it names no index; the default of the service if none.
-    pub default_indexes: Option<Vec<IndexName>>,
+    /// What it may do: the indexes and objects it sees, its commands, its quotas.
+    pub rights: Arc<Rights>,
+    /// Whether commands that change something are refused.
+    pub read_only: bool,
 }
 
 impl JobRequest {
-    /// A search over all of time with nothing else asked for.
+    /// A search of the server's own that may do everything, over all of time with nothing else asked for.
     #[must_use]
     pub fn new(search: impl Into<String>, owner: impl Into<String>) -> Self {
+        Self::of(search, &Arc::new(Rights::of_system(&owner.into())))
+    }
+
+    /// The same, of a user.
+    #[must_use]
+    pub fn of(search: impl Into<String>, rights: &Arc<Rights>) -> Self {
         Self {
             search: search.into(),
             earliest: None,
@@ -56,14 +62,13 @@ impl JobRequest {
             max_count: None,
             status_buckets: 0,
             preview: false,
-            owner: owner.into(),
+            owner: rights.user().to_owned(),
             app: "search".to_owned(),
             sid: None,
             ttl: None,
             label: None,
-            all_jobs: false,
-            indexes: None,
-            default_indexes: None,
+            rights: Arc::clone(rights),
+            read_only: false,
         }
     }
 }

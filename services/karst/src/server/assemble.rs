@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Accounts, HecTokens, Permissions, Roles, Secrets};
+use access::{Accounts, Authority, HecTokens, Permissions, Roles, Secrets};
 use anyhow::{Context, Result};
 use api::{ApiState, Control, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
 use apps::Apps;
@@ -143,11 +143,16 @@ pub(crate) async fn assemble(
     if is_first {
         trail.record_first_start().await?;
     }
+    let accounts = Arc::new(accounts);
+    let permissions = Arc::new(Permissions::load(catalog.clone())?);
+    let authority =
+        Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
-        accounts: Arc::new(accounts),
+        accounts,
         roles,
+        authority,
         messages: Arc::default(),
         audit: Arc::clone(&trail.audit),
         server_settings: Arc::new(server_settings),
@@ -159,7 +164,7 @@ pub(crate) async fn assemble(
         knowledge,
         apps,
         secrets: Arc::new(Secrets::load(catalog.clone(), &identity::secret_key(data)?)?),
-        permissions: Arc::new(Permissions::load(catalog.clone())?),
+        permissions,
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics_text),

@@ -3,13 +3,14 @@
 //! An object that is not shared is its owner's. One that is shared is read and changed by the roles that
 //! its permissions name; whoever may `admin_all_objects` reads and changes all.
 
-use apps::{ConfObject, NOBODY, Sharing};
+use apps::{ConfObject, NOBODY, Settings, Sharing};
 use axum::response::Response;
 
 use super::{Asked, home};
 use crate::ApiState;
 use crate::error::RestError;
-use access::Perms;
+use crate::params::is_true;
+use access::{Object, Perms};
 
 /// Files that only say something to searches: users may have stanzas of their own there.
 const SEARCH_TIME: [&str; 17] = [
@@ -32,43 +33,39 @@ const SEARCH_TIME: [&str; 17] = [
     "workflow_actions",
 ];
 
-/// Names an object among all.
-pub(super) fn place(object: &ConfObject) -> String {
-    let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
-    format!("{owner}/{}/{}/{}", object.app, object.conf, object.name)
-}
-
 /// Who reads and changes an object; none for one that is its owner's alone.
 pub(super) fn perms_of(state: &ApiState, object: &ConfObject) -> Option<Perms> {
     let shared = object.sharing != Sharing::User;
-    shared.then(|| state.permissions.get(&place(object)).unwrap_or_default())
-}
-
-fn roles(asked: &Asked<'_>) -> Vec<String> {
-    asked.state.accounts.user(&asked.caller.user).map(|user| user.roles).unwrap_or_default()
+    shared.then(|| state.permissions.get(&object.place()).unwrap_or_default())
 }
 
 pub(super) fn may_read(asked: &Asked<'_>, object: &ConfObject) -> bool {
-    if object.owner == asked.caller.user || asked.caller.may(asked.state, "admin_all_objects") {
-        return true;
-    }
-    perms_of(asked.state, object).is_some_and(|perms| perms.may_read(&roles(asked)))
+    let shared = object.sharing != Sharing::User;
+    let place = object.place();
+    let object = Object { owner: &object.owner, shared, place: &place };
+    asked.caller.rights.may_read(&object) || (shared && asked.caller.may("list_all_objects"))
+}
+
+/// Whether the caller may change the object, and so sees its secrets.
+pub(crate) fn may_write(asked: &Asked<'_>, object: &ConfObject) -> bool {
+    let place = object.place();
+    let shared = object.sharing != Sharing::User;
+    let object = Object { owner: &object.owner, shared, place: &place };
+    check_conf(asked).is_ok() && asked.caller.rights.may_write(&object)
 }
 
 pub(crate) fn check_writable(asked: &Asked<'_>, object: &ConfObject) -> Result<(), RestError> {
     check_conf(asked)?;
-    if object.owner == asked.caller.user || asked.caller.may(asked.state, "admin_all_objects") {
-        return Ok(());
-    }
-    let writable = perms_of(asked.state, object).is_some_and(|p| p.may_write(&roles(asked)));
-    if writable { Ok(()) } else { Err(refused(asked, &object.name)) }
+    if may_write(asked, object) { Ok(()) } else { Err(refused(asked, &object.name)) }
 }
 
 /// Whether the caller may make objects that everybody sees.
 pub(crate) fn check_shared_writable(asked: &Asked<'_>) -> Result<(), RestError> {
-    let writable = Perms::default().may_write(&roles(asked))
-        || asked.caller.may(asked.state, "admin_all_objects");
-    if writable { Ok(()) } else { Err(refused(asked, "an object of everybody")) }
+    if asked.caller.rights.may_share() {
+        Ok(())
+    } else {
+        Err(refused(asked, "an object of everybody"))
+    }
 }
 
 /// Whether the caller may change stanzas of the file at all.
@@ -76,7 +73,18 @@ pub(crate) fn check_conf(asked: &Asked<'_>) -> Result<(), RestError> {
     if SEARCH_TIME.contains(&asked.conf) {
         return Ok(());
     }
-    asked.caller.require(asked.state, "admin_all_objects")
+    asked.caller.require("admin_all_objects")
+}
+
+/// Refuses settings that need a capability of their own: a search that runs by itself.
+pub(super) fn check_settings(asked: &Asked<'_>, settings: &Settings) -> Result<(), RestError> {
+    let schedules = |(key, value): &(String, String)| {
+        matches!(key.as_str(), "is_scheduled" | "enableSched") && is_true(value)
+    };
+    if asked.conf == "savedsearches" && settings.iter().any(schedules) {
+        asked.caller.require("schedule_search")?;
+    }
+    Ok(())
 }
 
 fn refused(asked: &Asked<'_>, what: &str) -> RestError {
@@ -96,13 +104,13 @@ pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Res
     }
     let foreign = owner != asked.caller.user && owner != object.owner;
     if foreign || (sharing != Sharing::User && object.sharing == Sharing::User) {
-        let admin = asked.caller.may(asked.state, "admin_all_objects");
+        let admin = asked.caller.may("admin_all_objects");
         if foreign && !admin {
             return Err(refused(asked, "who owns an object"));
         }
         check_shared_writable(asked)?;
     }
-    let before = place(object);
+    let before = object.place();
     let known = perms_of(asked.state, object).unwrap_or_default();
     let (conf, name, there) = (asked.conf, object.name.as_str(), home(object));
     asked.state.apps.share(conf, name, &there, owner, sharing).await?;
@@ -113,7 +121,7 @@ pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Res
     };
     let perms =
         Perms { read: list("perms.read", known.read), write: list("perms.write", known.write) };
-    let after = place(&moved);
+    let after = moved.place();
     if after != before {
         asked.state.permissions.remove(&before).await?;
     }

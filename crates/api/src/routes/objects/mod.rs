@@ -14,7 +14,7 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get};
 
 pub(crate) use self::access::check_writable;
-use self::access::{may_read, perms_of, place};
+use self::access::{may_read, perms_of};
 pub(crate) use self::kind::{
     COLLECTIONS, CONFS, DATAMODELS, EVENT_TYPES, EXTRACTIONS, Kind, LOOKUPS, MACROS,
     SAVED_SEARCHES, VIEWS,
@@ -199,7 +199,7 @@ pub(crate) fn namespace(
     });
     let owner = path.owner.clone().unwrap_or_else(|| caller.user.clone());
     let foreign = owner != caller.user && owner != NOBODY && owner != "-";
-    if foreign && !caller.may(state, "admin_all_objects") {
+    if foreign && !caller.may("admin_all_objects") {
         let text = format!("the objects of user \"{owner}\" are not the caller's");
         return Err(RestError::forbidden(text));
     }
@@ -212,7 +212,7 @@ pub(crate) fn objects(asked: &Asked<'_>, namespace: &Namespace) -> Vec<ConfObjec
     let apps = &asked.state.apps;
     let mut found = match namespace.owner.as_str() {
         "-" => {
-            let all = asked.caller.may(asked.state, "admin_all_objects");
+            let all = asked.caller.may("admin_all_objects");
             let mut found = apps.list(conf, &Namespace::new(NOBODY, &namespace.app));
             let here = |object: &ConfObject| namespace.app == "-" || object.app == namespace.app;
             let mut own = apps.private(conf);
@@ -294,6 +294,7 @@ pub(super) async fn create(asked: &Asked<'_>, path: &PathNamespace) -> Result<Re
         asked.params.required(required)?;
     }
     let settings = asked.settings()?;
+    access::check_settings(asked, &settings)?;
     check_app(asked.state, &namespace.app)?;
     if namespace.owner == NOBODY {
         access::check_shared_writable(asked)?;
@@ -329,6 +330,7 @@ pub(super) async fn edit(
     let object = found(asked, &namespace, name)?;
     check_writable(asked, &object)?;
     let settings = asked.settings()?;
+    access::check_settings(asked, &settings)?;
     let there = home(&object);
     asked.state.apps.update(asked.conf, name, &there, &settings).await?;
     asked.respond(&asked.state.apps.get(asked.conf, name, &there)?)
@@ -351,7 +353,7 @@ pub(super) async fn remove(
     check_writable(asked, &object)?;
     (asked.kind.removed)(asked.state.clone(), object.clone()).await?;
     asked.state.apps.remove(asked.conf, name, &home(&object)).await?;
-    asked.state.permissions.remove(&place(&object)).await?;
+    asked.state.permissions.remove(&object.place()).await?;
     feed::respond_empty(asked.kind.title, &asked.path(), &asked.params.only_format())
 }
 
@@ -380,8 +382,8 @@ pub(super) async fn act(
             let moved = Namespace::new(&there.owner, app);
             if let Some(perms) = perms_of(asked.state, &object) {
                 let moved = ConfObject { app: app.to_owned(), ..object.clone() };
-                asked.state.permissions.put(&place(&moved), perms).await?;
-                asked.state.permissions.remove(&place(&object)).await?;
+                asked.state.permissions.put(&moved.place(), perms).await?;
+                asked.state.permissions.remove(&object.place()).await?;
             }
             asked.respond(&apps.get(conf, name, &moved)?)
         }

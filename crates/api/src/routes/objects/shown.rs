@@ -3,11 +3,12 @@
 use apps::{ConfObject, SYSTEM, Sharing};
 use serde_json::{Map, Value, json};
 
-use super::access::perms_of;
+use super::access::{may_write, perms_of};
 use super::{Asked, Kind, home};
 use crate::ApiState;
 use crate::atom::{Acl, Entry, segment};
 use crate::params::is_true;
+use crate::redaction;
 
 /// The entry of an object: the defaults of its kind, those of its file, its own settings.
 pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
@@ -17,14 +18,17 @@ pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
         content.insert((*key).to_owned(), shown(kind, key, value));
     }
     let there = home(object);
+    let writable = may_write(asked, object);
     if let Ok(defaults) = state.apps.get(asked.conf, "default", &there)
         && !kind.is_raw
     {
         for (key, value) in &defaults.settings {
+            let value = redaction::shown(asked.conf, key, value, writable);
             content.insert(key.clone(), shown(kind, key, value));
         }
     }
     for (key, value) in &object.settings {
+        let value = redaction::shown(asked.conf, key, value, writable);
         content.insert(key.clone(), shown(kind, key, value));
     }
     let disabled = object.get("disabled").is_some_and(is_true);
@@ -34,7 +38,7 @@ pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
     (kind.add)(state, object, &mut content);
     let path = format!("/servicesNS/{}/{}/{}", segment(&there.owner), object.app, asked.below());
     Entry::new(&path, &object.name, content)
-        .with_acl(acl(state, object))
+        .with_acl(Acl { writable, ..acl(state, object) })
         .with_attributes(kind.attributes(false))
         .editable()
         .linking(kind.links)

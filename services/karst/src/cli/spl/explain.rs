@@ -63,6 +63,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
         range,
         default_indexes: main,
         limits: Limits::default(),
+        restriction: plan::Restriction::default(),
         sid: String::new(),
     };
     let planned = plan::plan_search(text, &context, Subsearches::Skip).await.map_err(refused)?;

@@ -1,0 +1,312 @@
+//! The one place that says what a user may do: REST, searches, SQL and Flight SQL all ask it.
+//!
+//! [`Authority`] holds users, roles and permissions; [`Rights`] are what one user may do at the moment of
+//! a request. Rights are taken once per request and go with it, so that a search which runs for an hour
+//! is held to what its user could do when it was started.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::IndexName;
+
+use crate::limits::SearchLimits;
+use crate::roles::Granted;
+use crate::{Accounts, Permissions, Perms, Role, Roles, like};
+
+/// Reads and changes every object, and jobs of others.
+const ALL_OBJECTS: &str = "admin_all_objects";
+
+/// Users, their roles, and the permissions of shared objects. Clones are handles to the same.
+#[derive(Debug, Clone)]
+pub struct Authority {
+    accounts: Arc<Accounts>,
+    roles: Arc<Roles>,
+    permissions: Arc<Permissions>,
+}
+
+impl Authority {
+    /// The authority over these.
+    #[must_use]
+    pub fn new(accounts: Arc<Accounts>, roles: Arc<Roles>, permissions: Arc<Permissions>) -> Self {
+        Self { accounts, roles, permissions }
+    }
+
+    /// What a user may do now; nothing if there is no such user.
+    #[must_use]
+    pub fn of(&self, user: &str) -> Rights {
+        let roles = self.accounts.user(user).map(|user| user.roles).unwrap_or_default();
+        self.of_roles(user, &roles)
+    }
+
+    /// What somebody with these roles may do, to compare with what a caller may.
+    #[must_use]
+    pub fn of_roles(&self, user: &str, roles: &[String]) -> Rights {
+        self.rights(user, self.roles.granted(roles))
+    }
+
+    /// What users of a role would have if it were as given, whatever is kept of it.
+    #[must_use]
+    pub fn of_role(&self, role: &Role) -> Rights {
+        self.rights("", self.roles.granted_by(role))
+    }
+
+    fn rights(&self, user: &str, granted: Granted) -> Rights {
+        Rights {
+            user: user.to_owned(),
+            is_system: false,
+            roles: granted.names,
+            capabilities: granted.capabilities,
+            indexes_allowed: granted.indexes_allowed,
+            indexes_default: granted.indexes_default,
+            limits: granted.limits,
+            permissions: self.permissions.all(),
+        }
+    }
+}
+
+/// An object that is shared or somebody's own, as permissions see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Object<'a> {
+    /// Whose it is.
+    pub owner: &'a str,
+    /// Whether others than the owner may see it at all.
+    pub shared: bool,
+    /// `nobody/<app>/<conf>/<name>`, the key of its permissions.
+    pub place: &'a str,
+}
+
+/// What a user may do, as of one moment.
+#[derive(Debug, Clone)]
+pub struct Rights {
+    user: String,
+    is_system: bool,
+    /// Own roles and those they import.
+    roles: BTreeSet<String>,
+    capabilities: BTreeSet<String>,
+    indexes_allowed: Vec<String>,
+    indexes_default: Vec<String>,
+    limits: SearchLimits,
+    permissions: Arc<BTreeMap<String, Perms>>,
+}
+
+impl Rights {
+    /// What the server itself may do: everything. For tests, and for work that no user asked for.
+    #[must_use]
+    pub fn of_system(user: &str) -> Self {
+        Self {
+            user: user.to_owned(),
+            is_system: true,
+            roles: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            indexes_allowed: Vec::new(),
+            indexes_default: Vec::new(),
+            limits: SearchLimits::default(),
+            permissions: Arc::default(),
+        }
+    }
+
+    /// The same user with no more than these capabilities, as a token with a scope has.
+    #[must_use]
+    pub fn scoped(mut self, capabilities: &[String]) -> Self {
+        self.capabilities.retain(|name| capabilities.contains(name));
+        self
+    }
+
+    /// Whether they are the server's own.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.is_system
+    }
+
+    /// Whose rights they are.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The roles, imported ones included.
+    #[must_use]
+    pub fn roles(&self) -> &BTreeSet<String> {
+        &self.roles
+    }
+
+    /// All capabilities, sorted.
+    #[must_use]
+    pub fn capabilities(&self) -> &BTreeSet<String> {
+        &self.capabilities
+    }
+
+    /// Whether the user has a capability.
+    #[must_use]
+    pub fn may(&self, capability: &str) -> bool {
+        self.is_system || self.capabilities.contains(capability)
+    }
+
+    /// Whether the user reads an object: the owner, the roles that its permissions name, or with
+    /// `admin_all_objects`.
+    #[must_use]
+    pub fn may_read(&self, object: &Object<'_>) -> bool {
+        self.is_allowed(object, |perms| &perms.read)
+    }
+
+    /// Whether the user changes an object.
+    #[must_use]
+    pub fn may_write(&self, object: &Object<'_>) -> bool {
+        self.is_allowed(object, |perms| &perms.write)
+    }
+
+    /// Whether the user makes objects that others see.
+    #[must_use]
+    pub fn may_share(&self) -> bool {
+        self.may(ALL_OBJECTS) || self.is_named(&Perms::default().write)
+    }
+
+    fn is_allowed(&self, object: &Object<'_>, names: impl Fn(&Perms) -> &Vec<String>) -> bool {
+        if object.owner == self.user || self.may(ALL_OBJECTS) {
+            return true;
+        }
+        if !object.shared {
+            return false;
+        }
+        match self.permissions.get(object.place) {
+            Some(perms) => self.is_named(names(perms)),
+            None => self.is_named(names(&Perms::default())),
+        }
+    }
+
+    fn is_named(&self, names: &[String]) -> bool {
+        // `nobody` stands for everybody where nobody in particular is meant.
+        names.iter().any(|name| name == "*" || name == "nobody" || self.roles.contains(name))
+    }
+
+    /// The places of shared objects that the user does not read.
+    pub fn hidden(&self) -> impl Iterator<Item = &str> {
+        let all = self.may(ALL_OBJECTS);
+        let hidden = move |(_, perms): &(&String, &Perms)| !all && !self.is_named(&perms.read);
+        self.permissions.iter().filter(hidden).map(|(place, _)| place.as_str())
+    }
+
+    /// Which of the indexes the user may search.
+    #[must_use]
+    pub fn searchable(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
+        indexes.retain(|index| self.may_search(index));
+        indexes
+    }
+
+    /// Whether the user may search an index.
+    #[must_use]
+    pub fn may_search(&self, index: &IndexName) -> bool {
+        self.is_system || self.indexes_allowed.iter().any(|pattern| reaches(pattern, index))
+    }
+
+    /// Which of the indexes the user's searches read if they name none.
+    #[must_use]
+    pub fn searched(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
+        indexes.retain(|index| self.indexes_default.iter().any(|pattern| reaches(pattern, index)));
+        indexes
+    }
+
+    /// How much and how far the user searches.
+    #[must_use]
+    pub fn limits(&self) -> &SearchLimits {
+        &self.limits
+    }
+
+    /// Whether these rights hold all of the other's: whoever grants rights, or takes over a user, may
+    /// not gain by it.
+    ///
+    /// # Errors
+    /// The first right that the other has and this has not, in words.
+    pub fn covers(&self, other: &Self) -> Result<(), String> {
+        if self.is_system {
+            return Ok(());
+        }
+        let known = |name: &&String| crate::capabilities::ALL.contains(&name.as_str());
+        let mut capabilities = other.capabilities.iter().filter(known);
+        if let Some(name) = capabilities.find(|name| !self.capabilities.contains(*name)) {
+            return Err(format!("the capability {name}"));
+        }
+        let pattern = other
+            .indexes_allowed
+            .iter()
+            .find(|theirs| !self.indexes_allowed.iter().any(|mine| includes(mine, theirs)));
+        if let Some(pattern) = pattern {
+            return Err(format!("the indexes {pattern}"));
+        }
+        self.limits.covers(&other.limits)
+    }
+}
+
+/// Whether a pattern of `srchIndexesAllowed` means the index. One has to begin with `_` to reach
+/// internal indexes.
+pub(crate) fn reaches(pattern: &str, index: &IndexName) -> bool {
+    let (pattern, name) = (pattern.trim().to_lowercase(), index.as_str());
+    let hidden = index.is_internal() && !pattern.starts_with('_');
+    !hidden && like(&pattern, name)
+}
+
+/// Whether whatever the second pattern reaches is reached by the first.
+fn includes(wide: &str, narrow: &str) -> bool {
+    let (wide, narrow) = (wide.trim().to_lowercase(), narrow.trim().to_lowercase());
+    wide == narrow || (narrow.starts_with('_') == wide.starts_with('_') && like(&wide, &narrow))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn rights(user: &str, capabilities: &[&str], indexes: &[&str]) -> Rights {
+        let mut rights = Rights::of_system(user);
+        rights.is_system = false;
+        rights.capabilities = capabilities.iter().map(|name| (*name).to_owned()).collect();
+        rights.indexes_allowed = indexes.iter().map(|name| (*name).to_owned()).collect();
+        rights.roles = BTreeSet::from(["watchers".to_owned()]);
+        rights
+    }
+
+    #[test]
+    fn a_star_does_not_reach_internal_indexes() {
+        let index = |name: &str| IndexName::new(name).unwrap();
+        assert!(reaches("*", &index("main")) && reaches("web*", &index("web-2")));
+        assert!(!reaches("*", &index("_internal")) && !reaches("web", &index("web-2")));
+        assert!(reaches("_*", &index("_internal")));
+    }
+
+    #[test]
+    fn rights_cover_no_more_than_they_hold() {
+        let admin = rights("admin", &["edit_user", "search"], &["*", "_*"]);
+        let helpdesk = rights("ann", &["edit_user"], &["web*"]);
+        admin.covers(&helpdesk).unwrap();
+        assert_eq!(helpdesk.covers(&admin).unwrap_err(), "the capability search");
+        let wider = rights("bob", &["edit_user"], &["*"]);
+        assert_eq!(helpdesk.covers(&wider).unwrap_err(), "the indexes *");
+        let internal = rights("bob", &[], &["_audit"]);
+        assert!(wider.covers(&internal).is_err() && admin.covers(&internal).is_ok());
+    }
+
+    #[test]
+    fn permissions_decide_about_shared_objects_and_owners_about_their_own() {
+        let place = "nobody/search/macros/m";
+        let perms = Perms { read: vec!["watchers".to_owned()], write: vec!["admin".to_owned()] };
+        let mut ann = rights("ann", &[], &[]);
+        ann.permissions = Arc::new(BTreeMap::from([(place.to_owned(), perms)]));
+        let shared = Object { owner: "bob", shared: true, place };
+        assert!(ann.may_read(&shared) && !ann.may_write(&shared));
+        assert!(!ann.may_read(&Object { shared: false, ..shared }));
+        assert!(ann.may_write(&Object { owner: "ann", ..shared }));
+        assert_eq!(ann.hidden().count(), 0);
+        ann.roles.clear();
+        assert!(!ann.may_read(&shared));
+        assert_eq!(ann.hidden().collect::<Vec<_>>(), [place]);
+        ann.capabilities.insert(ALL_OBJECTS.to_owned());
+        assert!(ann.may_write(&shared) && ann.hidden().count() == 0);
+    }
+
+    #[test]
+    fn a_scope_takes_away_and_never_adds() {
+        let scope = ["search".to_owned(), "edit_user".to_owned()];
+        let narrow = rights("ann", &["search", "edit_roles"], &["*"]).scoped(&scope);
+        assert!(narrow.may("search") && !narrow.may("edit_roles") && !narrow.may("edit_user"));
+    }
+}

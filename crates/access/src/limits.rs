@@ -1,0 +1,148 @@
+//! How much and how far the users of a role search: Splunk's quotas, time windows and search filters.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::Role;
+
+/// Settings of a role with a number, and what they are if nobody set them.
+pub const NUMBERS: &[(&str, i64)] = &[
+    ("cumulativeSrchJobsQuota", 0),
+    ("srchDiskQuota", 100),
+    ("srchJobsQuota", 3),
+    ("srchTimeEarliest", -1),
+    ("srchTimeWin", -1),
+];
+/// The setting that holds a role's search filter.
+pub const FILTER: &str = "srchFilter";
+
+/// Quotas of built-in roles that differ from [`NUMBERS`], by role.
+pub(crate) const BUILT_IN: &[(&str, &str, &str)] = &[
+    ("admin", "srchJobsQuota", "50"),
+    ("admin", "srchDiskQuota", "10000"),
+    ("admin", FILTER, "*"),
+    ("power", "srchJobsQuota", "10"),
+    ("power", "srchDiskQuota", "500"),
+];
+
+/// What all roles of a user together allow: the most of each quota, the widest of each window.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchLimits {
+    /// `srchJobsQuota`: searches of the user that run at once; none is no limit.
+    pub jobs: Option<usize>,
+    /// `cumulativeSrchJobsQuota`: searches at once of all users of a role, by role.
+    pub jobs_of_role: BTreeMap<String, usize>,
+    /// `srchDiskQuota`: bytes of kept results of the user's jobs.
+    pub result_bytes: Option<u64>,
+    /// `srchTimeWin`: the longest span of time a search covers, back from its end.
+    pub window: Option<Duration>,
+    /// `srchTimeEarliest`: how far back from now a search looks.
+    pub earliest: Option<Duration>,
+    /// `srchFilter`: the events that the user's searches see, as a text of the search language.
+    pub filter: Option<String>,
+}
+
+impl SearchLimits {
+    /// What roles say, imported ones included.
+    pub(crate) fn of(roles: &[Role]) -> Self {
+        let of_role = |role: &Role| {
+            let quota = usize::try_from(number(role, "cumulativeSrchJobsQuota")).ok();
+            quota.filter(|quota| *quota > 0).map(|quota| (role.name.clone(), quota))
+        };
+        Self {
+            // A quota of 0 takes the limit away, as Splunk has it.
+            jobs: least_bounded(roles, "srchJobsQuota").and_then(|n| usize::try_from(n).ok()),
+            jobs_of_role: roles.iter().filter_map(of_role).collect(),
+            result_bytes: least_bounded(roles, "srchDiskQuota")
+                .and_then(|megabytes| u64::try_from(megabytes).ok())
+                .map(|megabytes| megabytes.saturating_mul(1 << 20)),
+            window: span(roles, "srchTimeWin"),
+            earliest: span(roles, "srchTimeEarliest"),
+            filter: filter(roles),
+        }
+    }
+
+    /// Whether whoever is held to these is held at least as much as by the other.
+    pub(crate) fn covers(&self, other: &Self) -> Result<(), String> {
+        if self.filter.is_some() && self.filter != other.filter {
+            return Err(format!("events outside the own {FILTER}"));
+        }
+        let wider = |mine: Option<Duration>, theirs: Option<Duration>| match (mine, theirs) {
+            (None, _) => false,
+            (Some(mine), Some(theirs)) => theirs > mine,
+            (Some(_), None) => true,
+        };
+        if wider(self.window, other.window) || wider(self.earliest, other.earliest) {
+            return Err("times outside the own srchTimeWin or srchTimeEarliest".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn number(role: &Role, name: &str) -> i64 {
+    let default = NUMBERS.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number);
+    role.settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// The largest quota of the roles; none if one of them has no limit.
+fn least_bounded(roles: &[Role], name: &str) -> Option<i64> {
+    let numbers: Vec<i64> = roles.iter().map(|role| number(role, name)).collect();
+    if numbers.contains(&0) { None } else { numbers.into_iter().max().or(Some(0)) }
+}
+
+/// The widest window of the roles: 0 takes the limit away, -1 says nothing.
+fn span(roles: &[Role], name: &str) -> Option<Duration> {
+    let numbers: Vec<i64> = roles.iter().map(|role| number(role, name)).collect();
+    if numbers.contains(&0) {
+        return None;
+    }
+    let seconds = numbers.into_iter().filter(|seconds| *seconds > 0).max()?;
+    u64::try_from(seconds).ok().map(Duration::from_secs)
+}
+
+/// What one of the roles lets through: `*` is everything, nothing said says nothing.
+fn filter(roles: &[Role]) -> Option<String> {
+    let said = roles.iter().filter_map(|role| role.settings.get(FILTER));
+    let mut filters: Vec<&str> = said.map(|text| text.trim()).filter(|t| !t.is_empty()).collect();
+    filters.sort_unstable();
+    filters.dedup();
+    if filters.is_empty() || filters.contains(&"*") {
+        return None;
+    }
+    Some(filters.iter().map(|text| format!("({text})")).collect::<Vec<_>>().join(" OR "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(name: &str, settings: &[(&str, &str)]) -> Role {
+        let mut role = Role::new(name);
+        let owned = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        role.settings = owned.collect();
+        role
+    }
+
+    #[test]
+    fn the_most_of_all_roles_counts() {
+        let limits = SearchLimits::of(&[
+            role("a", &[("srchJobsQuota", "2"), ("srchTimeWin", "60"), (FILTER, "host=a")]),
+            role("b", &[("srchDiskQuota", "7"), ("srchTimeWin", "3600"), (FILTER, "host=b")]),
+        ]);
+        assert_eq!((limits.jobs, limits.result_bytes), (Some(3), Some(100 << 20)));
+        assert_eq!(limits.window, Some(Duration::from_secs(3_600)));
+        assert_eq!(limits.filter.as_deref(), Some("(host=a) OR (host=b)"));
+    }
+
+    #[test]
+    fn zero_and_a_star_take_limits_away_and_silence_does_not() {
+        let held = role("held", &[("srchTimeWin", "60"), (FILTER, "host=a")]);
+        let silent = SearchLimits::of(&[held.clone(), role("silent", &[])]);
+        assert_eq!(silent.window, Some(Duration::from_secs(60)));
+        assert_eq!(silent.filter.as_deref(), Some("(host=a)"));
+        let free = role("free", &[("srchTimeWin", "0"), (FILTER, "*"), ("srchJobsQuota", "0")]);
+        let free = SearchLimits::of(&[held, free]);
+        assert_eq!((free.window, free.filter.clone(), free.jobs), (None, None, None));
+        assert!(free.covers(&silent).is_ok() && silent.covers(&free).is_err());
+    }
+}

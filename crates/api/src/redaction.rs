@@ -1,0 +1,107 @@
+//! Secrets in settings: which they are, and what is shown in their place.
+//!
+//! By name, so that a setting that Karst does not know is covered too; and by what a value looks like,
+//! for passwords inside URLs.
+
+/// Stands for a secret.
+pub(crate) const HIDDEN: &str = "********";
+
+/// What the name of a secret holds, without regard to case and to `_`, `-` and `.`.
+const PARTS: [&str; 11] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pass4symmkey",
+    "secret",
+    "token",
+    "credential",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "authorization",
+];
+/// Names that hold one of those and are none.
+const PLAIN: [&str; 9] = [
+    "allowquerystringauth",
+    "minpasswordlength",
+    "passwordcolumn",
+    "tokenauth",
+    "tokenizer",
+    "tokenname",
+    "tokentype",
+    "maxnumberoftokens",
+    "usetoken",
+];
+/// Files in which any name that ends in `key` is a secret's: elsewhere it names a field.
+const WITH_KEYS: [&str; 7] =
+    ["alert_actions", "authentication", "inputs", "outputs", "passwords", "server", "web"];
+/// Names that end in `key` and are a path or a choice.
+const KEY_CHOICES: [&str; 3] = ["sortkey", "timekey", "partitionkey"];
+
+/// Whether a setting is a secret by its name.
+fn is_named_so(conf: &str, key: &str) -> bool {
+    let plain = |c: &char| !matches!(c, '_' | '-' | '.' | ' ');
+    let name: String = key.chars().filter(plain).collect::<String>().to_lowercase();
+    if PLAIN.contains(&name.as_str()) {
+        return false;
+    }
+    let a_key = name.ends_with("key") && !KEY_CHOICES.iter().any(|choice| name.ends_with(choice));
+    PARTS.iter().any(|part| name.contains(part)) || (a_key && WITH_KEYS.contains(&conf))
+}
+
+/// Whether a value is a URL with a password: `scheme://user:password@host`.
+fn holds_password(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+}
+
+/// Whether the value of a setting is shown to those only who may change it.
+pub(crate) fn is_secret(conf: &str, key: &str, value: &str) -> bool {
+    !value.is_empty() && (is_named_so(conf, key) || holds_password(value))
+}
+
+/// The value as somebody sees it who may change the setting or not.
+pub(crate) fn shown<'v>(conf: &str, key: &str, value: &'v str, may_change: bool) -> &'v str {
+    if !may_change && is_secret(conf, key, value) { HIDDEN } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_whatever_they_are_called() {
+        let secrets = [
+            ("inputs", "token"),
+            ("inputs", "sslPassword"),
+            ("outputs", "aws_secret_access_key"),
+            ("outputs", "remote_queue.sqs.access_key"),
+            ("server", "pass4SymmKey"),
+            ("inputs", "some_unknown_key"),
+            ("savedsearches", "action.email.auth_password"),
+            ("alert_actions", "slack_webhook_token"),
+            ("anything", "client-secret"),
+        ];
+        for (conf, key) in secrets {
+            assert_eq!(shown(conf, key, "x", false), HIDDEN, "{conf} {key}");
+            assert_eq!(shown(conf, key, "x", true), "x", "{conf} {key}");
+        }
+        assert_eq!(shown("outputs", "uri", "https://me:pw@host/x", false), HIDDEN);
+    }
+
+    #[test]
+    fn other_settings_are_shown() {
+        let plain = [
+            ("transforms", "DEST_KEY", "queue"),
+            ("fields", "TOKENIZER", "x"),
+            ("limits", "max_number_of_tokens", "5"),
+            ("outputs", "uri", "https://host/a:b@c"),
+            ("inputs", "sslPassword", ""),
+            ("inputs", "serverCert", "/a/b.pem"),
+        ];
+        for (conf, key, value) in plain {
+            assert_eq!(shown(conf, key, value, false), value, "{conf} {key}");
+        }
+    }
+}

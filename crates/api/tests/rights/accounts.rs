@@ -1,0 +1,88 @@
+//! Users and roles: nobody gains rights by granting or taking over, and nobody sees more of others than
+//! needed.
+
+use axum::http::StatusCode;
+
+use crate::server::Server;
+
+const USERS: &str = "/services/authentication/users";
+const ROLES: &str = "/services/authorization/roles";
+
+async fn helpdesk(server: &Server) {
+    let form = [("name", "helpdesk"), ("capabilities", "edit_user,edit_roles,search")];
+    assert_eq!(server.post("admin", ROLES, &form).await.status, StatusCode::CREATED);
+    server.user("helpdesk", "helpdesk").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edit_user_does_not_raise_above_the_own_rights() {
+    let server = Server::start().await;
+    helpdesk(&server).await;
+    let own = format!("{USERS}/helpdesk");
+    let admin = format!("{USERS}/admin");
+    let nos = format!("{USERS}/nos");
+    let refused: [(&str, &[(&str, &str)]); 5] = [
+        (&own, &[("roles", "admin")]),
+        (&nos, &[("roles", "power")]),
+        (&admin, &[("password", "taken-over-1")]),
+        (&admin, &[("roles", "nothing")]),
+        (USERS, &[("name", "new"), ("password", "changeme-1"), ("roles", "admin")]),
+    ];
+    for (path, form) in refused {
+        let answer = server.post("helpdesk", path, form).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {form:?}: {answer:?}");
+    }
+    let form = [("name", "new"), ("password", "changeme-1"), ("roles", "nothing")];
+    assert_eq!(server.post("helpdesk", USERS, &form).await.status, StatusCode::CREATED);
+    let password = [("password", "changeme-2")];
+    assert_eq!(server.post("helpdesk", &nos, &password).await.status, StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edit_roles_does_not_raise_above_the_own_rights() {
+    let server = Server::start().await;
+    helpdesk(&server).await;
+    let own = format!("{ROLES}/helpdesk");
+    let nothing = format!("{ROLES}/nothing");
+    let user = format!("{ROLES}/user");
+    let refused: [(&str, &[(&str, &str)]); 5] = [
+        (&own, &[("capabilities", "edit_user,edit_roles,search,indexes_edit")]),
+        (&own, &[("imported_roles", "admin")]),
+        (&nothing, &[("srchIndexesAllowed", "*")]),
+        (&user, &[("capabilities", "search")]),
+        (ROLES, &[("name", "new"), ("imported_roles", "power")]),
+    ];
+    for (path, form) in refused {
+        let answer = server.post("helpdesk", path, form).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{path} {form:?}: {answer:?}");
+    }
+    let form = [("name", "new"), ("capabilities", "search")];
+    assert_eq!(server.post("helpdesk", ROLES, &form).await.status, StatusCode::CREATED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_roles_indexes_and_tokens_of_others_are_not_told() {
+    let server = Server::start().await;
+    server.role("watcher", &[("srchIndexesAllowed", "open")]).await;
+    let list = |path: &str| format!("{path}?output_mode=json&count=0");
+    let users = server.get("watcher", &list(USERS)).await.text;
+    assert!(
+        users.contains("\"name\":\"watcher\"") && !users.contains("\"name\":\"admin\""),
+        "{users}"
+    );
+    let other = server.get("watcher", &format!("{USERS}/admin")).await;
+    assert_eq!(other.status, StatusCode::NOT_FOUND);
+    let roles = server.get("watcher", &list(ROLES)).await.text;
+    assert!(
+        roles.contains("\"name\":\"watcher\"") && !roles.contains("\"name\":\"nothing\""),
+        "{roles}"
+    );
+    let indexes = server.get("watcher", &list("/services/data/indexes")).await.text;
+    assert!(indexes.contains("\"name\":\"open\"") && !indexes.contains("closed"), "{indexes}");
+    let closed = server.get("watcher", "/services/data/indexes/closed").await;
+    assert_eq!(closed.status, StatusCode::NOT_FOUND);
+    let tokens = server.get("watcher", "/services/data/inputs/http").await;
+    assert_eq!(tokens.status, StatusCode::FORBIDDEN);
+    let all = server.get("admin", &list(USERS)).await.text;
+    assert!(all.contains("\"name\":\"nos\"") && all.contains("\"name\":\"watcher\""), "{all}");
+}

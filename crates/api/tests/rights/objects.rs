@@ -1,0 +1,119 @@
+//! Permissions of shared objects hold in searches as they do in REST, and secrets stay hidden.
+
+use axum::http::StatusCode;
+
+use crate::server::Server;
+
+const SHARED: &str = "/servicesNS/nobody/search";
+
+async fn made(server: &Server, path: &str, form: &[(&str, &str)]) {
+    let answer = server.post("admin", &format!("{SHARED}/{path}"), form).await;
+    assert!(answer.status.is_success(), "{path}: {answer:?}");
+}
+
+/// Makes an object the administrators' alone.
+async fn close(server: &Server, path: &str) {
+    let acl =
+        [("sharing", "app"), ("owner", "admin"), ("perms.read", "admin"), ("perms.write", "admin")];
+    made(server, &format!("{path}/acl"), &acl).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_show_no_secrets_to_those_who_may_not_change_them() {
+    let server = Server::start().await;
+    let paths = [
+        "/services/configs/conf-inputs?output_mode=json&count=0",
+        "/services/configs/conf-inputs/http%3A%2F%2Fconftok?output_mode=json",
+        "/services/properties/inputs/http%3A%2F%2Fconftok/token",
+        "/services/properties/inputs/http%3A%2F%2Fconftok?output_mode=json",
+        "/services/properties/inputs/splunktcp%3A%2F%2F9997?output_mode=json",
+        "/services/data/inputs/all?output_mode=json&count=0",
+        "/services/data/inputs/tcp/cooked?output_mode=json&count=0",
+    ];
+    for path in paths {
+        for user in ["nos", "user", "power"] {
+            let answer = server.get(user, path).await;
+            assert!(!answer.text.contains("-secret"), "{path} by {user}: {}", answer.text);
+        }
+        let answer = server.get("admin", path).await;
+        assert!(answer.status.is_success(), "{path}: {answer:?}");
+    }
+    let own = server.get("admin", paths[2]).await;
+    assert!(own.text.contains("8f0c-secret"), "{own:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn permissions_hold_in_searches() {
+    let server = Server::start().await;
+    made(
+        &server,
+        "data/lookup-table-files",
+        &[("name", "priv.csv"), ("contents", "k,v\na,hidden\n")],
+    )
+    .await;
+    close(&server, "data/lookup-table-files/priv.csv").await;
+    made(&server, "data/transforms/lookups", &[("name", "privlk"), ("filename", "priv.csv")]).await;
+    close(&server, "data/transforms/lookups/privlk").await;
+    made(&server, "storage/collections/config", &[("name", "privkv")]).await;
+    close(&server, "storage/collections/config/privkv").await;
+    let kv = [
+        ("name", "kvlk"),
+        ("external_type", "kvstore"),
+        ("collection", "privkv"),
+        ("fields_list", "k,v"),
+    ];
+    made(&server, "data/transforms/lookups", &kv).await;
+    made(&server, "data/macros", &[("name", "privmac"), ("definition", "eval v=\"hidden\"")]).await;
+    close(&server, "data/macros/privmac").await;
+    made(
+        &server,
+        "saved/searches",
+        &[("name", "privss"), ("search", "| makeresults | eval v=\"hidden\"")],
+    )
+    .await;
+    close(&server, "saved/searches/privss").await;
+    let filled = server
+        .search("admin", "| makeresults | eval k=\"a\", v=\"hidden\" | outputlookup kvlk")
+        .await;
+    assert!(filled.status.is_success(), "{filled:?}");
+    let searches = [
+        "| inputlookup privlk",
+        "| inputlookup priv.csv",
+        "| inputcsv priv.csv",
+        "| inputlookup kvlk",
+        "| makeresults | eval k=\"a\" | lookup privlk k OUTPUT v",
+        "| makeresults | eval k=\"a\" | lookup priv.csv k OUTPUT v",
+        "| makeresults | eval k=\"a\", v=lookup(\"privlk\", json_object(\"k\", k), json_array(\"v\"))",
+        "| makeresults | append [| inputlookup privlk]",
+        "| makeresults | `privmac`",
+        "| savedsearch privss",
+        "| from savedsearch:\"privss\"",
+        "| from lookup:\"privlk\"",
+    ];
+    for search in searches {
+        let told = server.search("admin", search).await;
+        assert!(told.text.contains("hidden"), "{search} by admin: {told:?}");
+        let told = server.search("user", search).await;
+        let rows = told.text.replace(search, "");
+        assert!(!rows.contains("\"hidden"), "{search} by user: {told:?}");
+    }
+    for write in ["kvlk", "priv.csv", "privlk", "new_shared.csv"] {
+        let search = format!("| makeresults | eval k=\"x\" | outputlookup {write}");
+        let told = server.search("user", &search).await;
+        assert!(!told.status.is_success(), "{search} by user: {told:?}");
+    }
+    let kept = server.search("admin", "| inputlookup kvlk").await;
+    assert!(kept.text.contains("hidden"), "{kept:?}");
+    let rest = server.get("user", &format!("{SHARED}/data/lookup-table-files/priv.csv")).await;
+    assert_eq!(rest.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_share_writes_lookup_files() {
+    let server = Server::start().await;
+    let told =
+        server.search("power", "| makeresults | eval k=\"x\" | outputlookup shared.csv").await;
+    assert!(told.status.is_success(), "{told:?}");
+    let told = server.search("user", "| inputlookup shared.csv").await;
+    assert!(told.text.contains("\"x\""), "{told:?}");
+}

@@ -1,0 +1,106 @@
+//! Quotas, windows of time and search filters of roles hold in searches, exports and SQL.
+
+use std::sync::Arc;
+
+use axum::http::{Method, StatusCode};
+use jiff::tz::TimeZone;
+use search::{SqlRequest, SqlRows};
+
+use crate::server::Server;
+
+async fn sql(server: &Server, user: &str, query: &str) -> String {
+    let body = serde_json::json!({"query": query}).to_string();
+    server.send(user, Method::POST, "/api/v1/sql", &body).await.text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_filter_holds_wherever_events_are_read() {
+    let server = Server::start().await;
+    server.role("held", &[("srchIndexesAllowed", "*"), ("srchFilter", "host=h_open")]).await;
+    let searches = [
+        "search index=*",
+        "search index=open OR index=closed | table _raw",
+        "search word_closed index=closed",
+        "search index=open | append [search index=closed]",
+        "search index=open | map search=\"search index=closed\"",
+        "| tstats count where index=* by host index",
+        "| makeresults | append [| tstats values(host) where index=closed]",
+        "| metadata type=hosts index=*",
+        "| walklex type=term index=closed",
+        "| typeahead prefix=w count=9 index=closed",
+        "| eventcount summarize=false index=*",
+    ];
+    for search in searches {
+        let told = server.search("held", search).await;
+        let rows = told.text.replace(search, "");
+        let open = rows.contains("word_closed") || rows.contains("h_closed");
+        assert!(!open, "{search}: {told:?}");
+    }
+    let told = server.search("held", "search index=*").await;
+    assert!(told.text.contains("word_open"), "{told:?}");
+    let rows = sql(&server, "held", "SELECT host, _raw FROM closed").await;
+    assert!(!rows.contains("word_closed"), "{rows}");
+    let rows = sql(&server, "held", "SELECT host, _raw FROM open").await;
+    assert!(rows.contains("word_open"), "{rows}");
+    let count = sql(&server, "held", "SELECT count(*) AS c FROM closed").await;
+    assert!(count.contains("\"c\":0"), "{count}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_that_users_could_bend_is_refused() {
+    let server = Server::start().await;
+    let path = "/services/authorization/roles/nothing";
+    for filter in ["user=ann", "host=a | stats count", "[search index=x]"] {
+        let told = server.post("admin", path, &[("srchFilter", filter)]).await;
+        assert_eq!(told.status, StatusCode::BAD_REQUEST, "{filter}: {told:?}");
+    }
+    let told = server.post("admin", path, &[("rtSrchJobsQuota", "6")]).await;
+    assert!(told.status == StatusCode::BAD_REQUEST && told.text.contains("real-time"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_of_time_cuts_and_says_so() {
+    let server = Server::start().await;
+    server.role("recent", &[("srchIndexesAllowed", "open"), ("srchTimeWin", "3600")]).await;
+    let path = "/services/receivers/simple?index=open&host=old";
+    let then = jiff::Timestamp::now() - jiff::Span::new().hours(240);
+    let event = format!("{} word_old", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
+    let sent = server.send("admin", Method::POST, path, &event).await;
+    assert!(sent.status.is_success(), "{sent:?}");
+    let all = server.search("admin", "search index=open").await;
+    assert!(all.text.contains("word_old"), "{all:?}");
+    for search in [
+        "search index=open",
+        "search index=open earliest=0",
+        "| tstats count where index=open by host",
+    ] {
+        let told = server.search("recent", search).await;
+        assert!(!told.text.contains("old\""), "{search}: {told:?}");
+        assert!(told.text.contains("srchTimeWin"), "{search}: {told:?}");
+    }
+    let rows = sql(&server, "recent", "SELECT host FROM open").await;
+    assert!(!rows.contains("old"), "{rows}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_of_jobs_refuses_one_more() {
+    let server = Server::start().await;
+    server.role("busy", &[("srchIndexesAllowed", "open"), ("srchJobsQuota", "1")]).await;
+    // It waits with most of its rows until somebody reads them.
+    let query = SqlRequest {
+        query: "SELECT * FROM generate_series(1, 100000)".to_owned(),
+        earliest: None,
+        latest: None,
+        timezone: TimeZone::UTC,
+        rights: Arc::new(server.state.authority.of("busy")),
+        rows: SqlRows::All,
+    };
+    let running = server.state.search.sql_stream(query.clone()).await.unwrap();
+    let refused = server.search("busy", "search index=open").await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
+    assert!(refused.text.contains("srchJobsQuota"), "{refused:?}");
+    assert!(server.state.search.sql_stream(query).await.is_err());
+    let other = server.search("user", "search index=open").await;
+    assert!(other.status.is_success(), "{other:?}");
+    drop(running);
+}

@@ -1,0 +1,277 @@
+//! The REST service over stores in memory and a directory of the test's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Accounts, Authority, HecTokens, NewUser, Permissions, Roles, Secrets};
+use apps::Apps;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode, header};
+use catalog::Catalog;
+use ingest::Ingest;
+use karst_api::{ApiState, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
+use knowledge::Knowledge;
+use knowledge::layers::{Layer, Layers};
+use model::IndexerId;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use runtime::{Clock, SystemClock};
+use search::{Dependencies, SearchService};
+use serde_json::Value;
+use testkit::TestDir;
+use tower::ServiceExt;
+
+/// Settings with secrets in them, known ones and one that no program knows.
+const INPUTS: &str = "[http://conftok]\ntoken = 8f0c-secret\n[splunktcptoken://fwd]\ntoken = 77aa-secret\n\
+                      [tcp-ssl://9999]\nsslPassword = tls-secret\n[splunktcp://9997]\n\
+                      aws_access_key = AKIA-secret\nindex = main\n";
+
+pub(crate) struct Server {
+    pub(crate) state: ApiState,
+    _data: TestDir,
+}
+
+/// What a request was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+}
+
+#[derive(Debug)]
+struct Direct(Arc<dyn ObjectStore>);
+
+impl search::Objects for Direct {
+    fn counted(&self, _: &Arc<cache::SearchReads>) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[derive(Debug)]
+struct Nothing;
+
+impl karst_api::CacheView for Nothing {
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+impl karst_api::MetricsView for Nothing {
+    fn render(&self) -> String {
+        String::new()
+    }
+}
+
+impl karst_api::LogLevels for Nothing {
+    fn all(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn set(&self, _: &str, _: &str) -> bool {
+        false
+    }
+}
+
+impl karst_api::ConsoleFiles for Nothing {
+    fn file(&self, _: &str) -> Option<(bytes::Bytes, String)> {
+        None
+    }
+}
+
+impl Server {
+    /// A server with the users `admin`, `power`, `user`, `nos` (no capability) and the indexes `open` and
+    /// `closed`, an event in each.
+    pub(crate) async fn start() -> Self {
+        let data = TestDir::new();
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let layers = Layers::builtin().with(Layer::SystemLocal, "inputs", INPUTS);
+        let knowledge = Arc::new(Knowledge::new(layers.clone()));
+        let opened = Catalog::open(
+            Arc::clone(&store),
+            "catalog",
+            catalog::Settings::default(),
+            Arc::clone(&clock),
+        );
+        let catalog = opened.await.unwrap();
+        let ingest = Ingest::start(ingest::Parts {
+            data: data.path().to_owned(),
+            indexer: IndexerId(uuid::Uuid::nil()),
+            store: Arc::clone(&store),
+            catalog: Arc::new(catalog.clone()),
+            knowledge: Arc::clone(&knowledge),
+            clock: Arc::clone(&clock),
+            settings: ingest::Settings::default(),
+        });
+        let ingest = Arc::new(ingest.await.unwrap());
+        let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await.unwrap());
+        let parts = apps::Parts {
+            catalog: catalog.clone(),
+            store: Arc::clone(&store),
+            files: layers,
+            directory: None,
+        };
+        let apps = Apps::open(parts).unwrap();
+        let search = SearchService::new(
+            Dependencies {
+                catalog: catalog.clone(),
+                hot: ingest.hot(),
+                objects: Arc::new(Direct(store)),
+                apps: apps.clone(),
+                surroundings: Arc::new(plan::EventsOnly),
+                indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
+                clock: Arc::clone(&clock),
+                runtime: tokio::runtime::Handle::current(),
+            },
+            search::Settings::default(),
+        );
+        let state = state(search.unwrap(), ingest, indexes, apps, knowledge, catalog, clock).await;
+        let server = Self { state, _data: data };
+        server.fill().await;
+        server
+    }
+
+    async fn fill(&self) {
+        let admin = NewUser {
+            name: "admin".to_owned(),
+            password: "changeme-1".to_owned(),
+            roles: vec!["admin".to_owned()],
+        };
+        self.state.accounts.put(admin).await.unwrap();
+        self.made("/services/authorization/roles", &[("name", "nothing")]).await;
+        for (name, role) in [("power", "power"), ("user", "user"), ("nos", "nothing")] {
+            self.user(name, role).await;
+        }
+        for index in ["open", "closed"] {
+            self.made("/services/data/indexes", &[("name", index)]).await;
+            let path =
+                format!("/services/receivers/simple?index={index}&sourcetype=st&host=h_{index}");
+            let body = format!("word_{index} n=1");
+            let sent = self.send("admin", Method::POST, &path, &body).await;
+            assert!(sent.status.is_success(), "{sent:?}");
+        }
+    }
+
+    pub(crate) async fn user(&self, name: &str, role: &str) {
+        let form = [("name", name), ("password", "changeme-1"), ("roles", role)];
+        self.made("/services/authentication/users", &form).await;
+    }
+
+    /// A role that imports `user`'s capabilities one by one, so that its indexes are its own.
+    pub(crate) async fn role(&self, name: &str, settings: &[(&str, &str)]) {
+        let capabilities = access::capabilities::USER.join(",");
+        let mut form = vec![("name", name), ("capabilities", capabilities.as_str())];
+        form.extend(settings);
+        self.made("/services/authorization/roles", &form).await;
+        self.user(name, name).await;
+    }
+
+    async fn made(&self, path: &str, form: &[(&str, &str)]) {
+        let answer = self.post("admin", path, form).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{path}: {answer:?}");
+    }
+
+    pub(crate) async fn get(&self, user: &str, path: &str) -> Answer {
+        self.send(user, Method::GET, path, "").await
+    }
+
+    pub(crate) async fn post(&self, user: &str, path: &str, form: &[(&str, &str)]) -> Answer {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{separator}output_mode=json");
+        self.send(user, Method::POST, &path, &body).await
+    }
+
+    /// The rows of a search as text.
+    pub(crate) async fn search(&self, user: &str, search: &str) -> Answer {
+        let form = [("search", search), ("exec_mode", "oneshot"), ("count", "0")];
+        self.post(user, "/services/search/jobs", &form).await
+    }
+
+    /// A finished job's id.
+    pub(crate) async fn job(&self, user: &str, search: &str) -> String {
+        let form = [("search", search), ("exec_mode", "blocking")];
+        let answer = self.post(user, "/services/search/jobs", &form).await;
+        answer.json()["sid"].as_str().unwrap_or_else(|| panic!("{answer:?}")).to_owned()
+    }
+
+    /// Whatever the body; nobody asks if the name is empty.
+    pub(crate) async fn send(&self, user: &str, method: Method, path: &str, body: &str) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        let mut session = None;
+        if !user.is_empty() {
+            let key = self.state.accounts.local_session(user);
+            request = request.header(header::AUTHORIZATION, format!("Splunk {key}"));
+            session = Some(key);
+        }
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let Ok(answer) = karst_api::rest_router(self.state.clone()).oneshot(request).await;
+        let status = answer.status();
+        let bytes = to_bytes(answer.into_body(), 64 << 20).await.unwrap();
+        session.iter().for_each(|key| self.state.accounts.close_local_session(key));
+        Answer { status, text: String::from_utf8_lossy(&bytes).into_owned() }
+    }
+}
+
+async fn state(
+    search: SearchService,
+    ingest: Arc<Ingest>,
+    indexes: Arc<IndexCatalog>,
+    apps: Apps,
+    knowledge: Arc<Knowledge>,
+    catalog: Catalog,
+    clock: Arc<dyn Clock>,
+) -> ApiState {
+    let settings = Arc::new(karst_api::Settings::default());
+    let accounts = Accounts::load(catalog.clone(), settings.session_timeout).await.unwrap();
+    let accounts = Arc::new(accounts);
+    let roles = Arc::new(Roles::load(catalog.clone()).unwrap());
+    let permissions = Arc::new(Permissions::load(catalog.clone()).unwrap());
+    let authority =
+        Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
+    let key = Secrets::new_key().unwrap();
+    let home = std::env::temp_dir();
+    ApiState {
+        search,
+        ingest,
+        accounts,
+        roles,
+        authority,
+        tokens: Arc::new(HecTokens::load(catalog.clone()).await.unwrap()),
+        messages: Arc::default(),
+        server_settings: Arc::new(ServerSettings::load(catalog.clone(), &settings).unwrap()),
+        loggers: Arc::new(Nothing),
+        control: karst_api::Control::default(),
+        indexes,
+        knowledge,
+        apps,
+        permissions,
+        secrets: Arc::new(Secrets::load(catalog.clone(), &key).unwrap()),
+        suppressions: Arc::new(Suppressions::load(catalog.clone()).unwrap()),
+        catalog,
+        cache: Arc::new(Nothing),
+        metrics: Arc::new(Nothing),
+        files: inputs::monitor::MonitorStatus::default(),
+        clock,
+        shutdown: runtime::Shutdown::default(),
+        health: runtime::health::Health::default(),
+        info: Arc::new(ServerInfo {
+            server_name: "test".to_owned(),
+            guid: String::new(),
+            cores: 1,
+            startup_time: 0,
+            home,
+            management_port: 8089,
+            web_port: 8000,
+            web_tls: false,
+        }),
+        request_memory: runtime::Budget::new(256 << 20, Duration::from_secs(60)),
+        settings,
+        console: Arc::new(Nothing),
+    }
+}

@@ -1,0 +1,182 @@
+//! What a user's searches are held to, whatever their text says: a search filter and a window of time.
+//!
+//! Guarantees: both hold wherever events are read, in subsearches and behind `from` and `tstats` too: there
+//! is one door to events (`commands::search::events`, [`Restriction::table`] for SQL), and they are applied
+//! there. The filter is evaluated over stored columns only, so that no extraction, alias or calculated
+//! field of the user's can change what it means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::common::TableReference;
+use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
+use datafusion::logical_expr::LogicalPlanBuilder;
+use jiff::tz::TimeZone;
+use model::{EventTime, TimeRange, columns};
+use spl::ast::{Command, SearchExpr};
+
+use crate::commands::search::{TABLE, conjuncts, filter_scan};
+use crate::expr::Scope;
+use crate::types::ValueType;
+use crate::{Error, MessageKind, MessageLog, predicate};
+
+/// What a user's searches are held to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Restriction {
+    /// Events that it lets through are the only ones there are (`srchFilter`).
+    pub filter: Option<SearchExpr>,
+    /// Nothing before that is read (`srchTimeEarliest`).
+    pub earliest: Option<EventTime>,
+    /// The longest span that is read, back from its end (`srchTimeWin`).
+    pub window: Option<Duration>,
+}
+
+impl Restriction {
+    /// Reads a search filter: words, and comparisons of the fields that every event has.
+    ///
+    /// # Errors
+    /// If it is anything else.
+    pub fn parse_filter(text: &str) -> Result<SearchExpr, Error> {
+        let refused = |what: &str| Error::invalid_anywhere(format!("srchFilter: {what}"));
+        let pipeline = spl::parse(&format!("search {text}"))?;
+        let [command] = pipeline.commands.as_slice() else {
+            return Err(refused("it is a filter, without commands"));
+        };
+        let Command::Search(search) = &command.node else {
+            return Err(refused("it is a filter, without commands"));
+        };
+        if !search.time.is_empty() {
+            return Err(refused("times are held by srchTimeWin and srchTimeEarliest"));
+        }
+        let expr = search.expr.clone().ok_or_else(|| refused("it is empty"))?;
+        check(&expr)?;
+        Ok(expr)
+    }
+
+    /// The part of a range that may be read; `now` is where a range without an end ends.
+    #[must_use]
+    pub fn within(&self, range: TimeRange, now: EventTime) -> TimeRange {
+        let mut earliest = range.earliest;
+        if let Some(bound) = self.earliest {
+            earliest = earliest.max(bound);
+        }
+        if let Some(window) = self.window {
+            let end = if range.latest == EventTime::MAX { now } else { range.latest };
+            let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+            earliest = earliest.max(EventTime(end.0.saturating_sub(micros)));
+        }
+        TimeRange { earliest: earliest.min(range.latest), latest: range.latest }
+    }
+
+    /// As [`Self::within`]; a range that is cut is told of.
+    pub(crate) fn hold(&self, range: TimeRange, now: EventTime, log: &MessageLog) -> TimeRange {
+        let allowed = self.within(range, now);
+        if allowed != range {
+            let text = "the time range is wider than your roles allow (srchTimeWin, \
+                        srchTimeEarliest): its beginning was cut off";
+            log.add(MessageKind::Warning, text);
+        }
+        allowed
+    }
+
+    /// A table of events without those that the filter does not let through.
+    ///
+    /// # Errors
+    /// If the filter cannot be planned.
+    pub fn table(&self, table: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>, Error> {
+        let Some(filter) = &self.filter else { return Ok(table) };
+        let name = TableReference::bare(TABLE);
+        let mut plan = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?;
+        for expr in conjuncts(Some(filter)) {
+            plan = filter_scan(plan, predicate::compile_search(expr, &Stored::default())?)?;
+        }
+        Ok(Arc::new(ViewTable::new(plan, None)))
+    }
+}
+
+/// The columns of every event, as they are stored.
+#[derive(Debug)]
+pub(crate) struct Stored(TimeZone);
+
+impl Default for Stored {
+    fn default() -> Self {
+        Self(TimeZone::UTC)
+    }
+}
+
+impl Scope for Stored {
+    fn field(&self, name: &str) -> Option<ValueType> {
+        match name {
+            columns::TIME | columns::INDEX_TIME => Some(ValueType::Time),
+            columns::RAW => Some(ValueType::Text),
+            name if is_stored(name) => Some(ValueType::Text),
+            _ => None,
+        }
+    }
+
+    fn now(&self) -> EventTime {
+        EventTime::MIN
+    }
+
+    fn timezone(&self) -> &TimeZone {
+        &self.0
+    }
+}
+
+fn is_stored(name: &str) -> bool {
+    matches!(name, columns::HOST | columns::SOURCE | columns::SOURCETYPE | columns::INDEX)
+}
+
+/// Refuses what users could change the meaning of, or what is not a filter.
+fn check(expr: &SearchExpr) -> Result<(), Error> {
+    let field = |name: &str| match is_stored(name) {
+        true => Ok(()),
+        false => Err(Error::invalid_anywhere(format!(
+            "srchFilter: \"{name}\" is made at search time, so users could change what it means; use \
+             host, source, sourcetype, index and words"
+        ))),
+    };
+    match expr {
+        SearchExpr::And(members) | SearchExpr::Or(members) => members.iter().try_for_each(check),
+        SearchExpr::Not(inner, _) => check(inner),
+        SearchExpr::Term(_) | SearchExpr::Directive(_) => Ok(()),
+        SearchExpr::Comparison(comparison) => field(&comparison.field.node),
+        SearchExpr::In(list) => field(&list.field.node),
+        SearchExpr::Subsearch(_) | SearchExpr::Computed(_) => {
+            Err(Error::invalid_anywhere("srchFilter: a subsearch cannot be part of it"))
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_of_words_and_stored_fields() {
+        for text in
+            ["host=a", "(sourcetype=x) OR (NOT error index=web*)", "TERM(a.b) host IN (a, b)"]
+        {
+            Restriction::parse_filter(text).unwrap();
+        }
+        for text in
+            ["", "user=ann", "host=a | stats count", "[search index=x]", "host=a earliest=-1h"]
+        {
+            assert!(Restriction::parse_filter(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_window_goes_back_from_the_end_of_the_range() {
+        let time = EventTime::from_seconds;
+        let window = Some(Duration::from_secs(60));
+        let held = Restriction { window, earliest: Some(time(1_000)), filter: None };
+        let within = |earliest, latest| held.within(TimeRange { earliest, latest }, time(2_000));
+        assert_eq!(within(EventTime::MIN, EventTime::MAX).earliest, time(1_940));
+        assert_eq!(within(time(1_100), time(1_500)).earliest, time(1_440));
+        assert_eq!(within(time(1_490), time(1_500)).earliest, time(1_490));
+        assert_eq!(within(time(0), time(1_010)).earliest, time(1_000));
+        assert_eq!(within(time(0), time(900)).earliest, time(900));
+    }
+}

@@ -1,0 +1,64 @@
+//! Queries that are not jobs - SQL, exports - by user, so that quotas count them too.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+
+/// How many run, by user.
+#[derive(Debug, Default)]
+pub(crate) struct Queries {
+    running: Mutex<HashMap<String, usize>>,
+}
+
+/// A query that runs until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    queries: Arc<Queries>,
+    user: String,
+}
+
+impl Queries {
+    /// How many of a user's run.
+    pub(crate) fn of(&self, user: &str) -> usize {
+        self.lock().get(user).copied().unwrap_or(0)
+    }
+
+    /// Counts one more of a user's, for as long as the answer is kept.
+    pub(crate) fn begin(self: &Arc<Self>, user: &str) -> Running {
+        *self.lock().entry_ref(user).or_insert(0) += 1;
+        Running { queries: Arc::clone(self), user: user.to_owned() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, usize>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = self.queries.lock();
+        if let Some(count) = running.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&self.user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_count_as_long_as_they_run() {
+        let queries = Arc::<Queries>::default();
+        let first = queries.begin("ann");
+        let second = queries.begin("ann");
+        assert_eq!((queries.of("ann"), queries.of("bob")), (2, 0));
+        drop(first);
+        assert_eq!(queries.of("ann"), 1);
+        drop(second);
+        assert_eq!(queries.of("ann"), 0);
+    }
+}
