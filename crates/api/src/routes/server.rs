@@ -12,7 +12,6 @@ use crate::ApiState;
 use crate::atom::{Acl, REST_VERSION};
 use crate::error::RestError;
 use crate::params::Params;
-use crate::session::Caller;
 
 /// The parts of a Splunk installation that this one process is.
 const ROLES: [&str; 4] = ["indexer", "search_head", "license_master", "kv_store"];
