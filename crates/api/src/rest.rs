@@ -441,8 +441,10 @@ struct Written;
 
 /// Gives an error its body.
 fn finish(mut response: Response, mode: OutputMode) -> Response {
-    let written = response.extensions().get::<Written>().is_some();
-    let unknown_method = response.status() == StatusCode::METHOD_NOT_ALLOWED && !written;
+    if response.extensions().get::<Written>().is_some() {
+        return response;
+    }
+    let unknown_method = response.status() == StatusCode::METHOD_NOT_ALLOWED;
     let error = response.extensions_mut().remove::<RestError>().or_else(|| {
         let error = RestError::new(response.status(), "ERROR", "Method Not Allowed");
         unknown_method.then_some(error)
