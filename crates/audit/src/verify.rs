@@ -144,7 +144,8 @@ impl Verifier {
         let finding =
             |kind, seq, text: String| Some(Finding { kind, seq, place: place.to_string(), text });
         let genuine = read.is_genuine(&self.key);
-        if !self.torn.is_empty() && !(genuine && self.vouches_for_torn(read)) {
+        let vouched = self.torn.is_empty() || (genuine && self.vouches_for_torn(read));
+        if !vouched {
             let (seq, place) = (self.head.seq + 1, self.torn_place.clone());
             let text = "the line is no record, and no record says that it was torn".to_owned();
             return Some(Finding { kind: Kind::Altered, seq, place, text });
@@ -161,9 +162,8 @@ impl Verifier {
             let text = format!("its hash is not the one noted in {}", anchor.noted);
             return finding(Kind::Altered, read.seq, text);
         }
-        if self.start.is_none() {
-            return None;
-        }
+        // The first one follows nothing that is here.
+        self.start?;
         if read.seq > next {
             let text = format!("record {} follows record {}", read.seq, self.head.seq);
             return finding(Kind::Removed, next, text);
