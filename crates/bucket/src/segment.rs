@@ -222,6 +222,7 @@ impl Segmenter {
             found(Word { bytes, hash: hash(bytes) });
         }
         // One long word should not cost its memory for ever.
+        self.word.clear();
         self.word.shrink_to(WINDOW);
     }
 }

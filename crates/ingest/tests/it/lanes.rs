@@ -39,12 +39,13 @@ async fn one_input_of_mixed_times_is_spread_over_buckets() {
 #[tokio::test]
 async fn over_the_limit_the_least_recently_used_bucket_rolls() {
     let data = TestDir::new();
-    let small = ingest::Settings { max_data_size: 16, ..settings() };
+    let small = ingest::Settings { max_data_size: 1_600, ..settings() };
+    let text = "x".repeat(100);
     let conf = "[main]\nmaxHotSpanSecs = 172800\nmaxHotBuckets = 2\n";
     let setup = start_with_indexes(data.path(), small, conf).await;
     let now = now();
     for days in [0, 10, 0, 20] {
-        setup.ingest.submit(dated(&[(now - days * DAY, "x")])).await.unwrap();
+        setup.ingest.submit(dated(&[(now - days * DAY, &text)])).await.unwrap();
     }
     setup.ingest.flush().await.unwrap();
     let open = setup.ingest.status().hot.into_iter().filter(|bucket| !bucket.rolled);

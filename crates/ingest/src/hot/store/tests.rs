@@ -23,16 +23,17 @@ fn many_small_appends_leave_few_chunks_and_keep_their_order() {
 #[test]
 fn a_rolled_bucket_stays_in_snapshots_until_it_is_removed() {
     let store = HotStore::new();
-    append(&store, 1, "a");
+    let [a, b] = ["a", "b"].map(|text| text.repeat(100));
+    append(&store, 1, &a);
     let rolled = store.roll(&stream()).unwrap();
-    append(&store, 2, "b");
+    append(&store, 2, &b);
     let snapshot = store.snapshot(&[index()], &TimeRange::ALL);
-    assert_eq!(texts(&snapshot).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(texts(&snapshot).collect::<Vec<_>>(), [&*a, &*b]);
     assert_eq!(snapshot[0].id, rolled.content.id);
     store.remove(&rolled);
     let snapshot = store.snapshot(&[index()], &TimeRange::ALL);
-    assert_eq!(texts(&snapshot).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(store.raw_bytes(), 1);
+    assert_eq!(texts(&snapshot).collect::<Vec<_>>(), [&*b]);
+    assert_eq!(store.raw_bytes(), 100);
 }
 
 #[test]
@@ -48,13 +49,16 @@ fn snapshots_leave_out_other_times_and_indexes() {
 
 #[test]
 fn full_and_idle_buckets_are_due() {
-    let settings =
-        Settings { max_data_size: 10, max_hot_idle: Duration::from_secs(1), ..Settings::default() };
+    let settings = Settings {
+        max_data_size: 100,
+        max_hot_idle: Duration::from_secs(1),
+        ..Settings::default()
+    };
     let store = HotStore::new();
-    append(&store, 1, "0123456789");
+    append(&store, 1, &"0123456789".repeat(10));
     let full = limits(settings.clone());
     assert_eq!(store.due(0, EventTime(0), &full, 0), [(stream(), RollReason::Size)]);
-    let large = limits(Settings { max_data_size: 11, ..settings });
+    let large = limits(Settings { max_data_size: 101, ..settings });
     assert_eq!(store.due(0, EventTime(999_999), &large, 0), []);
     assert_eq!(store.due(0, EventTime(1_000_000), &large, 0), [(stream(), RollReason::Idle)]);
 }
