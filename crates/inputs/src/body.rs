@@ -152,10 +152,13 @@ fn zstd_reader(body: Cursor<Bytes>) -> Result<impl Read + Send, BodyError> {
     limited.map_err(|_| BodyError::Broken { encoding: "zstd" })
 }
 
-/// The length that the end of gzip states, of its last member and without the bits above 32.
+/// The length that the end of gzip states, of its last member and without the bits above 32; `None` where
+/// gzip cannot pack that much into so few bytes, so that it is something else.
 fn gzip_length(packed: &[u8]) -> Option<usize> {
+    const MOST_PER_BYTE: usize = 1_040;
     let last = packed.last_chunk::<4>()?;
-    usize::try_from(u32::from_le_bytes(*last)).ok()
+    let length = usize::try_from(u32::from_le_bytes(*last)).ok()?;
+    Some(length).filter(|length| *length <= packed.len().saturating_mul(MOST_PER_BYTE))
 }
 
 /// Unpacks a body by its `Content-Encoding`, to at most `limit` bytes, in memory.
@@ -193,8 +196,9 @@ mod tests {
         assert_eq!(unpacked(1000).unwrap().len(), 1000);
         assert_eq!(unpacked(999), Err(BodyError::TooLarge { limit: 999 }));
         let torn = packed.slice(..packed.len() / 2);
-        let torn = unpack(torn, "gzip", 1 << 40, 1 << 30);
-        assert_eq!(torn, Err(BodyError::Broken { encoding: "gzip" }));
+        let broken = Err(BodyError::Broken { encoding: "gzip" });
+        assert_eq!(unpack(torn, "gzip", 1_000_000, 100), broken);
+        assert_eq!(unpack(Bytes::from_static(b"\x1f\x8bnot gzip"), "gzip", 1000, 100), broken);
         let other = unpack(packed.clone(), "br", 9, 100);
         assert!(matches!(other, Err(BodyError::Unsupported { .. })));
     }
