@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_window_goes_back_from_the_end_of_the_range() {
-        let time = EventTime::from_seconds;
+        let time = |seconds: i64| EventTime(seconds * 1_000_000);
         let window = Some(Duration::from_secs(60));
         let held = Restriction { window, earliest: Some(time(1_000)), filter: None };
         let within = |earliest, latest| held.within(TimeRange { earliest, latest }, time(2_000));

@@ -1,5 +1,7 @@
 //! Searches that hold more than their memory spill, and give the same rows.
 
+use std::sync::Arc;
+
 use karst_search::{JobRequest, OperatorReport, SearchService, Settings, SqlRequest, SqlRows};
 
 use crate::support::{filled, log_event};
@@ -88,7 +90,7 @@ async fn functions_of_sql_stay_within_the_memory_of_their_query() {
             earliest: None,
             latest: None,
             timezone: jiff::tz::TimeZone::UTC,
-            indexes: None,
+            rights: Arc::new(access::Rights::of_system("admin")),
             rows: SqlRows::Limited,
         };
         let failure = service.sql(request).await.map(|_| ()).unwrap_err().to_string();
@@ -105,7 +107,7 @@ async fn short_texts_of_sql_are_as_they_were() {
         earliest: None,
         latest: None,
         timezone: jiff::tz::TimeZone::UTC,
-        indexes: None,
+        rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
     };
     let page = small(16).await.sql(request).await.unwrap().page();
