@@ -197,11 +197,11 @@ impl Sifter {
         &self,
         index: &IndexName,
         batches: &[RecordBatch],
-    ) -> Result<Vec<((usize, usize), String)>, TooMany> {
+    ) -> Result<Failing, TooMany> {
         let mut found = Vec::new();
         let id = BucketId(uuid::Uuid::nil());
         for (number, batch) in batches.iter().enumerate() {
-            let mut parts = vec![0..batch.num_rows()];
+            let mut parts: Vec<_> = std::iter::once(0..batch.num_rows()).collect();
             while let Some(part) = parts.pop() {
                 if part.is_empty() {
                     continue;
@@ -253,6 +253,9 @@ impl Sifter {
         })
     }
 }
+
+/// Rows by number of the batch and of the row, each with the reason.
+type Failing = Vec<((usize, usize), String)>;
 
 /// Too many events fail for it to be their fault.
 #[derive(Debug)]
