@@ -17,7 +17,7 @@ use crate::session::Caller;
 pub enum Need {
     /// There is no such method.
     Absent,
-    /// Nothing, not even a session.
+    /// Nothing, not even a session; `/metrics` asks senders from other machines for a token or a capability.
     Open,
     /// A session.
     Session,
@@ -240,6 +240,7 @@ pub const MORE: &[(&str, &str)] = &[
     ("list_all_roles", "roles that the user does not have"),
     ("list_all_users", "other users"),
     ("list_httpauths", "sessions of others"),
+    ("list_introspection", "`/metrics` from another machine, without the scrape token"),
     ("schedule_search", "saved searches with `is_scheduled` or `enableSched`"),
 ];
 

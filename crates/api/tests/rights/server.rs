@@ -1,5 +1,6 @@
 //! The REST service over stores in memory and a directory of the test's own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,7 +131,9 @@ impl Server {
             },
             search::Settings::default(),
         );
-        let state = state(search.unwrap(), ingest, indexes, apps, knowledge, catalog, clock).await;
+        let home = data.path().to_owned();
+        let state =
+            state(search.unwrap(), ingest, indexes, apps, knowledge, catalog, clock, home).await;
         let server = Self { state, _data: data };
         server.fill().await;
         server
@@ -218,6 +221,7 @@ impl Server {
     }
 }
 
+#[allow(clippy::too_many_arguments)]
 async fn state(
     search: SearchService,
     ingest: Arc<Ingest>,
@@ -226,6 +230,7 @@ async fn state(
     knowledge: Arc<Knowledge>,
     catalog: Catalog,
     clock: Arc<dyn Clock>,
+    home: PathBuf,
 ) -> ApiState {
     let settings = Arc::new(karst_api::Settings::default());
     let accounts = Accounts::load(catalog.clone(), settings.session_timeout).await.unwrap();
@@ -235,7 +240,6 @@ async fn state(
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let key = Secrets::new_key().unwrap();
-    let home = std::env::temp_dir();
     ApiState {
         search,
         ingest,
@@ -246,6 +250,7 @@ async fn state(
         messages: Arc::default(),
         server_settings: Arc::new(ServerSettings::load(catalog.clone(), &settings).unwrap()),
         loggers: Arc::new(Nothing),
+        audit: Arc::new(audit(home.join("audit"), &clock).await),
         control: karst_api::Control::default(),
         indexes,
         knowledge,
@@ -274,4 +279,11 @@ async fn state(
         settings,
         console: Arc::new(Nothing),
     }
+}
+
+async fn audit(folder: PathBuf, clock: &Arc<dyn Clock>) -> karst_api::Audit {
+    let key = audit::Key::new(&[7; audit::Key::BYTES]);
+    let settings = audit::Settings::default();
+    let log = audit::AuditLog::open(folder, key, settings, Arc::clone(clock), Vec::new());
+    karst_api::Audit::new(log.await.unwrap().log, karst_api::Proxies::default(), 10)
 }
