@@ -198,6 +198,7 @@ fn search_status(error: search::Error) -> Status {
     use model::ErrorKind as K;
     let code = match error.kind() {
         K::Invalid => Code::InvalidArgument,
+        K::Forbidden => Code::PermissionDenied,
         K::NotFound => Code::NotFound,
         K::Conflict => Code::Aborted,
         K::Unavailable => Code::Unavailable,

@@ -11,7 +11,6 @@ use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::messages::Notice;
 use crate::params::{Params, is_true};
-use crate::session::Caller;
 
 const PATH: &str = "/services/apps/local";
 /// The notice that clients look for which wait for a restart.
@@ -113,7 +112,6 @@ fn settings(params: &Params) -> Vec<(String, String)> {
 /// Makes an app without files. Apps with files are installed with `karst`.
 pub(crate) async fn create(
     State(state): State<ApiState>,
-    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
     let name = params.required("name")?;
@@ -172,7 +170,6 @@ pub(crate) async fn update(
 /// until a restart, which a notice says.
 pub(crate) async fn remove(
     State(state): State<ApiState>,
-    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {

@@ -160,7 +160,6 @@ pub(crate) async fn show(
 
 pub(crate) async fn create(
     State(state): State<ApiState>,
-    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
     if params.text("datatype").is_some_and(|kind| kind != "event") {
@@ -250,7 +249,7 @@ pub(crate) async fn remove(
         return Err(RestError::invalid(text));
     }
     state.indexes.remove(&name, &state.ingest).await?;
-    list(State(state), params).await
+    list(State(state), caller, params).await
 }
 
 /// Searches do not read a disabled index, and senders are refused.
