@@ -74,7 +74,7 @@ pub(crate) async fn query(
         }
     }
     let page = result.page();
-    let column = |field: &std::sync::Arc<arrow::datatypes::Field>| json!({"name": field.name(), "type": field.data_type().to_string()});
+    let column = |field: &Arc<arrow::datatypes::Field>| json!({"name": field.name(), "type": field.data_type().to_string()});
     let columns: Vec<Value> = result.schema.fields().iter().map(column).collect();
     let numeric: Vec<&str> = result
         .schema

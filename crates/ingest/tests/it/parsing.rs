@@ -79,8 +79,7 @@ async fn events_far_from_now_do_not_stretch_the_bucket_of_the_others() {
 #[tokio::test]
 async fn a_million_fields_are_kept_with_their_event_where_the_limits_allow_them() {
     let data = TestDir::new();
-    let wide =
-        ingest::Settings { max_event_fields: 1_000_000, max_event_size: 64 << 20, ..settings() };
+    let wide = Settings { max_event_fields: 1_000_000, max_event_size: 64 << 20, ..settings() };
     let setup = start(data.path(), wide).await;
     let mut events = CutEvents::new(MissingTime::Now);
     assert!(events.push(meta(Some("test")).by_ref(), None, b"wide"));
