@@ -175,6 +175,8 @@ fn data_routes() -> Router<ApiState> {
         .route("/services/data/indexes/{name}/thaw", post(buckets::thaw))
         .route("/services/data/indexes/{name}/freeze", post(buckets::freeze))
         .route("/services/data/buckets", get(buckets::list))
+        .route("/services/data/buckets/{id}/quarantine", post(buckets::quarantine))
+        .route("/services/data/buckets/{id}/release", post(buckets::release))
         .route("/services/data/inputs", get(data_inputs::list))
         .route("/services/data/inputs/tcp", get(data_inputs::tcp))
         .route("/services/data/inputs/tcp/{kind}", get(data_inputs::of_tcp))

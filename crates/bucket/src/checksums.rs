@@ -61,6 +61,11 @@ impl Checksums {
         Some(Self { stretches })
     }
 
+    /// The stretches, in the order of the file.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.stretches.iter().map(|(range, _)| range.clone())
+    }
+
     /// Whether the bytes of the range are whole stretches, and what was written.
     pub(crate) fn verify(&self, range: &Range<u64>, bytes: &[u8]) -> bool {
         let mut at = self.stretches.partition_point(|(stretch, _)| stretch.start < range.start);

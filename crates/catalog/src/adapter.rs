@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,15 +19,34 @@ use object_store_slatedb as theirs;
 use ours::ObjectStoreExt as _;
 use theirs::Result;
 
+use crate::error::chain;
+
 /// Our store behind their trait.
 #[derive(Debug, Clone)]
 pub(crate) struct Adapter {
     inner: Arc<dyn ours::ObjectStore>,
+    failure: LastFailure,
+}
+
+/// What the store said last when it did not take an object; the database repeats in silence.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastFailure(Arc<Mutex<Option<String>>>);
+
+impl LastFailure {
+    fn set(&self, failure: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    /// The reason for waiting.
+    pub(crate) fn reason(&self) -> String {
+        let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        failure.unwrap_or_else(|| "the object store does not answer".to_owned())
+    }
 }
 
 impl Adapter {
-    pub(crate) fn new(inner: Arc<dyn ours::ObjectStore>) -> Self {
-        Self { inner }
+    pub(crate) fn new(inner: Arc<dyn ours::ObjectStore>, failure: LastFailure) -> Self {
+        Self { inner, failure }
     }
 }
 
@@ -61,6 +80,7 @@ impl theirs::ObjectStore for Adapter {
             extensions: options.extensions,
         };
         let put = self.inner.put_opts(&to_path(location)?, to_payload(payload), options).await;
+        self.failure.set(put.as_ref().err().map(reason_of));
         Ok(from_put(put.map_err(from_error)?))
     }
 
@@ -190,6 +210,14 @@ impl theirs::ObjectStore for Adapter {
         let options = ours::RenameOptions { target_mode, extensions: options.extensions };
         self.inner.rename_opts(&to_path(from)?, &to_path(to)?, options).await.map_err(from_error)
     }
+}
+
+/// Why an object was not taken: a full disk by its name.
+fn reason_of(error: &ours::Error) -> String {
+    if runtime::store::is_full(error) {
+        return format!("no space left on device: {}", chain(error));
+    }
+    chain(error)
 }
 
 #[derive(Debug)]

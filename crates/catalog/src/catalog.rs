@@ -16,7 +16,7 @@ use slatedb::config::{CloseOptions, FlushOptions, FlushType, ScanOptions};
 use slatedb::{Db, WriteBatch};
 use tokio::sync::{Mutex, watch};
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, LastFailure};
 use crate::codec::{self, Entry};
 use crate::commit::Plan;
 use crate::error::{Result, chain};
@@ -37,6 +37,7 @@ struct Inner {
     view: watch::Sender<Arc<Snapshot>>,
     /// Whether another process has taken the catalog over.
     fenced: watch::Sender<bool>,
+    failure: LastFailure,
 }
 
 /// What only the writer needs.
@@ -75,15 +76,17 @@ impl Catalog {
         if let Some(cleanup) = &mut database.garbage_collector_options {
             cleanup.boundary_files_enabled = conditions;
         }
-        let adapter = Arc::new(Adapter::new(store));
+        let failure = LastFailure::default();
+        let adapter = Arc::new(Adapter::new(store, failure.clone()));
         let building =
             Db::builder(path, adapter).with_settings(database).with_db_cache_disabled().build();
-        let database = patiently(settings.slow_commit, "opening the catalog", Box::pin(building))
-            .await
-            .map_err(|error| Error::from_database(path, "open", &error))?;
+        let database =
+            patiently((settings.slow_commit, &failure), "opening the catalog", Box::pin(building))
+                .await
+                .map_err(|error| Error::from_database(path, "open", &error))?;
         let loading = Box::pin(load(&database, path));
         let (buckets, mut snapshot) =
-            patiently(settings.slow_commit, "reading the catalog", loading).await?;
+            patiently((settings.slow_commit, &failure), "reading the catalog", loading).await?;
         snapshot.changed = clock.now();
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
         // The first commit folds what earlier processes may have left unfolded.
@@ -92,7 +95,7 @@ impl Catalog {
         let (view, _) = watch::channel(Arc::new(snapshot));
         let path = path.to_owned();
         let fenced = watch::Sender::new(false);
-        let inner = Inner { path, settings, clock, database, writer, view, fenced };
+        let inner = Inner { path, settings, clock, database, writer, view, fenced, failure };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -151,8 +154,19 @@ impl Catalog {
         }
         let (kind, name) = (kind.to_owned(), name.to_owned());
         self.inner
-            .change(move |now, _, path| Plan::document(now, &kind, &name, Some(json), path))
+            .in_time(move |now, _, path| Plan::document(now, &kind, &name, Some(json), path))
             .await
+    }
+
+    /// Writes documents of kinds and names in one durable change.
+    ///
+    /// # Errors
+    /// As [`put_document`](Self::put_document); the limit of a document's size does not hold here.
+    pub async fn put_documents(&self, documents: Vec<(String, String, Value)>) -> Result<()> {
+        for (kind, name, _) in &documents {
+            self.check_document_name(kind, name)?;
+        }
+        self.inner.change(move |now, _, path| Plan::documents(now, documents, path)).await
     }
 
     /// Documents of a kind, by name.
@@ -168,7 +182,7 @@ impl Catalog {
     pub async fn delete_document(&self, kind: &str, name: &str) -> Result<()> {
         self.check_document_name(kind, name)?;
         let (kind, name) = (kind.to_owned(), name.to_owned());
-        self.inner.change(move |now, _, path| Plan::document(now, &kind, &name, None, path)).await
+        self.inner.in_time(move |now, _, path| Plan::document(now, &kind, &name, None, path)).await
     }
 
     /// Ends writing, after commits under way, and leaves a catalog that opens fast.
@@ -185,7 +199,7 @@ impl Catalog {
         writer.failed = Some(Error::Closed { path: inner.path.clone() });
         let fold = CloseOptions { flush_type: Some(FlushType::MemTable) };
         let closing = Box::pin(inner.database.close_with_options(fold));
-        patiently(inner.settings.slow_commit, "closing the catalog", closing)
+        patiently((inner.settings.slow_commit, &inner.failure), "closing the catalog", closing)
             .await
             .map_err(|error| Error::from_database(&inner.path, "close", &error))
     }
@@ -204,6 +218,23 @@ impl Inner {
     fn invalid(&self, what: &str, reason: &str) -> Error {
         let (what, reason) = (what.to_owned(), reason.to_owned());
         Error::Invalid { path: self.path.clone(), what, reason }
+    }
+
+    /// As [`change`](Self::change), for somebody who waits for the answer: after the deadline it is told
+    /// that the change is still under way, and why.
+    async fn in_time<F>(self: &Arc<Self>, plan: F) -> Result<()>
+    where
+        F: FnOnce(&Snapshot, &Writer, &str) -> Result<Plan> + Send + 'static,
+    {
+        let deadline = self.settings.document_deadline;
+        match tokio::time::timeout(deadline, self.change(plan)).await {
+            Ok(done) => done,
+            Err(_) => Err(Error::Slow {
+                path: self.path.clone(),
+                seconds: deadline.as_secs(),
+                reason: self.failure.reason(),
+            }),
+        }
     }
 
     /// Plans a change on the newest state and carries it out, even if the caller goes away: the
@@ -259,9 +290,13 @@ impl Inner {
             self.database.flush().await?;
             handle.await_durable().await
         };
-        patiently(self.settings.slow_commit, "committing to the catalog", Box::pin(writing))
-            .await
-            .map_err(|error| Error::from_database(&self.path, "commit", &error))
+        patiently(
+            (self.settings.slow_commit, &self.failure),
+            "committing to the catalog",
+            Box::pin(writing),
+        )
+        .await
+        .map_err(|error| Error::from_database(&self.path, "commit", &error))
     }
 
     fn publish(self: &Arc<Self>, writer: &mut Writer, plan: Plan) {
@@ -369,7 +404,11 @@ async fn load(database: &Db, path: &str) -> Result<Loaded> {
 }
 
 /// Waits for work that must not be given up, and says so in the log while it takes long.
-async fn patiently<F: Future>(every: Duration, what: &str, work: F) -> F::Output {
+async fn patiently<F: Future>(
+    (every, failure): (Duration, &LastFailure),
+    what: &str,
+    work: F,
+) -> F::Output {
     let start = Instant::now();
     let mut work = pin!(work);
     loop {
@@ -377,7 +416,8 @@ async fn patiently<F: Future>(every: Duration, what: &str, work: F) -> F::Output
             Ok(done) => return done,
             Err(_) => tracing::warn!(
                 seconds = start.elapsed().as_secs(),
-                "{what} takes long: the object store does not answer"
+                "{what} takes long: {}",
+                failure.reason()
             ),
         }
     }

@@ -23,6 +23,8 @@ const BUCKET: u8 = b'b';
 const DOCUMENT: u8 = b'd';
 const DISCARDED: u8 = b'g';
 const POSITION: u8 = b'p';
+/// All kinds, in the order of keys.
+pub(crate) const KINDS: [u8; 4] = [BUCKET, DOCUMENT, DISCARDED, POSITION];
 /// Decompressed values beyond this are damage, not data: a summary is at most a few MiB.
 const MAX_VALUE: usize = 256 << 20;
 const LEVEL: i32 = 3;

@@ -177,6 +177,19 @@ impl Plan {
         Ok(())
     }
 
+    /// Puts several documents.
+    pub(crate) fn documents(
+        now: &Snapshot,
+        documents: Vec<(String, String, Value)>,
+        path: &str,
+    ) -> Result<Self> {
+        let mut plan = Self::from(now);
+        for (kind, name, json) in documents {
+            plan.set_document(&kind, &name, Some(json), path)?;
+        }
+        Ok(plan)
+    }
+
     /// Puts or (without content) deletes a document.
     pub(crate) fn document(
         now: &Snapshot,
@@ -186,6 +199,18 @@ impl Plan {
         path: &str,
     ) -> Result<Self> {
         let mut plan = Self::from(now);
+        plan.set_document(kind, name, json, path)?;
+        Ok(plan)
+    }
+
+    fn set_document(
+        &mut self,
+        kind: &str,
+        name: &str,
+        json: Option<Value>,
+        path: &str,
+    ) -> Result<()> {
+        let plan = self;
         let id = (kind.to_owned(), name.to_owned());
         let key = codec::document_key(kind, name);
         let old = plan.next.documents.get(&id);
@@ -202,6 +227,6 @@ impl Plan {
                 Arc::make_mut(&mut plan.next.documents).remove(&id);
             }
         }
-        Ok(plan)
+        Ok(())
     }
 }

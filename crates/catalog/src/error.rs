@@ -42,6 +42,19 @@ pub enum Error {
         /// What the store or database said.
         reason: String,
     },
+    /// The store has not taken a change in time; it is still tried.
+    #[error(
+        "catalog \"{path}\" has not taken the change within {seconds} s: {reason}; it is still tried, so \
+             it may yet take effect"
+    )]
+    Slow {
+        /// Where the catalog is.
+        path: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// What the store said last.
+        reason: String,
+    },
     /// The store ignores conditions on puts, so that two writers would destroy each other's work.
     #[error(
         "the object store of catalog \"{path}\" ignores If-Match on PUT; use S3, a current MinIO \
@@ -118,7 +131,7 @@ impl Error {
             Self::Held { .. } | Self::Conflict { .. } | Self::Gone { .. } => ErrorKind::Conflict,
             // Another server can do it.
             Self::Fenced { .. } => ErrorKind::Unavailable,
-            Self::Closed { .. } | Self::Store { .. } => ErrorKind::Unavailable,
+            Self::Closed { .. } | Self::Store { .. } | Self::Slow { .. } => ErrorKind::Unavailable,
             Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
                 ErrorKind::Invalid
             }

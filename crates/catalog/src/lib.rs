@@ -43,6 +43,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod lease;
+pub mod salvage;
 mod settings;
 mod snapshot;
 
@@ -50,5 +51,6 @@ pub use catalog::Catalog;
 pub use commit::{Commit, Discarded};
 pub use error::Error;
 pub use lease::{Holder, Lease, LeaseSettings, Lost};
+pub use salvage::{Salvaged, salvage};
 pub use settings::Settings;
 pub use snapshot::{Document, Snapshot};

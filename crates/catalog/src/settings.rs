@@ -33,6 +33,9 @@ pub struct Settings {
     pub fold_commits: u32,
     /// Largest document (user, token, index definition) in bytes.
     pub document_bytes: usize,
+    /// How long a change of a document, which somebody waits for, may take before its caller is told that
+    /// it is still under way.
+    pub document_deadline: Duration,
     /// After how long a commit that the store does not accept is reported in the log, and again
     /// after each such time. The commit goes on trying until the store is back.
     pub slow_commit: Duration,
@@ -47,6 +50,7 @@ impl Default for Settings {
             cleanup_age: Duration::from_secs(86_400),
             fold_commits: 256,
             document_bytes: 1 << 20,
+            document_deadline: Duration::from_secs(20),
             slow_commit: Duration::from_secs(10),
         }
     }

@@ -65,6 +65,21 @@ impl Snapshot {
         self.count == 0
     }
 
+    /// Whether nothing has ever been written: no bucket, no document, no position.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.is_empty()
+            && self.documents.is_empty()
+            && self.positions.is_empty()
+            && self.discarded.is_empty()
+    }
+
+    /// The indexers that have positions.
+    #[must_use]
+    pub fn indexers(&self) -> std::collections::BTreeSet<IndexerId> {
+        self.positions.keys().map(|stream| stream.indexer).collect()
+    }
+
     /// Grows with every change; equal numbers of one open catalog mean equal content.
     #[must_use]
     pub fn number(&self) -> u64 {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bucket::HotBuckets;
 use catalog::Catalog;
-use foldhash::HashMap;
 use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
 use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId, JournalPosition, TimeRange};
@@ -24,12 +24,13 @@ use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;
 use crate::hot::limits::HotLimits;
-use crate::hot::recovery::{Destination, Recovered, recover_set};
+use crate::hot::recovery::{Before, Destination, Lost, Recovered, recover_set};
 use crate::hot::sift::Sifter;
 use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
+use crate::hot::stored::{StoredRecords, uncommitted};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
-use crate::journal::StreamRef;
+use crate::journal::{Ledger, StreamRef};
 use crate::lifecycle::{Keep, Lifecycle, Thaw, Thawed};
 use crate::pipeline::ack::Share;
 use crate::pipeline::commit::roll;
@@ -37,6 +38,7 @@ use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
+use crate::restore;
 use crate::set::{Arrivals, SetId, SetState};
 use crate::{Error, Settings};
 
@@ -79,6 +81,8 @@ pub struct Status {
     pub journal_segments: u64,
     /// Events that the last start took from the journal.
     pub recovered_events: u64,
+    /// What the last start missed of the journal although it was acknowledged.
+    pub lost: Vec<Lost>,
 }
 
 /// See the crate.
@@ -99,6 +103,7 @@ pub struct Ingest {
     limits: Arc<HotLimits>,
     recovered_events: u64,
     aside: Arc<Aside>,
+    lost: Vec<Lost>,
     hasher: RandomState,
     /// Keeps a second process out of the journal.
     _lock: File,
@@ -179,6 +184,7 @@ impl Ingest {
             limits: Arc::clone(&limits),
             recovered_events: 0,
             aside,
+            lost: Vec::new(),
             // Streams need not stick to a set beyond the process.
             hasher: RandomState::default(),
             _lock: lock,
@@ -187,9 +193,17 @@ impl Ingest {
         for (state, set) in recovered {
             ingest.recovered_events += set.events;
             orphans.extend(set.orphans);
+            ingest.lost.extend(set.lost);
             sets.add(Arc::clone(&state));
             ingest.sets.push(state);
         }
+        // An object that a bucket has is none, whatever the journal says: the catalog may have been
+        // rebuilt from the objects.
+        let known = parts.catalog.snapshot();
+        let known: HashSet<&str> =
+            known.overlapping(&[], &range).map(|bucket| bucket.path.as_str()).collect();
+        orphans.retain(|path| !known.contains(path.as_str()));
+        report_lost(&ingest.lost);
         // What was committed while sets were recovered has released nothing yet.
         for (stream, position) in parts.catalog.positions(parts.indexer).await {
             if let Some(set) = sets.get(stream.set) {
@@ -415,7 +429,14 @@ impl Ingest {
             journal_bytes: journals().map(|journal| journal.bytes()).sum(),
             journal_segments: journals().map(|journal| journal.segment_count() as u64).sum(),
             recovered_events: self.recovered_events,
+            lost: self.lost.clone(),
         }
+    }
+
+    /// Why nothing is taken in, if so.
+    #[must_use]
+    pub fn intake_stopped(&self) -> Option<String> {
+        self.spool.full().map(|reason| format!("nothing is taken in: {reason}"))
     }
 
     /// All queues, by set and stage.
@@ -547,6 +568,7 @@ struct Outcome {
     last_index_time: i64,
     events: u64,
     orphans: Vec<String>,
+    lost: Vec<Lost>,
 }
 
 /// Recovers every set that is configured or has a directory; also tells which are only left over.
@@ -565,26 +587,68 @@ async fn recover(
     let mut numbers: Vec<u16> = (0..configured).collect();
     let leftovers = leftover_sets(root, configured)?;
     numbers.extend(&leftovers);
+    let verify = restore::to_verify(parts, &committed);
+    let mut highest = HashMap::default();
     let mut recovered = Vec::new();
     for number in numbers {
         let id = SetId { indexer: parts.indexer, set: number };
         let directory = root.join(number.to_string());
         let committed = committed.remove(&number).unwrap_or_default();
+        let upto = verify.upto(number);
+        let stored = stored_records(parts, &directory, &committed, upto).await?;
+        let states = parts.data.join(STATES);
         let to = to.clone();
         let segment = parts.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
         let work = tokio::task::spawn_blocking(move || {
             let with = (&channels, clock.now());
-            let found = recover_set(&directory, segment, id, &committed, &to, with)?;
-            let Recovered { journal, last_position, last_index_time, events, orphans } = found;
+            let (ledger, known) = Ledger::open(&states, number, id.indexer)?;
+            let before = Before { ledger, known, committed: committed.clone(), stored };
+            let found = recover_set(&directory, segment, id, before, &to, with)?;
+            let Recovered { journal, last_position, last_index_time, .. } = found;
+            let Recovered { events, orphans, lost, stored, .. } = found;
             let next = last_position + 1;
             let state = SetState::new(id, clock, channels, journal, committed, next);
-            let outcome = Outcome { last_index_time, events, orphans };
-            Ok((Arc::new(state), outcome))
+            let outcome = Outcome { last_index_time, events, orphans, lost };
+            Ok((Arc::new(state), outcome, stored, last_position))
         });
-        recovered.push(work.await.unwrap_or(Err(Error::Abandoned))?);
+        let (state, outcome, stored, last) = work.await.unwrap_or(Err(Error::Abandoned))?;
+        restore::commit_positions(parts, id, stored).await?;
+        highest.insert(number, JournalPosition(last));
+        recovered.push((state, outcome));
     }
+    verify.note(parts, &highest).await?;
     Ok((recovered, leftovers))
+}
+
+/// Where marks of journals are kept, apart from the journals.
+pub(crate) const STATES: &str = "journal-state";
+
+/// What of the journal is in stored buckets without the catalog knowing.
+async fn stored_records(
+    parts: &Parts,
+    directory: &Path,
+    committed: &HashMap<StreamRef, JournalPosition>,
+    upto: Option<JournalPosition>,
+) -> Result<StoredRecords, Error> {
+    let Some(upto) = upto else { return Ok(StoredRecords::default()) };
+    let (directory, committed) = (directory.to_owned(), committed.clone());
+    let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
+    let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
+    let snapshot = parts.catalog.snapshot();
+    let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).cloned().collect();
+    StoredRecords::find(&parts.store, &buckets, &wanted).await
+}
+
+/// Says what is gone of what was acknowledged.
+fn report_lost(lost: &[Lost]) {
+    for Lost { path, events, reason } in lost {
+        tracing::error!(
+            path = %path.display(), events, reason,
+            "acknowledged events are missing from the journal"
+        );
+        metrics::counter!(names::JOURNAL_LOST).increment(*events);
+    }
 }
 
 /// Sets with a directory that are not configured any more; empty directories are removed.

@@ -26,11 +26,13 @@ mod ingest;
 mod journal;
 mod lifecycle;
 mod pipeline;
+pub mod restore;
 mod set;
 mod settings;
 
 pub use error::Error;
 pub use hot::aside::SetAside;
+pub use hot::recovery::Lost;
 pub use hot::spool::SpoolStatus;
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;

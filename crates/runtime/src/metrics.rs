@@ -125,6 +125,8 @@ metrics! {
     JOURNAL_BYTES Gauge "karst_journal_bytes" "Bytes in the journal that are not in object storage.";
     JOURNAL_SYNC Histogram "karst_journal_sync_seconds" "Time of one group-committed fsync.";
     JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at start.";
+    JOURNAL_LOST Counter "karst_journal_lost_events_total"
+        "Acknowledged events that the journal does not have any more, at most.";
     HOT_BUCKETS Gauge "karst_hot_buckets" "Buckets being filled.";
     HOT_BYTES Gauge "karst_hot_bytes" "Memory of buckets being filled.";
     SPOOL_BUCKETS Gauge "karst_spool_buckets"
@@ -171,6 +173,8 @@ metrics! {
         "Time to a search's first result.";
     SEARCH_EVENTS Counter "karst_search_scanned_events_total" "Events looked at by searches.";
     SEARCH_BUCKETS Counter "karst_search_buckets_total" "Buckets, by fate (searched, pruned).";
+    QUARANTINED Counter "karst_buckets_quarantined_total"
+        "Damaged buckets that were put into quarantine.";
     SEARCH_LIMITS Counter "karst_search_limits_total" "Times a limit cut a search, by limit.";
     REQUEST_MEMORY Gauge "karst_request_memory_bytes"
         "Memory that the bodies of requests take now, packed, unpacked and decoded.";

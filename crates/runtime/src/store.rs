@@ -193,6 +193,20 @@ fn s3_builder(bucket: &str, options: &Options) -> AmazonS3Builder {
     builder.with_client_options(client).with_retry(retry)
 }
 
+/// Whether an error says that a disk or a quota is full, at whatever depth.
+#[must_use]
+pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if matches!(io, Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -85,6 +85,8 @@ pub enum Error {
         bucket: String,
         /// What happened.
         message: String,
+        /// Whether its object is not what was written, or is missing.
+        damaged: bool,
     },
     /// The job was cancelled.
     #[error("the search was cancelled")]
@@ -102,7 +104,8 @@ impl Error {
     pub(crate) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> Self {
         let cause = std::error::Error::source(error);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-        Self::Bucket { bucket: entry.path.clone(), message: format!("{error}{cause}") }
+        let damaged = crate::quarantine::is_damage(error);
+        Self::Bucket { bucket: entry.path.clone(), message: format!("{error}{cause}"), damaged }
     }
 
     /// What the caller can do about it.

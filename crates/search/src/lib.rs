@@ -19,7 +19,11 @@ mod inspect;
 mod jobs;
 mod memory;
 mod preview;
+<<<<<<< HEAD
 mod queries;
+=======
+mod quarantine;
+>>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
 mod readers;
 mod reads;
 mod render;
@@ -42,9 +46,11 @@ pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,
     OutlinedCommand, Suggestion,
 };
+pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{ScanCounts, Timeline};
 pub use service::{Dependencies, IndexNames, Objects, SearchService};
 pub use settings::Settings;
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
+pub use stream::Export;

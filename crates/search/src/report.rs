@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cache::SearchReads;
-use model::EventTime;
+use model::{BucketId, EventTime};
 use serde::Serialize;
 
+use crate::quarantine::Quarantined;
 use crate::times::PhaseTimes;
 
 /// Spans a timeline may have, in seconds; it starts at the first and widens as it grows.
@@ -51,6 +52,7 @@ pub(crate) struct ScanReport {
     timeline: Option<Mutex<Timeline>>,
     pruned_by: Mutex<Vec<String>>,
     warnings: Mutex<Vec<String>>,
+    left_out: Mutex<BTreeMap<BucketId, Quarantined>>,
 }
 
 /// The counters at one moment, for the inspector.
@@ -131,6 +133,19 @@ impl ScanReport {
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes a bucket that the answer misses.
+    pub(crate) fn leave_out(&self, bucket: &Quarantined) {
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        left_out.entry(bucket.id).or_insert_with(|| bucket.clone());
+    }
+
+    /// The buckets that the answer misses.
+    #[must_use]
+    pub(crate) fn left_out(&self) -> Vec<Quarantined> {
+        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        left_out.values().cloned().collect()
     }
 
     /// Notes the index expression of a scan.

@@ -24,7 +24,11 @@ use crate::control::ScanControl;
 use crate::discovered::Discovered;
 use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
 use crate::memory::{Granted, Memory};
+<<<<<<< HEAD
 use crate::queries::{Queries, Running};
+=======
+use crate::quarantine::Quarantine;
+>>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
@@ -46,6 +50,12 @@ pub trait IndexNames: Send + Sync + std::fmt::Debug {
 pub trait Objects: Send + Sync + std::fmt::Debug {
     /// Reads through the cache, which it counts for one search too.
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore>;
+
+    /// Reads past the cache, to tell a damaged object from a damaged copy; without it no bucket is
+    /// ever left out by itself.
+    fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
 }
 
 /// What searching needs of the rest of Karst.
@@ -188,6 +198,13 @@ impl SearchService {
         self.plan(request, &Arc::default(), &Arc::default(), Subsearches::Skip).await
     }
 
+    /// Damaged buckets that are left out.
+    #[must_use]
+    pub fn quarantine(&self) -> Quarantine {
+        let deps = &self.inner.deps;
+        Quarantine::new(deps.catalog.clone(), deps.objects.direct(), Arc::clone(&deps.clock))
+    }
+
     /// The job with this id.
     #[must_use]
     pub fn job(&self, sid: &str) -> Option<Arc<Job>> {
@@ -269,6 +286,8 @@ impl SearchService {
                 report: Arc::clone(report),
                 pipelines: inner.settings.batch_search_max_pipeline.max(1),
                 batch_rows: inner.settings.batch_rows,
+                quarantine: Arc::new(self.quarantine()),
+                allow_partial: inner.settings.allow_partial_results,
             },
             indexes: inner.deps.indexes.names(),
             discovery_rows: inner.settings.field_discovery_rows,

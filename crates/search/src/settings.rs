@@ -52,6 +52,8 @@ pub struct Settings {
     /// What one search may hold and make: `[subsearch]`, `[join]`, `[stats]`, `[discretize]`,
     /// `[streamstats]`.
     pub plan: plan::Limits,
+    /// `allow_partial_results`: whether searches go on without damaged buckets, and say so; else they fail.
+    pub allow_partial_results: bool,
     /// Distinct values a field summary counts exactly before it says "at least".
     pub field_summary_values: usize,
 }
@@ -103,6 +105,9 @@ impl Settings {
         }
         if let Some(rows) = self::number(limits, "searchresults", "maxresultrows")? {
             settings.max_result_rows = rows;
+        }
+        if let Some(allow) = truth(limits, "allow_partial_results")? {
+            settings.allow_partial_results = allow;
         }
         settings.plan = plan_limits(limits)?;
         settings.plan.memory_bytes = settings.search_memory_bytes;
@@ -157,6 +162,18 @@ fn number(limits: &Effective, stanza: &str, name: &str) -> Result<Option<usize>,
     }
 }
 
+fn truth(limits: &Effective, name: &str) -> Result<Option<bool>, Error> {
+    let Some(entry) = limits.get("search", name) else { return Ok(None) };
+    match entry.value.trim().to_ascii_lowercase().as_str() {
+        "" => Ok(None),
+        "1" | "true" | "t" | "yes" => Ok(Some(true)),
+        "0" | "false" | "f" | "no" => Ok(Some(false)),
+        text => Err(Error::Setting(format!(
+            "limits.conf [search] {name} = {text}: it must be true or false"
+        ))),
+    }
+}
+
 fn decimal(
     limits: &Effective,
     name: &str,
@@ -195,6 +212,7 @@ impl Default for Settings {
             preview_bytes: 128 << 20,
             s3_price_get_per_1000: 0.000_4,
             plan: plan::Limits::default(),
+            allow_partial_results: true,
             field_summary_values: 10_000,
         }
     }

@@ -12,6 +12,7 @@ use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 use crate::discovered::Discovered;
+use crate::quarantine::quarantined;
 use crate::scan::{EventsTable, ScanContext};
 
 /// The events a job can reach.
@@ -84,7 +85,15 @@ impl EventSource for StoredEvents {
                 count_hot(kind, batch, &mut merged);
             }
         }
-        let stored_buckets = searchable(&stored, indexes, range);
+        let left_out = quarantined(&stored);
+        let stored_buckets =
+            searchable(&stored, indexes, range).filter(|entry| match left_out.get(&entry.id) {
+                Some(bucket) => {
+                    self.context.report.leave_out(bucket);
+                    false
+                }
+                None => true,
+            });
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
         let aside = aside.filter(|entry| !stored.contains(&entry.index, entry.id));
         for entry in stored_buckets.chain(aside) {

@@ -8,7 +8,9 @@ use plan::{OutputColumn, Subsearches};
 use tokio::sync::mpsc;
 
 use crate::jobs::{JobRequest, Page, Results};
+use crate::quarantine::Quarantined;
 use crate::render::Renderer;
+use crate::report::ScanReport;
 use crate::service::search_error;
 use crate::{Error, SearchService};
 
@@ -20,12 +22,18 @@ impl SearchService {
     ///
     /// # Errors
     /// Mistakes in the search, before the first page; what happens later comes through the stream.
+<<<<<<< HEAD
     pub async fn export(
         &self,
         request: JobRequest,
     ) -> Result<mpsc::Receiver<Result<Page, Error>>, Error> {
         let running = self.admit(&request.rights)?;
         let (control, report) = (Arc::default(), Arc::default());
+=======
+    pub async fn export(&self, request: JobRequest) -> Result<Export, Error> {
+        let control = Arc::default();
+        let report: Arc<ScanReport> = Arc::default();
+>>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
         let planned = self.plan(&request, &control, &report, run).await?;
@@ -60,6 +68,26 @@ impl SearchService {
             }
             drop(running);
         });
-        Ok(receiver)
+        Ok(Export { pages: receiver, report })
+    }
+}
+
+/// The rows of a search as they come.
+#[derive(Debug)]
+pub struct Export {
+    pages: mpsc::Receiver<Result<Page, Error>>,
+    report: Arc<ScanReport>,
+}
+
+impl Export {
+    /// The next rows; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Page, Error>> {
+        self.pages.recv().await
+    }
+
+    /// What is missing from the rows; known when they are all there.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.report.left_out().iter().map(Quarantined::message).collect()
     }
 }

@@ -232,6 +232,7 @@ impl Surroundings for Around {
             return Ok(Rows::blank(0));
         }
         let snapshot = self.service.dependencies().catalog.snapshot();
+        let left_out = crate::quarantine::quarantined(&snapshot);
         let mut records = Vec::new();
         for bucket in snapshot.overlapping(indexes, range) {
             let summary = &bucket.summary;
@@ -247,7 +248,7 @@ impl Surroundings for Around {
                 ("sizeOnDiskMB".to_owned(), one(megabytes(bucket.size))),
                 ("splunk_server".to_owned(), one(self.server_name())),
                 ("startEpoch".to_owned(), seconds(summary.first_time)),
-                ("state".to_owned(), one(state(bucket.state).to_owned())),
+                ("state".to_owned(), one(state_of(bucket, &left_out).to_owned())),
             ]);
         }
         Ok(Rows::of_records(records))
@@ -277,8 +278,12 @@ impl Around {
     }
 }
 
-fn state(state: BucketState) -> &'static str {
-    match state {
+fn state_of(
+    bucket: &model::BucketEntry,
+    left_out: &std::collections::BTreeMap<model::BucketId, crate::Quarantined>,
+) -> &'static str {
+    match bucket.state {
+        _ if left_out.contains_key(&bucket.id) => "quarantined",
         BucketState::Warm => "warm",
         BucketState::Frozen => "frozen",
         BucketState::Thawed => "thawed",

@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Thaw(ThawOptions),
     /// Take thawed buckets out of searches again; their archive keeps them.
     Freeze(ThawOptions),
+    /// Leave a damaged bucket out of searches, or let it in again.
+    Bucket(BucketOptions),
+    /// Check the catalog against the buckets, or make it anew from them.
+    Catalog(CatalogOptions),
     /// Look inside stored data.
     Inspect(InspectOptions),
     /// Show the effective configuration, and which file each value comes from.
@@ -104,6 +108,10 @@ pub(crate) struct ServerOptions {
     /// How many seconds a server goes on to say that its catalog was taken over, before it ends.
     #[arg(long, env = "KARST_FENCED_SECONDS", default_value_t = 60)]
     pub(crate) fenced_seconds: u64,
+    /// Take over the journal that another instance.id has written: what of it is in buckets already is
+    /// told by arrival times.
+    #[arg(long, env = "KARST_NEW_INSTANCE")]
+    pub(crate) new_instance: bool,
     /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,
@@ -290,6 +298,10 @@ pub(crate) struct OneshotOptions {
     /// variables); - for standard input.
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
+    /// Leave out so many bytes at the beginning of the file, counted unpacked: to go on where an earlier
+    /// attempt stopped, as its message says.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) skip_bytes: u64,
     /// Where the events go.
     #[arg(long, default_value = "main")]
     pub(crate) index: String,
@@ -343,6 +355,66 @@ pub(crate) struct RollOptions {
     pub(crate) index: String,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BucketOptions {
+    #[command(subcommand)]
+    pub(crate) what: BucketWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BucketWhat {
+    /// Leave a bucket out of searches, which say that their results are incomplete.
+    Quarantine(QuarantineOptions),
+    /// Let searches read the bucket again.
+    Release(QuarantineOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantineOptions {
+    /// The bucket's id, as `karst list buckets` shows it.
+    pub(crate) id: String,
+    /// Why; kept with the bucket.
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatalogOptions {
+    #[command(subcommand)]
+    pub(crate) what: CatalogWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CatalogWhat {
+    /// Compare the catalog with the buckets; changes nothing, also beside a running server. The exit code
+    /// is 1 if something is damaged or missing.
+    Check(CatalogCheckOptions),
+    /// Make the catalog anew from the buckets, and from the old catalog as far as it can be read. The
+    /// server must be stopped; the old catalog is kept aside.
+    Rebuild(StoreOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CatalogCheckOptions {
+    /// Read every byte of every bucket and compare it with its checksum.
+    #[arg(long)]
+    pub(crate) deep: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreOptions {
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+    /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix. Default:
+    /// <data-dir>/objects.
+    #[arg(long, env = "KARST_OBJECT_STORE")]
+    pub(crate) object_store: Option<String>,
 }
 
 #[derive(Debug, Args)]

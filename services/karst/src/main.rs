@@ -21,6 +21,8 @@ fn main() -> ExitCode {
         config::Command::Roll(options) => cli::run(cli::roll::roll(options)),
         config::Command::Thaw(options) => cli::run(cli::thaw::thaw(options)),
         config::Command::Freeze(options) => cli::run(cli::thaw::freeze(options)),
+        config::Command::Bucket(options) => cli::run(cli::bucket::bucket(options)),
+        config::Command::Catalog(options) => cli::run(cli::catalog::catalog(options)),
         config::Command::Inspect(options) => cli::run(cli::inspect::inspect(options)),
         config::Command::Btool(options) => cli::btool::btool(options),
         config::Command::App(options) => cli::app::app(options),

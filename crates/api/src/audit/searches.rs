@@ -9,7 +9,6 @@ use std::time::Instant;
 use ::audit::{Info, Record};
 use model::EventTime;
 use search::{DispatchState, Error, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream};
-use tokio::sync::mpsc;
 
 use super::Observed;
 use crate::ApiState;
@@ -124,20 +123,25 @@ fn new_id(state: &ApiState) -> String {
 /// Rows of an export, whose end is recorded.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    pages: mpsc::Receiver<Result<Page, Error>>,
+    pages: search::Export,
     end: Ending,
 }
 
 impl Pages {
     /// The next rows; none at the end.
     pub(crate) async fn recv(&mut self) -> Option<Result<Page, Error>> {
-        let next = self.pages.recv().await;
+        let next = self.pages.next().await;
         match &next {
             Some(Ok(page)) => self.end.add(page.rows.len()),
             Some(Err(error)) => self.end.fail(error),
             None => self.end.complete(),
         }
         next
+    }
+
+    /// What the rows miss; known when they are all there.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.pages.warnings()
     }
 }
 

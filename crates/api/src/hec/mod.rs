@@ -88,6 +88,10 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
     if let Some(condition) = receiver.api.health.fatal() {
         return answer(StatusCode::SERVICE_UNAVAILABLE, &condition.text, BUSY);
     }
+    if let Some(reason) = receiver.api.ingest.intake_stopped() {
+        let text = format!("HEC is unhealthy, {reason}");
+        return answer(StatusCode::SERVICE_UNAVAILABLE, &text, 18);
+    }
     let acks_are_full = params.flag("ack") && receiver.acks.is_full();
     // An entrance that is full now refuses the next request after its wait.
     let (code, text) = match (receiver.queues_are_full(), acks_are_full) {

@@ -4,8 +4,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use ingest::Thaw;
 use jiff::tz::TimeZone;
-use model::{BucketEntry, BucketState, EventTime, IndexName, TimeRange};
-use search::IndexNames;
+use model::{BucketEntry, BucketId, BucketState, ErrorKind, EventTime, IndexName, TimeRange};
+use search::{IndexNames, Quarantined};
 use serde_json::{Map, json};
 
 use super::data_indexes::existing;
@@ -34,17 +34,19 @@ pub(crate) async fn list(
     let mut indexes = if named.is_empty() { state.indexes.names() } else { named };
     indexes.retain(|index| caller.rights.may_search(index));
     let snapshot = state.catalog.snapshot();
+    let left_out = search::quarantined(&snapshot);
     let mut entries = Vec::new();
     for index in &indexes {
         let buckets = snapshot.buckets(index).iter();
         let wanted = buckets.filter(|bucket| bucket.summary.overlaps(&range));
-        entries.extend(wanted.map(|bucket| entry(bucket)));
+        entries.extend(wanted.map(|bucket| entry(bucket, left_out.get(&bucket.id))));
     }
     feed::respond_in_order("buckets", PATH, entries, &params)
 }
 
-fn entry(bucket: &BucketEntry) -> Entry {
+fn entry(bucket: &BucketEntry, quarantined: Option<&Quarantined>) -> Entry {
     let state = match bucket.state {
+        _ if quarantined.is_some() => "quarantined",
         BucketState::Warm => "warm",
         BucketState::Thawed => "thawed",
         BucketState::Frozen => "frozen",
@@ -59,6 +61,11 @@ fn entry(bucket: &BucketEntry) -> Entry {
     content.insert("size".to_owned(), json!(bucket.size));
     content.insert("startTime".to_owned(), json!(text(summary.first_time)));
     content.insert("endTime".to_owned(), json!(text(summary.last_time)));
+    if let Some(Quarantined { reason, by, since, .. }) = quarantined {
+        content.insert("quarantineReason".to_owned(), json!(reason));
+        content.insert("quarantinedBy".to_owned(), json!(by));
+        content.insert("quarantinedSince".to_owned(), json!(since));
+    }
     feed::entry(PATH, &bucket.id.to_string(), content)
 }
 
@@ -103,6 +110,47 @@ pub(crate) async fn freeze(
     content.insert("buckets".to_owned(), json!(frozen));
     let entry = feed::entry(PATH, index.as_str(), content);
     feed::respond_one("freeze", PATH, entry, &params)
+}
+
+/// Leaves a bucket out of searches, which say so from then on; `reason` is kept.
+pub(crate) async fn quarantine(
+    State(state): State<ApiState>,
+    caller: Caller,
+    Path(id): Path<String>,
+    params: Params,
+) -> Result<Response, RestError> {
+    caller.require(&state, "indexes_edit")?;
+    let bucket = named(&state, &id)?;
+    let reason = params.text("reason").unwrap_or("put into quarantine by hand");
+    let put = state.search.quarantine().put(&bucket, reason, Some(&caller.user)).await;
+    let put = put.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+    feed::respond_one("buckets", PATH, entry(&bucket, Some(&put)), &params)
+}
+
+/// Lets searches read a bucket again.
+pub(crate) async fn release(
+    State(state): State<ApiState>,
+    caller: Caller,
+    Path(id): Path<String>,
+    params: Params,
+) -> Result<Response, RestError> {
+    caller.require(&state, "indexes_edit")?;
+    let bucket = named(&state, &id)?;
+    let released = state.search.quarantine().release(bucket.id).await;
+    let released = released.map_err(|e| RestError::of_kind(e.kind(), e.to_string()))?;
+    if !released {
+        return Err(RestError::invalid(format!("bucket {id} is not quarantined")));
+    }
+    feed::respond_one("buckets", PATH, entry(&bucket, None), &params)
+}
+
+/// The bucket of an id.
+fn named(state: &ApiState, id: &str) -> Result<std::sync::Arc<BucketEntry>, RestError> {
+    let unknown = || RestError::of_kind(ErrorKind::NotFound, format!("no bucket has the id {id}"));
+    let id = uuid::Uuid::parse_str(id).map(BucketId).map_err(|_| unknown())?;
+    let snapshot = state.catalog.snapshot();
+    let mut all = snapshot.overlapping(&[], &TimeRange::ALL);
+    all.find(|bucket| bucket.id == id).cloned().ok_or_else(unknown)
 }
 
 fn range(state: &ApiState, params: &Params) -> Result<TimeRange, RestError> {

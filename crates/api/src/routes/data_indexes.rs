@@ -40,8 +40,14 @@ fn held(state: &ApiState, name: &IndexName) -> Held {
         held.last = held.last.max(to);
     };
     let mut size = 0;
+    let left_out = search::quarantined(&stored);
     for bucket in stored.buckets(name) {
         let summary = &bucket.summary;
+        if left_out.contains_key(&bucket.id) {
+            // Searches do not count it either.
+            size += bucket.size;
+            continue;
+        }
         count(summary.rows, summary.raw_bytes, summary.first_time, summary.last_time);
         size += bucket.size;
     }

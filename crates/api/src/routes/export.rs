@@ -2,7 +2,11 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
+<<<<<<< HEAD
 use axum::http::{Method, StatusCode, header};
+=======
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+>>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use search::Page;
@@ -14,7 +18,7 @@ use crate::audit::Observed;
 use crate::audit::searches::{self, Pages};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, ResultPage, csv_text, raw_text, row_object};
+use crate::output::{OutputMode, ResultPage, csv_text, raw_text, row_object, xml_text};
 use crate::params::Params;
 use crate::session::Caller;
 
@@ -31,12 +35,49 @@ pub(crate) async fn export(
     let mut request = request(&state, &params, &caller, &namespace)?;
     request.read_only = method != Method::POST;
     let pages = searches::export(&state, &seen, request).await?;
-    let stream = futures::stream::unfold(Export::new(mode, pages), |mut export| async move {
+    let mut export = Export::new(mode, pages);
+    // A search that fails at once is answered with a status, and one that is known to miss events with a
+    // header, which CSV and raw text have no other place for.
+    export.first = match tokio::time::timeout(FIRST, export.pages.recv()).await {
+        Ok(Some(Err(error))) => return Err(error.into()),
+        first => first.ok(),
+    };
+    let partial = !export.pages.warnings().is_empty();
+    let stream = futures::stream::unfold(export, |mut export| async move {
+        if export.is_broken {
+            tokio::time::sleep(FLUSH).await;
+            return Some((Err(Broken), Export { is_broken: false, ..export }));
+        }
         let chunk = export.next().await?;
-        Some((Ok::<Bytes, std::convert::Infallible>(chunk.into()), export))
+        Some((Ok::<Bytes, Broken>(chunk.into()), export))
     });
     let content_type = mode.respond(StatusCode::OK, "").headers()[header::CONTENT_TYPE].clone();
-    Ok(([(header::CONTENT_TYPE, content_type)], Body::from_stream(stream.boxed())).into_response())
+    let body = Body::from_stream(stream.boxed());
+    let mut response = ([(header::CONTENT_TYPE, content_type)], body).into_response();
+    if partial {
+        response.headers_mut().insert(PARTIAL, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// How long an export waits for its first rows before it answers.
+const FIRST: std::time::Duration = std::time::Duration::from_secs(2);
+/// Says that buckets are left out.
+const PARTIAL: HeaderName = HeaderName::from_static("x-karst-partial");
+/// How long the last words of an export that fails have to leave before the connection ends.
+const FLUSH: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Ends the body without its end: HTTP/1.1 leaves out the last chunk, HTTP/2 resets the stream, so that no
+/// client takes what it has for the whole.
+#[derive(Debug, thiserror::Error)]
+#[error("the search failed after rows were sent")]
+struct Broken;
+
+/// Messages on their own, after the rows.
+fn xml_messages(warnings: &[String]) -> String {
+    let message = |text: &String| format!("<msg type='WARN'>{}</msg>\n", xml_text(text));
+    let messages: String = warnings.iter().map(message).collect();
+    format!("<results preview='0'>\n<messages>\n{messages}</messages>\n</results>\n")
 }
 
 /// Writes an export, page by page. JSON rows are held back by one, since the last one says so.
@@ -47,11 +88,16 @@ struct Export {
     held: Option<Value>,
     csv_fields: Option<Vec<String>>,
     ended: bool,
+    /// It ends with an error, which has been written.
+    is_broken: bool,
+    /// What came before the answer began; at the end of the rows, nothing.
+    first: Option<Option<Result<Page, search::Error>>>,
 }
 
 impl Export {
     fn new(mode: OutputMode, pages: Pages) -> Self {
-        Self { mode, pages, rows: 0, held: None, csv_fields: None, ended: false }
+        let (held, csv_fields) = (None, None);
+        Self { mode, pages, rows: 0, held, csv_fields, ended: false, is_broken: false, first: None }
     }
 
     async fn next(&mut self) -> Option<String> {
@@ -59,10 +105,14 @@ impl Export {
             if self.ended {
                 return None;
             }
-            let text = match self.pages.recv().await {
+            let next = match self.first.take() {
+                Some(first) => first,
+                None => self.pages.recv().await,
+            };
+            let text = match next {
                 Some(Ok(page)) => self.page(&page),
                 Some(Err(error)) => {
-                    self.ended = true;
+                    (self.ended, self.is_broken) = (true, true);
                     self.error(&error)
                 }
                 None => {
@@ -128,8 +178,19 @@ impl Export {
     }
 
     fn end(&mut self) -> String {
+        let warnings = self.pages.warnings();
         if !self.mode.is_json() {
-            return String::new();
+            // CSV and raw text have no place for a message: the log and the health of the server say it.
+            return match self.mode {
+                OutputMode::Xml if !warnings.is_empty() => xml_messages(&warnings),
+                _ => String::new(),
+            };
+        }
+        let mut before = String::new();
+        if !warnings.is_empty() {
+            let message = |text: &String| json!({"type": "WARN", "text": text});
+            let messages: Vec<Value> = warnings.iter().map(message).collect();
+            before = format!("{}\n", json!({"messages": messages}));
         }
         let last = match self.held.take() {
             Some(mut last) => {
@@ -138,7 +199,7 @@ impl Export {
             }
             None => json!({"preview": false, "lastrow": true}),
         };
-        format!("{last}\n")
+        format!("{before}{last}\n")
     }
 
     fn error(&mut self, error: &search::Error) -> String {

@@ -60,7 +60,8 @@ pub(crate) async fn refuse_changes(
 }
 
 /// Conditions that nobody sets: they are asked for.
-const ASKED: [&str; 3] = [health::STOPPING, health::INTAKE_STOPPED, health::UPLOADS_FAILING];
+const ASKED: [&str; 4] =
+    [health::STOPPING, health::INTAKE_STOPPED, health::UPLOADS_FAILING, health::DAMAGED];
 
 /// Brings the metric of the conditions up to date; those that others set are.
 pub(crate) fn measure(state: &ApiState) {
@@ -102,6 +103,24 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
         let text = format!("buckets cannot be put into object storage: {error}");
         add(health::UPLOADS_FAILING, Severity::Warning, text);
     }
+    if let Some(text) = damage(state, &status) {
+        add(health::DAMAGED, Severity::Warning, text);
+    }
     all.sort_by_key(|condition| std::cmp::Reverse(condition.severity));
     all
+}
+
+/// What is damaged or missing, as far as it has been noticed.
+fn damage(state: &ApiState, status: &ingest::Status) -> Option<String> {
+    let lost = status.lost.iter().map(|lost| {
+        let (path, events) = (lost.path.display(), lost.events);
+        format!("journal {path}: at most {events} acknowledged events are missing: {}", lost.reason)
+    });
+    let quarantined = search::quarantined(&state.catalog.snapshot());
+    let buckets = quarantined.values().map(|bucket| {
+        let search::Quarantined { id, index, events, .. } = bucket;
+        format!("bucket {id} of index {index} is quarantined, searches miss its {events} events")
+    });
+    let all: Vec<String> = lost.chain(buckets).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }

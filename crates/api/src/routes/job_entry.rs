@@ -71,6 +71,7 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
         "doneProgress": status.done_progress,
         "isDone": is_done,
         "isFailed": status.error.is_some(),
+        "isPartial": job.is_partial(),
         "isFinalized": status.is_finalized,
         "isPaused": job.is_paused(),
         "isZombie": false,

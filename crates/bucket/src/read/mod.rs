@@ -5,6 +5,7 @@ mod describe;
 mod object;
 mod rows;
 mod scan;
+mod verify;
 
 use std::ops::Range;
 use std::sync::Arc;

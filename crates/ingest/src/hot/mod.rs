@@ -10,4 +10,5 @@ pub(crate) mod rows;
 pub(crate) mod sift;
 pub(crate) mod spool;
 pub(crate) mod store;
+pub(crate) mod stored;
 pub(crate) mod upload;

@@ -22,11 +22,13 @@ use super::limits::HotLimits;
 use super::rows::Rows;
 use super::sift::Sifter;
 use super::store::{HotStore, RollReason, Waiting};
+use super::stored::StoredRecords;
 use super::upload::Uploads;
 use crate::Error;
 use crate::forwarded::Channels;
 use crate::journal::{
-    BatchRecord, Delivered, Journal, Record, Scan, StreamRef, scan_segment, segments,
+    Adopted, BatchRecord, Delivered, Journal, Known, Ledger, Record, Scan, StreamRef, number_of,
+    scan_segment, segments,
 };
 use crate::pipeline::ack::Share;
 use crate::pipeline::commit::note_roll;
@@ -43,6 +45,21 @@ pub(crate) struct Recovered {
     pub(crate) events: u64,
     /// Objects that must not exist.
     pub(crate) orphans: Vec<String>,
+    /// What was acknowledged and is not in the journal any more.
+    pub(crate) lost: Vec<Lost>,
+    /// Streams of which everything up to a position was found in stored buckets.
+    pub(crate) stored: HashMap<StreamRef, JournalPosition>,
+}
+
+/// Acknowledged records that are gone from the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The segment's file.
+    pub path: PathBuf,
+    /// At most so many events; some may be in object storage.
+    pub events: u64,
+    /// What has happened to it.
+    pub reason: String,
 }
 
 /// Where replayed events go.
@@ -57,13 +74,28 @@ pub(crate) struct Destination {
     pub(crate) max_rolled: usize,
 }
 
+/// What is known of a set's journal before it is read.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) ledger: Ledger,
+    pub(crate) known: Known,
+    /// What the catalog has of each stream.
+    pub(crate) committed: HashMap<StreamRef, JournalPosition>,
+    /// Records that are in stored buckets although the catalog has no position for them.
+    pub(crate) stored: StoredRecords,
+}
+
 struct Replay<'a> {
     id: SetId,
+    known: &'a Known,
+    stored: &'a StoredRecords,
     committed: &'a HashMap<StreamRef, JournalPosition>,
     to: &'a Destination,
     channels: &'a Arc<Channels>,
     now: EventTime,
     last: HashMap<StreamRef, JournalPosition>,
+    /// Events of the segment that is being read.
+    in_segment: u64,
     /// Parts of a numbered input whose note has not come yet.
     parts: Vec<BatchRecord>,
     /// The numbered input whose parts are being replayed.
@@ -79,35 +111,94 @@ pub(crate) fn recover_set(
     directory: &Path,
     segment_bytes: u64,
     id: SetId,
-    committed: &HashMap<StreamRef, JournalPosition>,
+    before: Before,
     to: &Destination,
     (channels, now): (&Arc<Channels>, EventTime),
 ) -> Result<Recovered, Error> {
-    let journal = Journal::open(directory, segment_bytes)?;
-    let out = Recovered {
+    let Before { ledger, known, committed, stored } = before;
+    let mut journal = Journal::open(directory, segment_bytes, ledger)?;
+    let listed = known.sealed.iter().map(|sealed| sealed.number);
+    listed.chain(known.mark.map(|mark| mark.segment)).for_each(|n| journal.number_after(n));
+    let mut out = Recovered {
         journal,
-        last_position: committed.values().map(|position| position.0).max().unwrap_or(0),
+        last_position: highest(&known, &committed).0,
         last_index_time: i64::MIN,
         events: 0,
         orphans: Vec::new(),
+        lost: Vec::new(),
+        stored: HashMap::default(),
     };
-    let (last, parts) = (HashMap::default(), Vec::new());
-    let under_way = None;
-    let mut replay = Replay { id, committed, to, channels, now, last, parts, under_way, out };
-    for path in segments(directory)? {
+    let found = segments(directory)?;
+    out.lost = missing(directory, &found, &known, &committed);
+    let mut replay = Replay {
+        id,
+        known: &known,
+        stored: &stored,
+        committed: &committed,
+        to,
+        channels,
+        now,
+        last: HashMap::default(),
+        in_segment: 0,
+        parts: Vec::new(),
+        under_way: None,
+        out,
+    };
+    for path in found {
         replay.segment(path)?;
     }
     let mut out = replay.out;
     channels.save(now)?;
+    out.journal.begin_ledger();
     out.journal.release(|stream| committed.get(stream).copied());
     Ok(out)
+}
+
+/// No record of the set has a higher position, as far as is known without reading the journal.
+fn highest(known: &Known, committed: &HashMap<StreamRef, JournalPosition>) -> JournalPosition {
+    let sealed = known.sealed.iter().flat_map(|sealed| &sealed.streams).map(|(_, _, last)| *last);
+    let all = sealed.chain(known.mark.map(|mark| mark.position)).chain(committed.values().copied());
+    all.max().unwrap_or_default()
+}
+
+/// Segments that were acknowledged, are not in object storage as a whole, and are not there.
+fn missing(
+    directory: &Path,
+    found: &[PathBuf],
+    known: &Known,
+    committed: &HashMap<StreamRef, JournalPosition>,
+) -> Vec<Lost> {
+    let is_there = |number| found.iter().any(|path| number_of(path) == Some(number));
+    let mut lost: Vec<(u64, u64)> = known
+        .sealed
+        .iter()
+        .filter(|sealed| !is_there(sealed.number))
+        .filter(|sealed| !sealed.is_covered(|stream| committed.get(stream).copied()))
+        .map(|sealed| (sealed.number, sealed.events))
+        .collect();
+    let highest = committed.values().copied().max().unwrap_or_default();
+    let listed = |number| known.sealed.iter().any(|sealed| sealed.number == number);
+    let newest = known.mark.filter(|mark| {
+        mark.bytes > 0
+            && !is_there(mark.segment)
+            && !listed(mark.segment)
+            && mark.position > highest
+    });
+    lost.extend(newest.map(|mark| (mark.segment, mark.events)));
+    let lost = lost.into_iter().map(|(number, events)| Lost {
+        path: directory.join(format!("{number:020}.journal")),
+        events,
+        reason: "the file is missing".to_owned(),
+    });
+    lost.collect()
 }
 
 impl Replay<'_> {
     fn segment(&mut self, path: PathBuf) -> Result<(), Error> {
         self.last.clear();
+        self.in_segment = 0;
         let mut records = 0;
-        let scan = scan_segment(&path, |record| {
+        let mut scan = scan_segment(&path, |record| {
             records += 1;
             self.record(record);
         })?;
@@ -122,11 +213,38 @@ impl Replay<'_> {
         for damage in &scan.damage {
             tracing::error!(error = %damage, "journal damaged");
         }
+        let damaged = self.note_lost(&path, &mut scan);
         if cut_tail(&path, &scan)? {
             let last = std::mem::take(&mut self.last);
-            self.out.journal.adopt(path, scan.whole, last, !scan.damage.is_empty());
+            let (bytes, events) = (scan.whole, self.in_segment);
+            self.out.journal.adopt(Adopted { path, bytes, events, last, damaged });
         }
         Ok(())
+    }
+
+    /// Notes what is missing of what was acknowledged; whether the file is to be kept.
+    fn note_lost(&mut self, path: &Path, scan: &mut Scan) -> bool {
+        let acknowledged = number_of(path).and_then(|number| self.known.acknowledged(number));
+        let (bytes, events) = acknowledged.unwrap_or((0, 0));
+        let cut = scan.whole < bytes;
+        if !cut && scan.damage.is_empty() {
+            return false;
+        }
+        let reason = match scan.damage.first() {
+            Some(damage) if !cut => damage.to_string(),
+            _ => format!(
+                "{} of {bytes} acknowledged bytes can be read, the file has {}",
+                scan.whole, scan.length
+            ),
+        };
+        let events = events.saturating_sub(self.in_segment);
+        self.out.lost.push(Lost { path: path.to_owned(), events, reason });
+        let garbage = cut && scan.length > scan.whole;
+        if garbage {
+            // What cannot be read is kept for whoever wants to try.
+            scan.length = scan.whole;
+        }
+        garbage || !scan.damage.is_empty()
     }
 
     fn record(&mut self, record: Record) {
@@ -138,15 +256,19 @@ impl Replay<'_> {
         };
         let covered = self.committed.get(&stream).is_some_and(|known| *known >= position);
         self.out.last_position = self.out.last_position.max(position.0);
-        let last = self.last.entry(stream).or_default();
+        let last = self.last.entry(stream.clone()).or_default();
         *last = (*last).max(position);
         match record {
             Record::Batch(batch) => {
                 let rows = i64::try_from(batch.batch.rows()).unwrap_or(i64::MAX);
                 let newest = batch.first_index_time.saturating_add(rows);
                 self.out.last_index_time = self.out.last_index_time.max(newest);
+                self.in_segment += batch.batch.rows() as u64;
                 if covered {
                     return;
+                }
+                if self.stored.has(&batch.batch.index, batch.first_index_time) {
+                    return self.is_stored(stream, position);
                 }
                 self.out.events += batch.batch.rows() as u64;
                 let stream = self.id.stream(&batch.batch.index, batch.lane);
@@ -163,6 +285,15 @@ impl Replay<'_> {
             }
             Record::Roll(roll) if !covered => self.out.orphans.push(roll.path),
             Record::Roll(_) | Record::Delivered(_) => {}
+        }
+    }
+
+    /// A record that a stored bucket has: the stream is safe up to it, unless earlier records of it
+    /// have just been replayed; then as soon as those are.
+    fn is_stored(&mut self, stream: StreamRef, position: JournalPosition) {
+        let id = self.id.stream(&stream.0, stream.1);
+        if !self.to.hot.covers(&id, position) {
+            self.out.stored.insert(stream, position);
         }
     }
 

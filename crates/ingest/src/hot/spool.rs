@@ -149,7 +149,11 @@ impl Spool {
         let full = if self.max_size > 0 && bytes >= self.max_size {
             Some(format!("{bytes} bytes wait for object storage, and maxSpoolSize is reached"))
         } else if free < reserve {
-            Some(format!("{free} bytes of the disk are free, less than minFreeSpace ({reserve})"))
+            let place = self.root.parent().unwrap_or(&self.root).display();
+            Some(format!(
+                "no space left on device: {place}: {free} bytes are free, less than minFreeSpace \
+                 ({reserve})"
+            ))
         } else {
             None
         };

@@ -227,6 +227,18 @@ impl HotStore {
         self.raw_bytes.fetch_add(weight, Ordering::Relaxed);
     }
 
+    /// Whether the stream has a bucket that is not in the catalog yet; then its commit also stands
+    /// for a record up to `position` that is stored already.
+    pub(crate) fn covers(&self, stream: &StreamId, position: JournalPosition) -> bool {
+        let mut streams = self.write();
+        let Some(state) = streams.get_mut(stream) else { return false };
+        if let Some(open) = &mut state.open {
+            open.upto = open.upto.max(position);
+            return true;
+        }
+        !state.rolled.is_empty()
+    }
+
     /// Holds an acknowledgement until the stream's open bucket is in the catalog.
     pub(crate) fn wait(&self, stream: &StreamId, waiting: Waiting, now: EventTime) {
         let mut streams = self.write();

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
@@ -26,6 +26,9 @@ use super::store::{HotStore, RolledBucket};
 use crate::set::SetState;
 use crate::{Error, Settings};
 
+/// How often the log repeats that buckets are not stored, for each cause.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
 /// The entrance to the uploader, and its progress.
 #[derive(Debug)]
 pub(crate) struct Uploads {
@@ -34,6 +37,8 @@ pub(crate) struct Uploads {
     committed: AtomicU64,
     failures: AtomicU64,
     last_error: Mutex<Option<String>>,
+    /// When each cause was last logged.
+    logged: Mutex<HashMap<&'static str, Instant>>,
     /// Wakes threads; the number is how many buckets are done.
     progress: (Mutex<()>, Condvar),
     /// Wakes tasks.
@@ -91,6 +96,7 @@ impl Uploads {
             committed: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             last_error: Mutex::new(None),
+            logged: Mutex::default(),
             progress: (Mutex::new(()), Condvar::new()),
             idle: watch::Sender::new(0),
         };
@@ -137,7 +143,19 @@ impl Uploads {
     }
 
     fn failed(&self, error: &Error, pause: Duration) {
-        tracing::warn!(%error, again_in = ?pause, "bucket is not stored yet");
+        let cause = cause(error);
+        let is_due = {
+            let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+            let due = logged.get(cause).is_none_or(|since| since.elapsed() >= LOG_EVERY);
+            if due {
+                logged.insert(cause, Instant::now());
+            }
+            due
+        };
+        if is_due {
+            let failures = self.failures.load(Ordering::SeqCst) + 1;
+            tracing::warn!(%error, again_in = ?pause, failures, cause, "bucket is not stored yet");
+        }
         self.failures.fetch_add(1, Ordering::SeqCst);
         metrics::counter!(names::ROLL_FAILURES).increment(1);
         let mut last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
@@ -341,6 +359,20 @@ impl Job {
         if self.uploader.shutdown.spawn_blocking(release).await.is_err() {
             tracing::error!("the journal could not be released; the next bucket tries again");
         }
+    }
+}
+
+/// What keeps a bucket from being stored, for the log.
+fn cause(error: &Error) -> &'static str {
+    match error {
+        Error::Storage { source, .. } if runtime::store::is_full(source.as_ref()) => {
+            "no space left on device"
+        }
+        Error::Storage { .. } => "object storage",
+        Error::ObjectConflict { .. } => "another object",
+        Error::Catalog(_) => "catalog",
+        Error::Bucket(_) => "encoding",
+        _ => "other",
     }
 }
 

@@ -15,18 +15,22 @@
 //! When reading, a torn tail is cut off with a warning; a damaged record in the middle is reported
 //! with file and offset, the records after it are still delivered, and the file is kept.
 
+mod ledger;
 mod pack;
 mod reader;
 mod record;
 mod writer;
 
+pub(crate) use ledger::{Known, Ledger, owners};
 pub use pack::Codec;
 pub(crate) use reader::{Scan, scan_bytes, scan_segment};
 pub(crate) use record::{
     BatchRecord, Delivered, Encoder, Record, RollStarted, encode_delivered, encode_roll, mark_part,
     read_batch, set_lane, write_batch,
 };
-pub(crate) use writer::{Journal, Pending, SEGMENT_HEADER, StreamRef, segments};
+pub(crate) use writer::{
+    Adopted, Journal, Pending, SEGMENT_HEADER, StreamRef, number_of, segments,
+};
 
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ fn a_damaged_record_is_named_and_the_others_are_recovered() {
 #[test]
 fn a_segment_goes_when_all_its_streams_are_committed_beyond_it() {
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(directory.path(), 1).unwrap();
+    let mut journal = open(directory.path(), 1);
     for position in 1..=3 {
         append(&mut journal, &batch(&[(0, "x")]), position);
     }
@@ -72,18 +72,26 @@ fn all_codecs_and_roll_notes_are_read_back() {
 }
 
 fn write(directory: &Path, batches: &[EventBatch]) -> std::path::PathBuf {
-    let mut journal = Journal::open(directory, 1 << 30).unwrap();
+    let mut journal = open(directory, 1 << 30);
     for (i, batch) in batches.iter().enumerate() {
         append(&mut journal, batch, i as u64 + 1);
     }
     segments(directory).unwrap().pop().unwrap()
 }
 
+fn open(directory: &Path, segment_bytes: u64) -> Journal {
+    let indexer = model::IndexerId(uuid::Uuid::nil());
+    let (ledger, _) = Ledger::open(&directory.join("state"), 0, indexer).unwrap();
+    Journal::open(directory, segment_bytes, ledger).unwrap()
+}
+
 fn append(journal: &mut Journal, batch: &EventBatch, position: u64) {
     let position = JournalPosition(position);
     let bytes = Encoder::new(Codec::None).batch(batch, 1, Lane::FIRST, position);
     let stream = (batch.index.clone(), Lane::FIRST);
-    journal.append(&[Pending { stream, position, bytes: &bytes }]).unwrap();
+    journal
+        .append(&[Pending { stream, position, events: batch.rows() as u64, bytes: &bytes }])
+        .unwrap();
 }
 
 fn read(path: &Path) -> (Vec<EventBatch>, Scan) {

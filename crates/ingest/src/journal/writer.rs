@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use foldhash::HashMap;
 use model::{IndexName, JournalPosition, Lane};
 
+use super::ledger::{Ledger, Mark, Sealed};
 use crate::Error;
 
 /// Begins every segment: magic, version, padding.
@@ -21,13 +22,17 @@ pub(crate) struct Pending<'a> {
     pub(crate) stream: StreamRef,
     /// The position that must be committed before the record can go.
     pub(crate) position: JournalPosition,
+    /// Events in it.
+    pub(crate) events: u64,
     pub(crate) bytes: &'a [u8],
 }
 
 #[derive(Debug)]
 struct Segment {
+    number: u64,
     path: PathBuf,
     bytes: u64,
+    events: u64,
     /// Last position of each stream in the segment.
     last: HashMap<StreamRef, JournalPosition>,
     /// Has a damaged record: kept under another name when it is let go.
@@ -42,6 +47,17 @@ pub(crate) struct Journal {
     active: Option<(File, Segment)>,
     sealed: Vec<Segment>,
     next_number: u64,
+    ledger: Ledger,
+}
+
+/// A segment of an earlier life.
+#[derive(Debug)]
+pub(crate) struct Adopted {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+    pub(crate) last: HashMap<StreamRef, JournalPosition>,
+    pub(crate) damaged: bool,
 }
 
 /// The segment files of a directory, oldest first.
@@ -58,7 +74,8 @@ pub(crate) fn segments(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-fn number_of(path: &Path) -> Option<u64> {
+/// The number of a segment's file.
+pub(crate) fn number_of(path: &Path) -> Option<u64> {
     if path.extension()? != "journal" {
         return None;
     }
@@ -68,7 +85,11 @@ fn number_of(path: &Path) -> Option<u64> {
 impl Journal {
     /// Opens the journal in `directory`, after the segments that are there (they have been read;
     /// `adopt` makes them known). Writes always begin a new segment.
-    pub(crate) fn open(directory: &Path, segment_bytes: u64) -> Result<Self, Error> {
+    pub(crate) fn open(
+        directory: &Path,
+        segment_bytes: u64,
+        ledger: Ledger,
+    ) -> Result<Self, Error> {
         fs::create_dir_all(directory).map_err(|error| Error::journal_write(directory, error))?;
         let last = segments(directory)?.last().and_then(|path| number_of(path));
         Ok(Self {
@@ -77,18 +98,42 @@ impl Journal {
             active: None,
             sealed: Vec::new(),
             next_number: last.map_or(0, |last| last + 1),
+            ledger,
         })
     }
 
     /// Makes a segment of an earlier life known, with the last position of each stream in it.
-    pub(crate) fn adopt(
-        &mut self,
-        path: PathBuf,
-        bytes: u64,
-        last: HashMap<StreamRef, JournalPosition>,
-        damaged: bool,
-    ) {
-        self.sealed.push(Segment { path, bytes, last, damaged });
+    pub(crate) fn adopt(&mut self, adopted: Adopted) {
+        let Adopted { path, bytes, events, last, damaged } = adopted;
+        let number = number_of(&path).unwrap_or(0);
+        self.sealed.push(Segment { number, path, bytes, events, last, damaged });
+    }
+
+    /// Segments are never named as an earlier one was, even if its file is gone.
+    pub(crate) fn number_after(&mut self, number: u64) {
+        self.next_number = self.next_number.max(number.saturating_add(1));
+    }
+
+    /// From now on the ledger tells of the segments that have been adopted.
+    pub(crate) fn begin_ledger(&self) {
+        self.list();
+        let segment = self.next_number;
+        self.ledger.acknowledge(Mark { segment, ..Mark::default() });
+    }
+
+    /// Notes which segments there are.
+    pub(crate) fn list(&self) {
+        let sealed = self.sealed.iter().map(|segment| Sealed {
+            number: segment.number,
+            bytes: segment.bytes,
+            events: segment.events,
+            streams: segment
+                .last
+                .iter()
+                .map(|((index, lane), last)| (index.clone(), *lane, *last))
+                .collect(),
+        });
+        self.ledger.list(sealed.collect());
     }
 
     /// Writes a group of records and makes them durable with one fsync. When it fails, none of
@@ -99,6 +144,7 @@ impl Journal {
         }
         if self.active.as_ref().is_some_and(|(_, segment)| segment.bytes >= self.segment_bytes) {
             self.sealed.extend(self.active.take().map(|(_, segment)| segment));
+            self.list();
         }
         if self.active.is_none() {
             self.active = Some(self.begin_segment()?);
@@ -111,9 +157,11 @@ impl Journal {
             Ok(bytes) => {
                 segment.bytes += bytes;
                 for record in group {
+                    segment.events += record.events;
                     let last = segment.last.entry(record.stream.clone()).or_default();
                     *last = (*last).max(record.position);
                 }
+                self.ledger.acknowledge(segment.mark());
                 Ok(())
             }
             Err(error) => {
@@ -138,16 +186,19 @@ impl Journal {
             );
         }
         if segment.last.is_empty() {
+            self.ledger.acknowledge(Mark { bytes: 0, ..segment.mark() });
             if let Err(error) = fs::remove_file(&segment.path) {
                 tracing::debug!(path = %segment.path.display(), %error, "empty segment stays");
             }
         } else {
             self.sealed.push(segment);
+            self.list();
         }
     }
 
     fn begin_segment(&mut self) -> Result<(File, Segment), Error> {
-        let path = self.directory.join(format!("{:020}.journal", self.next_number));
+        let number = self.next_number;
+        let path = self.directory.join(format!("{number:020}.journal"));
         let fail = |error| Error::journal_write(&path, error);
         let mut file =
             OpenOptions::new().append(true).create_new(true).open(&path).map_err(fail)?;
@@ -162,7 +213,8 @@ impl Journal {
             return Err(fail(error));
         }
         let bytes = SEGMENT_HEADER.len() as u64;
-        Ok((file, Segment { path, bytes, last: HashMap::default(), damaged: false }))
+        let last = HashMap::default();
+        Ok((file, Segment { number, path, bytes, events: 0, last, damaged: false }))
     }
 
     /// Deletes the segments whose streams are all committed beyond them.
@@ -173,19 +225,26 @@ impl Journal {
         let done = |segment: &Segment| {
             segment.last.iter().all(|(stream, last)| committed(stream) >= Some(*last))
         };
-        let before = self.sealed.len();
-        self.sealed.retain(|segment| !(done(segment) && let_go(segment)));
+        let (mut gone, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.sealed).into_iter().partition(done);
+        self.sealed = kept;
         // An active segment that holds nothing any more goes as well, so that a drained journal
         // is an empty directory.
         let idle = self.active.take_if(|(_, segment)| !segment.last.is_empty() && done(segment));
-        let idle_gone = idle.is_some_and(|(_, segment)| {
-            let gone = let_go(&segment);
-            if !gone {
-                self.sealed.push(segment);
-            }
-            gone
-        });
-        before - self.sealed.len() + usize::from(idle_gone)
+        if gone.is_empty() && idle.is_none() {
+            return 0;
+        }
+        // Noted before they go: a segment that is missing later was not released.
+        self.list();
+        if let Some((_, segment)) = idle {
+            self.ledger.acknowledge(Mark { bytes: 0, events: 0, ..segment.mark() });
+            gone.push(segment);
+        }
+        let before = gone.len();
+        gone.retain(|segment| !let_go(segment));
+        let released = before - gone.len();
+        self.sealed.extend(gone);
+        released
     }
 
     /// Bytes on the disk.
@@ -197,6 +256,13 @@ impl Journal {
     /// How many segments there are.
     pub(crate) fn segment_count(&self) -> usize {
         self.sealed.len() + usize::from(self.active.is_some())
+    }
+}
+
+impl Segment {
+    fn mark(&self) -> Mark {
+        let position = self.last.values().copied().max().unwrap_or_default();
+        Mark { segment: self.number, bytes: self.bytes, events: self.events, position }
     }
 }
 

@@ -21,6 +21,8 @@ use crate::Error;
 use crate::hot::put::{Content, put};
 use crate::hot::store::day_of;
 
+/// The kind of the catalog's documents about damaged buckets: those are left as they are.
+const QUARANTINE: &str = "quarantine";
 /// Rows of one batch.
 const BATCH_ROWS: usize = 16_384;
 
@@ -61,6 +63,9 @@ impl Lifecycle {
             let since = seen.get(&bucket.id).copied().unwrap_or_else(Instant::now);
             now.insert(bucket.id, since);
             let settled = since.elapsed() >= settings.merge_min_age;
+            if snapshot.document(QUARANTINE, &bucket.id.to_string()).is_some() {
+                continue;
+            }
             if settled && bucket.state == BucketState::Warm && !self.hot.has(index, bucket.id) {
                 warm.push(Arc::clone(bucket));
             }

@@ -135,6 +135,7 @@ impl Commit {
             pending.push(Pending {
                 stream: (record.stream.index.clone(), record.stream.lane),
                 position: record.position,
+                events: record.rows.rows() as u64,
                 bytes: &record.bytes,
             });
             while let Some(note) = next_note.next_if(|note| note.after == at) {
@@ -280,6 +281,7 @@ pub(crate) fn note_roll(journal: &mut Journal, rolled: &RolledBucket, reason: Ro
     let pending = Pending {
         stream: (stream.index.clone(), stream.lane),
         position: rolled.content.upto,
+        events: 0,
         bytes: &note,
     };
     if let Err(error) = journal.append(&[pending]) {

@@ -25,7 +25,8 @@ pub(crate) struct Note {
 impl Note {
     /// The note as the journal takes it.
     pub(crate) fn pending(&self) -> Pending<'_> {
-        Pending { stream: self.stream.clone(), position: self.position, bytes: &self.bytes }
+        let (stream, position) = (self.stream.clone(), self.position);
+        Pending { stream, position, events: 0, bytes: &self.bytes }
     }
 }
 

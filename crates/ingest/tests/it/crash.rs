@@ -39,6 +39,31 @@ async fn every_acknowledged_event_survives_kills_exactly_once() {
     assert!(wait_until(no_orphans, Duration::from_secs(20)).await, "objects without an entry");
 }
 
+#[tokio::test]
+async fn a_lost_catalog_is_made_anew_with_every_acknowledged_event_once() {
+    let data = TestDir::new();
+    let mut acknowledged = HashSet::default();
+    for round in 0..9 {
+        acknowledged.extend(run_and_kill(&data, round));
+        if round % 3 == 2 {
+            std::fs::remove_dir_all(data.path().join("store/catalog")).unwrap();
+            let store = crate::setup::local(data.path());
+            let clock: std::sync::Arc<dyn runtime::Clock> =
+                std::sync::Arc::new(runtime::SystemClock);
+            ingest::restore::rebuild(&store, "catalog", &clock).await.unwrap();
+        }
+    }
+    let setup = start(data.path(), tiny()).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    let mut counts: HashMap<String, u64> = HashMap::default();
+    for text in setup.texts().await {
+        *counts.entry(text.split(' ').next().unwrap().to_owned()).or_default() += 1;
+    }
+    let lost: Vec<_> = acknowledged.iter().filter(|id| !counts.contains_key(*id)).collect();
+    let twice: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(lost.is_empty() && twice.is_empty(), "lost {lost:?}, twice {twice:?}");
+}
+
 /// Starts this test program as a child that takes in events, and kills it at some moment; gives
 /// the events it has acknowledged.
 fn run_and_kill(data: &TestDir, round: u64) -> Vec<String> {

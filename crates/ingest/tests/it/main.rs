@@ -16,6 +16,7 @@ mod network;
 mod on_s3;
 mod parsing;
 mod remote_ack;
+mod restore;
 mod retention;
 mod rules;
 mod set_aside;

@@ -29,6 +29,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         "total_mem_usage_mb",
         "[search]: the same of all searches together; a search waits until there is room; default 2048",
     ),
+    used(
+        "allow_partial_results",
+        "[search]: whether searches go on without damaged buckets, and say so, rather than fail; default true",
+    ),
     used("max_queued_searches", "[search]: searches that may wait; default 1000"),
     used(
         "batch_search_max_pipeline",

@@ -24,6 +24,7 @@ use crate::Error;
 use crate::control::ScanControl;
 use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
 use crate::preview::Kept;
+use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::render::Renderer;
 use crate::report::{ScanCounts, ScanReport, Timeline};
@@ -227,6 +228,12 @@ impl Job {
             run_duration,
             error: progress.error.clone(),
         }
+    }
+
+    /// Whether events are missing from the answer because their buckets are quarantined.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.report.left_out().is_empty()
     }
 
     /// What the user should know about the answer.
@@ -577,6 +584,7 @@ impl Job {
         let mut messages = Vec::new();
         let mut warn = |text: String| messages.push(Message { kind: MessageKind::Warning, text });
         self.report.warnings().into_iter().for_each(&mut warn);
+        self.report.left_out().iter().map(Quarantined::message).for_each(&mut warn);
         if self.finalized.load(Relaxed) {
             warn(format!(
                 "the search was finalized before it had read everything: {} of {} buckets",

@@ -37,6 +37,7 @@ use super::unit::{FieldPlace, Opened, StoredPart, Unit, span_of, span_of_granule
 use super::wanted::Wanted;
 use super::work::{Origin, Output, Undecided, Work};
 use crate::control::ScanControl;
+use crate::quarantine::{Quarantine, quarantined};
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::times::Phase;
@@ -69,6 +70,9 @@ pub(super) struct Scan {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) control: Arc<ScanControl>,
     pub(super) report: Arc<ScanReport>,
+    pub(super) quarantine: Arc<Quarantine>,
+    /// Whether a damaged bucket may be left out.
+    pub(super) allow_partial: bool,
 }
 
 impl Scan {
@@ -89,12 +93,36 @@ impl Scan {
                 let batches = batches.filter(overlaps);
                 batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
             }
-            Unit::Stored(entry) => self.open_stored(&entry).await?,
+            Unit::Stored(entry) => match self.open_stored(&entry).await {
+                Err(error) if self.goes_on_without(&entry, &error).await => Vec::new(),
+                opened => opened?,
+            },
         };
         if parts.is_empty() {
             self.report.buckets_searched.fetch_add(1, Relaxed);
         }
         Ok(parts)
+    }
+
+    /// Whether the search may leave out a bucket of which it has no row yet.
+    async fn goes_on_without(&self, entry: &BucketEntry, error: &DataFusionError) -> bool {
+        if !self.is_damaged(entry, error).await || !self.allow_partial {
+            return false;
+        }
+        let known = quarantined(&self.quarantine.snapshot());
+        known.get(&entry.id).is_some_and(|bucket| {
+            self.report.leave_out(bucket);
+            true
+        })
+    }
+
+    /// Whether the bucket is damaged, and in quarantine now.
+    async fn is_damaged(&self, entry: &BucketEntry, error: &DataFusionError) -> bool {
+        let DataFusionError::External(error) = error.find_root() else { return false };
+        match error.downcast_ref::<crate::Error>() {
+            Some(error) => self.quarantine.confirm(entry, error).await,
+            None => false,
+        }
     }
 
     async fn open_stored(&self, entry: &Arc<BucketEntry>) -> Result<Vec<Opened>> {
@@ -280,10 +308,39 @@ impl Scan {
         }
     }
 
+    /// The rows of a piece; none if its bucket turns out to be damaged and nothing of it was handed on.
+    async fn rows_or_none(self: &Arc<Self>, piece: &Piece) -> Result<Rows> {
+        let rows = Arc::clone(self).rows(piece.opened.clone()).await;
+        let Opened::Stored(StoredPart { entry, .. }) = &piece.opened else { return rows };
+        match rows {
+            Err(error) if piece.alone && self.goes_on_without(entry, &error).await => {
+                Ok(stream::empty().boxed())
+            }
+            Err(error) => {
+                self.is_damaged(entry, &error).await;
+                Err(error)
+            }
+            Ok(rows) => {
+                // Rows of it are with the reader already: this search fails, the next leaves it out.
+                let (scan, entry) = (Arc::clone(self), Arc::clone(entry));
+                let checked = rows.then(move |batch| {
+                    let (scan, entry) = (Arc::clone(&scan), Arc::clone(&entry));
+                    async move {
+                        if let Err(error) = &batch {
+                            scan.is_damaged(&entry, error).await;
+                        }
+                        batch
+                    }
+                });
+                Ok(checked.boxed())
+            }
+        }
+    }
+
     async fn piece_rows(self: Arc<Self>, piece: Piece) -> Result<Rows> {
         let Piece { opened, .. } = &piece;
         let rows = match self.wants(opened.span()) {
-            true => Arc::clone(&self).rows(opened.clone()).await?,
+            true => self.rows_or_none(&piece).await?,
             false => stream::empty().boxed(),
         };
         let end = stream::once(async move {

@@ -29,6 +29,8 @@ const FIRST_WINDOW: usize = 8;
 pub(super) struct Piece {
     pub(super) opened: Opened,
     left: Arc<AtomicUsize>,
+    /// Whether it is all there is of its bucket.
+    pub(super) alone: bool,
 }
 
 impl Piece {
@@ -90,7 +92,9 @@ impl State {
             return;
         }
         let left = Arc::new(AtomicUsize::new(parts.len()));
-        let pieces = parts.into_iter().map(|opened| Piece { opened, left: Arc::clone(&left) });
+        let alone = parts.len() == 1;
+        let piece = |opened| Piece { opened, left: Arc::clone(&left), alone };
+        let pieces = parts.into_iter().map(piece);
         self.ready.insert(place, pieces.collect());
     }
 }

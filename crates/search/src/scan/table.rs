@@ -10,7 +10,7 @@ use catalog::Catalog;
 use datafusion::catalog::Session;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::datasource::{TableProvider, TableType};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
@@ -25,6 +25,7 @@ use super::unit::Unit;
 use super::wanted::Wanted;
 use super::work::{Output, View, Work};
 use crate::control::ScanControl;
+use crate::quarantine::{Quarantine, Quarantined, quarantined};
 use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
 use crate::times::Phase;
@@ -45,6 +46,9 @@ pub(crate) struct ScanContext {
     pub(crate) report: Arc<ScanReport>,
     pub(crate) pipelines: usize,
     pub(crate) batch_rows: usize,
+    pub(crate) quarantine: Arc<Quarantine>,
+    /// Whether the answer may miss damaged buckets.
+    pub(crate) allow_partial: bool,
 }
 
 /// Events of some indexes and a time range, with chosen fields as columns.
@@ -86,13 +90,14 @@ impl EventsTable {
     }
 
     /// The buckets that may have matching events, newest first.
-    fn units(&self, pruning: &Pruning) -> Vec<Unit> {
+    fn units(&self, pruning: &Pruning) -> Result<Vec<Unit>> {
         let report = &self.context.report;
         let range = pruning.range.intersect(&self.request.range);
         let indexes = &self.request.indexes;
         // Hot first, catalog second: a bucket that is uploaded in between is in both, never in none.
         let hot = self.context.hot.snapshot(indexes, &range);
         let stored = self.context.catalog.snapshot();
+        let quarantined = quarantined(&stored);
         let mut units = Vec::new();
         let all = indexes.iter().flat_map(|index| stored.buckets(index));
         for entry in all.filter(|entry| entry.state.is_searchable()) {
@@ -101,6 +106,8 @@ impl EventsTable {
                 report.buckets_pruned_by_time.fetch_add(1, Relaxed);
             } else if self.excluded(pruning, entry) {
                 report.buckets_pruned_by_summary.fetch_add(1, Relaxed);
+            } else if let Some(bucket) = quarantined.get(&entry.id) {
+                self.leave_out(bucket)?;
             } else {
                 units.push(Unit::Stored(Arc::clone(entry)));
             }
@@ -111,7 +118,24 @@ impl EventsTable {
         }
         units.sort_by_key(|unit| std::cmp::Reverse(unit.span().1));
         report.buckets_to_search.fetch_add(units.len() as u64, Relaxed);
-        units
+        Ok(units)
+    }
+
+    /// Goes on without a damaged bucket, where there is a place to say so: SQL has none.
+    fn leave_out(&self, bucket: &Quarantined) -> Result<()> {
+        let Quarantined { id, index, reason, .. } = bucket;
+        let why = match (self.enforces_range, self.context.allow_partial) {
+            (false, true) => {
+                self.context.report.leave_out(bucket);
+                return Ok(());
+            }
+            (true, _) => "SQL gives no incomplete results; choose a time range without it",
+            (false, false) => "allow_partial_results is off",
+        };
+        let message = format!("bucket {id} of index {index} is quarantined ({reason}), and {why}");
+        let (bucket, damaged) = (bucket.path.clone(), false);
+        let error = crate::Error::Bucket { bucket, message, damaged };
+        Err(DataFusionError::External(Box::new(error)))
     }
 
     fn excluded(&self, pruning: &Pruning, entry: &BucketEntry) -> bool {
@@ -170,7 +194,7 @@ impl TableProvider for EventsTable {
         let pruning = Pruning::of(&filters);
         context.report.pruned_by(pruning.to_string());
         let timer = context.report.times.during(Phase::Prune);
-        let units = self.units(&pruning);
+        let units = self.units(&pruning)?;
         drop(timer);
         let rows = units.iter().map(Unit::rows).sum::<u64>();
         let partitions = if rows > SMALL_SCAN { context.pipelines } else { 1 };
@@ -203,6 +227,8 @@ impl TableProvider for EventsTable {
             store: Arc::clone(&context.store),
             control: Arc::clone(&context.control),
             report: Arc::clone(&context.report),
+            quarantine: Arc::clone(&context.quarantine),
+            allow_partial: context.allow_partial && !self.enforces_range,
         };
         Ok(Arc::new(BucketScanExec::new(scan, partitions)))
     }

@@ -39,6 +39,9 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     if files.is_empty() && objects.is_empty() {
         bail!("there is no file and no object in what was named");
     }
+    if options.skip_bytes > 0 && (files.len() != 1 || !objects.is_empty()) {
+        bail!("--skip-bytes is for one file alone");
+    }
     let mut taken = objects::taken(&options)?;
     let all = objects.len();
     objects.retain(|object| !taken.contains(&object.name(&options)));
@@ -52,8 +55,10 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     let mut sum = Sent::default();
     for path in &files {
         bar.set_message(path.display().to_string());
-        let added = send_file(&client, path, &options, &bar).await;
-        sum.add(added.with_context(|| format!("cannot add {}", path.display()))?);
+        let mut sent = Sent { skipped: options.skip_bytes, ..Sent::default() };
+        let added = send_file(&client, path, &options, &bar, &mut sent).await;
+        added.with_context(|| stopped(path, sent, &sum, options.skip_bytes))?;
+        sum.add(sent);
     }
     for object in &objects {
         bar.set_message(object.url.clone());
@@ -73,6 +78,25 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
 struct Sent {
     bytes: u64,
     events: u64,
+    /// Bytes at the beginning that were not to be sent.
+    skipped: u64,
+}
+
+/// What to say of a file that could not be sent to its end: what is in, and how to go on.
+fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
+    let mut text = format!("cannot add {}", path.display());
+    if before.events > 0 {
+        text.push_str(&format!("; the files before it are in ({} events)", before.events));
+    }
+    if sent.bytes > 0 {
+        let at = skip + sent.bytes;
+        text.push_str(&format!(
+            "; {} events ({} bytes) of it were taken before, and sending it again would repeat them: go \
+             on with --skip-bytes {at} and this file alone",
+            sent.events, sent.bytes
+        ));
+    }
+    text
 }
 
 impl Sent {
@@ -127,21 +151,33 @@ async fn send_file(
     path: &Path,
     options: &OneshotOptions,
     bar: &ProgressBar,
-) -> Result<Sent> {
+    sent: &mut Sent,
+) -> Result<()> {
     let mut reader = open(path, bar)?;
+    let skipped = std::io::copy(&mut reader.by_ref().take(sent.skipped), &mut std::io::sink())?;
+    if skipped < sent.skipped {
+        bail!("it has {skipped} bytes, fewer than --skip-bytes {}", sent.skipped);
+    }
     let source = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
     let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let stream = Stream::new(source.display().to_string(), age.map(|age| age.as_secs()), options);
-    let mut sent = Sent::default();
+    let mut rest = Vec::new();
     loop {
-        let mut piece = Vec::with_capacity(PIECE);
+        let mut piece = std::mem::take(&mut rest);
         reader.by_ref().take(PIECE as u64).read_to_end(&mut piece)?;
         let end = piece.len() < PIECE;
-        sent.bytes += piece.len() as u64;
+        if !end {
+            // Whole lines, so that what is in ends with one if the next piece fails.
+            let cut =
+                piece.iter().rposition(|byte| *byte == b'\n').map_or(piece.len(), |at| at + 1);
+            rest = piece.split_off(cut);
+        }
+        let bytes = piece.len() as u64;
         sent.events += stream.send(client, piece.into(), end).await?;
+        sent.bytes += bytes;
         if end {
-            return Ok(sent);
+            return Ok(());
         }
     }
 }

@@ -27,7 +27,7 @@ use super::logs::Loggers;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{identity, ingest_conf, request_conf, store_conf};
+use super::{identity, ingest_conf, request_conf, store_conf, whole};
 use crate::config::ServerOptions;
 
 /// How long the catalog and the cache may take to close.
@@ -79,11 +79,13 @@ pub(crate) async fn assemble(
         Arc::clone(&clock),
     )
     .await
-    .context("cannot open the catalog")?;
+    .context("cannot open the catalog")
+    .map_err(whole::way_out)?;
+    whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
     let cache = Arc::new(cache.context("cannot open the cache")?);
     progress.set("recovering the journal");
-    let indexer = identity::indexer_id(data)?;
+    let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
             data: data.clone(),
@@ -112,7 +114,11 @@ pub(crate) async fn assemble(
         Dependencies {
             catalog: catalog.clone(),
             hot: ingest.hot(),
-            objects: Arc::new(Objects { ingest: Arc::clone(&ingest), cache: Arc::clone(&cache) }),
+            objects: Arc::new(Objects {
+                ingest: Arc::clone(&ingest),
+                cache: Arc::clone(&cache),
+                store: Arc::clone(&store),
+            }),
             apps: apps.clone(),
             surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Surroundings>,
             indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,

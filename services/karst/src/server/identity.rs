@@ -5,30 +5,11 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use model::IndexerId;
-use uuid::Uuid;
 
 /// The id in `<data>/instance.id`, if there is one yet.
 pub(crate) fn known(data_dir: &Path) -> Option<String> {
     let text = fs::read_to_string(data_dir.join("instance.id")).ok()?;
     Some(text.trim().to_owned())
-}
-
-/// The id in `<data>/instance.id`, made at the first start.
-pub(crate) fn indexer_id(data_dir: &Path) -> Result<IndexerId> {
-    let path = data_dir.join("instance.id");
-    match fs::read_to_string(&path) {
-        Ok(text) => {
-            let id = Uuid::parse_str(text.trim());
-            id.map(IndexerId).with_context(|| format!("{} is damaged", path.display()))
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let id = Uuid::new_v4();
-            write_once(&path, id.to_string().as_bytes(), 0o644)?;
-            Ok(IndexerId(id))
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
 }
 
 /// The key in `<data>/auth/secrets.key` that passwords of apps are sealed with, made at the first start.

@@ -30,6 +30,7 @@ mod streaming;
 mod surroundings;
 mod tls;
 mod views;
+mod whole;
 mod wrong_scheme;
 
 use std::process::ExitCode;

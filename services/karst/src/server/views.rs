@@ -14,11 +14,16 @@ use runtime::metrics::Recorder;
 pub(crate) struct Objects {
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) cache: Arc<CachedStore>,
+    pub(crate) store: Arc<dyn ObjectStore>,
 }
 
 impl search::Objects for Objects {
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
         self.ingest.readable(Arc::new(self.cache.counted(reads)))
+    }
+
+    fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
+        Some(self.ingest.readable(Arc::clone(&self.store)))
     }
 }
 

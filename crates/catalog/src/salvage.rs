@@ -1,0 +1,242 @@
+//! What can still be read of a catalog, without opening it for writing: for checks beside a running
+//! server, and for a rebuild when it cannot be opened any more.
+//!
+//! The catalog's objects are copied into memory and read there, so nothing in the store changes and
+//! nobody is fenced. Newest first: the newest manifest, else the one before it, and so on; then every
+//! write-ahead file that can be read, in order. What could not be read is listed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use model::{BucketEntry, EventTime, JournalPosition, StreamId};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use object_store_slatedb as theirs;
+use serde_json::Value;
+use slatedb::config::DbReaderOptions;
+use slatedb::{DbReader, DbReaderMode, ValueDeletable, WalReader};
+use theirs::ObjectStoreExt as _;
+use theirs::memory::InMemory;
+
+use crate::Error;
+use crate::codec::{self, Entry};
+use crate::error::{Result, chain};
+
+/// Manifests that are tried, the newest first.
+const MANIFESTS: usize = 16;
+
+/// What was read of a catalog.
+#[derive(Debug, Clone, Default)]
+pub struct Salvaged {
+    /// Buckets.
+    pub buckets: Vec<BucketEntry>,
+    /// How far streams are in object storage.
+    pub positions: Vec<(StreamId, JournalPosition)>,
+    /// Kind, name and content.
+    pub documents: Vec<(String, String, Value)>,
+    /// Objects that no bucket refers to.
+    pub discarded: Vec<(String, EventTime)>,
+    /// What could not be read. Empty: this is the whole catalog.
+    pub damage: Vec<String>,
+    /// Objects below the catalog's prefix.
+    pub objects: usize,
+}
+
+/// Reads what can be read of the catalog below `path`.
+///
+/// # Errors
+/// [`Error::Store`] when the store cannot be listed or read; damage is no error.
+pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvaged> {
+    let objects = fetch(store, path).await?;
+    let mut salvaged = Salvaged { objects: objects.len(), ..Salvaged::default() };
+    if objects.is_empty() {
+        return Ok(salvaged);
+    }
+    let mut pairs = compacted(&objects, path, &mut salvaged.damage).await;
+    apply_write_ahead(&objects, path, &mut pairs, &mut salvaged.damage).await;
+    for (key, value) in pairs {
+        match codec::decode(&key, &value) {
+            Ok(Entry::Bucket(entry)) => salvaged.buckets.push(*entry),
+            Ok(Entry::Document { kind, name, json }) => {
+                salvaged.documents.push((kind, name, json));
+            }
+            Ok(Entry::Discarded(path, time)) => salvaged.discarded.push((path, time)),
+            Ok(Entry::Position(stream, position)) => salvaged.positions.push((stream, position)),
+            Err(damage) => salvaged.damage.push(damage.at(path, &key).to_string()),
+        }
+    }
+    Ok(salvaged)
+}
+
+type Objects = BTreeMap<String, Bytes>;
+type Pairs = BTreeMap<Vec<u8>, Bytes>;
+
+async fn fetch(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Objects> {
+    let failed = |error: object_store::Error| Error::Store {
+        path: path.to_owned(),
+        what: "read its objects",
+        reason: chain(&error),
+    };
+    let listed = store.list(Some(&Path::from(path)));
+    let listed: Vec<_> = listed.try_collect().await.map_err(failed)?;
+    let mut objects = Objects::new();
+    for meta in listed {
+        let bytes = match store.get(&meta.location).await {
+            Ok(found) => found.bytes().await.map_err(failed)?,
+            // A running server cleans up.
+            Err(object_store::Error::NotFound { .. }) => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        objects.insert(meta.location.to_string(), bytes);
+    }
+    Ok(objects)
+}
+
+/// A copy in memory, without some of the objects.
+async fn copy(objects: &Objects, without: &[String]) -> Arc<InMemory> {
+    let store = InMemory::new();
+    for (path, bytes) in objects.iter().filter(|(path, _)| !without.contains(path)) {
+        let put = store.put(&theirs::path::Path::from(path.as_str()), bytes.clone().into()).await;
+        put.expect("memory takes every object");
+    }
+    Arc::new(store)
+}
+
+/// The sorted files, as the newest manifest that can be read has them.
+async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> Pairs {
+    let folder = format!("{path}/manifest/");
+    let manifests = objects.keys().filter(|path| path.starts_with(&folder));
+    let manifests: Vec<String> = manifests.rev().take(MANIFESTS).cloned().collect();
+    for tried in 0..manifests.len() {
+        let store = copy(objects, &manifests[..tried]).await;
+        let options = DbReaderOptions { skip_wal_replay: true, ..DbReaderOptions::default() };
+        let opened = DbReader::open(path, store, DbReaderMode::FollowLatest, options);
+        match Box::pin(opened).await {
+            Ok(reader) => {
+                let pairs = scan(&reader, damage).await;
+                // Nothing is written: an error of closing is of no interest.
+                let _ = reader.close().await;
+                return pairs;
+            }
+            Err(error) => damage.push(format!("{}: {}", manifests[tried], chain(&error))),
+        }
+    }
+    if manifests.is_empty() {
+        damage.push(format!("{folder}: there is no manifest"));
+    }
+    Pairs::new()
+}
+
+/// All pairs, kind by kind, so that damage in one kind leaves the others.
+async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
+    let mut pairs = Pairs::new();
+    for kind in codec::KINDS {
+        let failed = |error: &slatedb::Error| {
+            let kind = char::from(kind);
+            format!("entries of kind '{kind}': {}", chain(error))
+        };
+        let mut entries = match reader.scan(vec![kind]..vec![kind + 1]).await {
+            Ok(entries) => entries,
+            Err(error) => {
+                damage.push(failed(&error));
+                continue;
+            }
+        };
+        loop {
+            match entries.next().await {
+                Ok(Some(pair)) => pairs.insert(pair.key.to_vec(), pair.value),
+                Ok(None) => break,
+                Err(error) => {
+                    damage.push(failed(&error));
+                    break;
+                }
+            };
+        }
+    }
+    pairs
+}
+
+/// Applies write-ahead files on top. Those that were folded already have nothing newer than what is
+/// there for a key, unless a later file has it too.
+async fn apply_write_ahead(
+    objects: &Objects,
+    path: &str,
+    pairs: &mut Pairs,
+    damage: &mut Vec<String>,
+) {
+    let reader = WalReader::new(path, copy(objects, &[]).await);
+    let files = match reader.list(..).await {
+        Ok(files) => files,
+        Err(error) => return damage.push(format!("{path}/wal: {}", chain(&error))),
+    };
+    for file in files {
+        let name = format!("{path}/wal/{:020}.sst", file.id);
+        let mut entries = match file.iterator().await {
+            Ok(entries) => entries,
+            Err(error) => {
+                damage.push(format!("{name}: {}", chain(&error)));
+                continue;
+            }
+        };
+        loop {
+            match entries.next().await {
+                Ok(Some(row)) => match row.value {
+                    ValueDeletable::Value(value) => {
+                        pairs.insert(row.key.to_vec(), value);
+                    }
+                    ValueDeletable::Tombstone => {
+                        pairs.remove(row.key.as_ref());
+                    }
+                    ValueDeletable::Merge(_) => {
+                        damage.push(format!("{name}: an entry of an unknown kind"));
+                    }
+                },
+                Ok(None) => break,
+                Err(error) => {
+                    damage.push(format!("{name}: {}", chain(&error)));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Copies every object below `path` to the same place below `to`; how many.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn copy_aside(store: &Arc<dyn ObjectStore>, path: &str, to: &str) -> Result<usize> {
+    let objects = names(store, path).await?;
+    for from in &objects {
+        let rest = from.as_ref().strip_prefix(path).unwrap_or(from.as_ref());
+        let target = Path::from(format!("{to}{rest}"));
+        let copied = store.copy(from, &target).await;
+        copied.map_err(|error| failed(path, "copy its objects aside", &error))?;
+    }
+    Ok(objects.len())
+}
+
+/// Deletes every object below `path`.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn clear(store: &Arc<dyn ObjectStore>, path: &str) -> Result<()> {
+    for object in names(store, path).await? {
+        match store.delete(&object).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(failed(path, "delete its objects", &error)),
+        }
+    }
+    Ok(())
+}
+
+async fn names(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Vec<Path>> {
+    let listed = store.list(Some(&Path::from(path))).map_ok(|meta| meta.location);
+    listed.try_collect().await.map_err(|error| failed(path, "list its objects", &error))
+}
+
+fn failed(path: &str, what: &'static str, error: &object_store::Error) -> Error {
+    Error::Store { path: path.to_owned(), what, reason: chain(error) }
+}

@@ -1,0 +1,185 @@
+//! Whether the catalog and what is stored fit each other. Nothing is changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use bucket::BucketReader;
+use catalog::{Salvaged, Snapshot};
+use futures::{StreamExt, TryStreamExt};
+use model::BucketEntry;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use crate::Error;
+use crate::journal::segments;
+
+/// Buckets that are looked at side by side.
+const READERS: usize = 16;
+/// Below this, objects of buckets lie.
+pub(super) const BUCKETS: &str = "buckets";
+
+/// What a check found.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// Buckets of the catalog.
+    pub buckets: usize,
+    /// Their events.
+    pub events: u64,
+    /// Bytes of their objects.
+    pub bytes: u64,
+    /// Documents, by kind.
+    pub documents: BTreeMap<String, usize>,
+    /// Streams with a journal position.
+    pub positions: usize,
+    /// Objects that wait for their deletion.
+    pub discarded: usize,
+    /// Objects of buckets that the catalog does not know: left by a crash, or lost to it.
+    pub unknown: Vec<String>,
+    /// What is damaged or missing.
+    pub problems: Vec<String>,
+}
+
+/// Compares the catalog with the objects: every bucket's object has to be there, of the right size, and
+/// with an end that says what the catalog says; with `deep` every byte is read and compared with its
+/// checksum.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Result<Checked, Error> {
+    let salvaged = catalog::salvage(store, path).await;
+    let salvaged = salvaged.map_err(|error| Error::Catalog(Arc::new(error)))?;
+    let Salvaged { buckets, positions, documents, discarded, damage, objects } = salvaged;
+    let mut checked = Checked {
+        buckets: buckets.len(),
+        events: buckets.iter().map(|bucket| bucket.summary.rows).sum(),
+        bytes: buckets.iter().map(|bucket| bucket.size).sum(),
+        positions: positions.len(),
+        discarded: discarded.len(),
+        problems: damage,
+        ..Checked::default()
+    };
+    if objects == 0 {
+        checked.problems.push(format!("{path}: there is no catalog"));
+    }
+    for (kind, _, _) in &documents {
+        *checked.documents.entry(kind.clone()).or_default() += 1;
+    }
+    let known: BTreeSet<&str> = buckets.iter().map(|bucket| bucket.path.as_str()).collect();
+    let discarded: BTreeSet<&str> = discarded.iter().map(|(path, _)| path.as_str()).collect();
+    let listed: Vec<_> = objects_of(store).await?;
+    let unknown = listed.iter().map(|meta| meta.location.to_string());
+    let unknown = unknown.filter(|path| !known.contains(&**path) && !discarded.contains(&**path));
+    checked.unknown = unknown.collect();
+    let looks = buckets.iter().map(|entry| look_at(store, entry, deep));
+    let mut looks = futures::stream::iter(looks).buffered(READERS);
+    while let Some(problem) = looks.next().await {
+        checked.problems.extend(problem);
+    }
+    Ok(checked)
+}
+
+/// The objects of buckets.
+pub(super) async fn objects_of(
+    store: &Arc<dyn ObjectStore>,
+) -> Result<Vec<object_store::ObjectMeta>, Error> {
+    let listed = store.list(Some(&object_store::path::Path::from(BUCKETS)));
+    let found: Vec<_> = listed.try_collect().await.map_err(|source| Error::Storage {
+        operation: "list",
+        path: BUCKETS.to_owned(),
+        source: Arc::new(source),
+    })?;
+    Ok(found.into_iter().filter(|meta| meta.location.extension() == Some("parquet")).collect())
+}
+
+/// What is wrong with the object of a bucket.
+async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry, deep: bool) -> Option<String> {
+    let problem = |text: String| {
+        let rows = entry.summary.rows;
+        Some(format!("bucket {} of index {} ({rows} events): {text}", entry.id, entry.index))
+    };
+    let path = object_store::path::Path::from(entry.path.as_str());
+    match store.head(&path).await {
+        Err(object_store::Error::NotFound { .. }) => {
+            return problem(format!("object {path} is missing"));
+        }
+        Err(error) => return problem(format!("object {path} cannot be read: {error}")),
+        Ok(meta) if meta.size != entry.size => {
+            let (is, was) = (meta.size, entry.size);
+            return problem(format!("object {path} has {is} bytes, the catalog says {was}"));
+        }
+        Ok(_) => {}
+    }
+    let reader = match BucketReader::open(Arc::clone(store), &path, entry.size).await {
+        Ok(reader) => reader,
+        Err(error) => return problem(chain(&error)),
+    };
+    if *reader.summary() != entry.summary {
+        return problem(format!("object {path} has another summary than the catalog"));
+    }
+    if !deep {
+        return None;
+    }
+    reader.verify().await.err().and_then(|error| problem(chain(&error)))
+}
+
+/// An error and its causes in one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+/// What an empty catalog contradicts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// An object of a bucket.
+    pub object: Option<String>,
+    /// A journal segment that is not empty.
+    pub segment: Option<std::path::PathBuf>,
+}
+
+/// Whether the catalog was lost: nothing at all is in it, though buckets or a journal are there.
+///
+/// # Errors
+/// The store or the journal cannot be listed.
+pub async fn lost(
+    store: &Arc<dyn ObjectStore>,
+    snapshot: &Snapshot,
+    data: &Path,
+) -> Result<Option<Lost>, Error> {
+    if !snapshot.is_blank() {
+        return Ok(None);
+    }
+    let mut listed = store.list(Some(&object_store::path::Path::from(BUCKETS)));
+    let first = listed.try_next().await.map_err(|source| Error::Storage {
+        operation: "list",
+        path: BUCKETS.to_owned(),
+        source: Arc::new(source),
+    })?;
+    let lost = Lost {
+        object: first.map(|meta| meta.location.to_string()),
+        segment: first_segment(&data.join("journal"))?,
+    };
+    Ok((lost != Lost::default()).then_some(lost))
+}
+
+/// A segment with records below the root of the journals.
+pub(super) fn first_segment(root: &Path) -> Result<Option<std::path::PathBuf>, Error> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Ok(None) };
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        let with_records = |path: &std::path::PathBuf| {
+            path.metadata().is_ok_and(|meta| meta.len() > SEGMENT_HEADER as u64)
+        };
+        if let Some(found) = segments(&entry.path())?.into_iter().find(with_records) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Bytes before the first record of a segment.
+const SEGMENT_HEADER: usize = 16;

@@ -1,0 +1,260 @@
+//! A new catalog from the buckets alone, and from the old catalog what buckets do not say.
+//!
+//! The old catalog is copied aside first, and a note in the store says so until the new one is complete:
+//! a rebuild that is interrupted is repeated from the copy.
+//!
+//! A merge leaves the parts in the store for some minutes; both are there then. Arrival times tell: a
+//! bucket whose first and last event are in a larger one is a part of it, and left out.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use bucket::BucketReader;
+use catalog::{Catalog, Commit, Discarded, Salvaged};
+use futures::StreamExt;
+use model::{BucketEntry, BucketId, BucketState, IndexName};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use runtime::Clock;
+
+use super::check::{chain, objects_of};
+use super::verify_all;
+use crate::Error;
+use crate::hot::stored::arrivals_of;
+
+/// Objects whose ends are read side by side.
+const READERS: usize = 16;
+/// Entries of one commit.
+const AT_A_TIME: usize = 256;
+/// Says where the old catalog is while a rebuild is under way.
+const NOTE: &str = "catalog-rebuild";
+
+/// What a rebuild did.
+#[derive(Debug, Clone, Default)]
+pub struct Rebuilt {
+    /// Buckets in the new catalog.
+    pub buckets: usize,
+    /// Their events.
+    pub events: u64,
+    /// Buckets that only the objects knew.
+    pub found: usize,
+    /// Parts of merged buckets and discarded objects, which are left out.
+    pub superseded: usize,
+    /// Documents taken from the old catalog, by kind.
+    pub documents: BTreeMap<String, usize>,
+    /// Journal positions taken from the old catalog.
+    pub positions: usize,
+    /// Where the old catalog is now, if there was one.
+    pub aside: Option<String>,
+    /// What could not be read: of the old catalog, and objects that are no bucket.
+    pub damage: Vec<String>,
+}
+
+/// Whether a rebuild began and did not end.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn interrupted(store: &Arc<dyn ObjectStore>) -> Result<bool, Error> {
+    Ok(aside_of(store).await?.is_some())
+}
+
+async fn aside_of(store: &Arc<dyn ObjectStore>) -> Result<Option<String>, Error> {
+    match store.get(&Path::from(NOTE)).await {
+        Ok(found) => {
+            let bytes = found.bytes().await.map_err(failed("read", NOTE))?;
+            Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        }
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(failed("read", NOTE)(error)),
+    }
+}
+
+/// Makes the catalog below `path` anew. No server may be running over it.
+///
+/// # Errors
+/// The store cannot be read or written; a repetition goes on.
+pub async fn rebuild(
+    store: &Arc<dyn ObjectStore>,
+    path: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<Rebuilt, Error> {
+    let from = match aside_of(store).await? {
+        Some(aside) => aside,
+        None => set_aside(store, path, clock).await?,
+    };
+    let salvaged = catalog::salvage(store, &from).await.map_err(of_catalog)?;
+    let mut rebuilt = Rebuilt { damage: salvaged.damage.clone(), ..Rebuilt::default() };
+    rebuilt.aside = (salvaged.objects > 0).then(|| from.clone());
+    let entries = entries(store, &salvaged, &mut rebuilt).await?;
+    catalog::salvage::clear(store, path).await.map_err(of_catalog)?;
+    let settings = catalog::Settings::default();
+    let new = Catalog::open(Arc::clone(store), path, settings, Arc::clone(clock));
+    let new = new.await.map_err(of_catalog)?;
+    write(&new, entries, salvaged, &mut rebuilt).await.map_err(of_catalog)?;
+    new.close().await.map_err(of_catalog)?;
+    store.delete(&Path::from(NOTE)).await.map_err(failed("delete", NOTE))?;
+    Ok(rebuilt)
+}
+
+/// Copies the old catalog, and notes where.
+async fn set_aside(
+    store: &Arc<dyn ObjectStore>,
+    path: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<String, Error> {
+    let aside = format!("{path}-before-rebuild-{}", clock.now().0 / 1_000_000);
+    catalog::salvage::copy_aside(store, path, &aside).await.map_err(of_catalog)?;
+    let note = PutPayload::from(aside.clone().into_bytes());
+    store.put(&Path::from(NOTE), note).await.map_err(failed("put", NOTE))?;
+    Ok(aside)
+}
+
+async fn write(
+    new: &Catalog,
+    entries: Vec<BucketEntry>,
+    salvaged: Salvaged,
+    rebuilt: &mut Rebuilt,
+) -> Result<(), catalog::Error> {
+    rebuilt.buckets = entries.len();
+    rebuilt.events = entries.iter().map(|entry| entry.summary.rows).sum();
+    rebuilt.positions = salvaged.positions.len();
+    // First of all: whatever happens next, journals are compared with the buckets.
+    let (kind, name, content) = verify_all();
+    new.put_document(&kind, &name, content).await?;
+    let paths: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
+    for some in entries.chunks(AT_A_TIME) {
+        new.commit(Commit { add: some.to_vec(), ..Commit::default() }).await?;
+    }
+    let discard = salvaged.discarded.into_iter().filter(|(path, _)| !paths.contains(path));
+    let discard = discard.map(|(path, delete_after)| Discarded { path, delete_after }).collect();
+    let positions = salvaged.positions;
+    new.commit(Commit { positions, discard, ..Commit::default() }).await?;
+    let documents = salvaged.documents.into_iter();
+    let documents: Vec<_> = documents.filter(|(other, _, _)| *other != kind).collect();
+    for (kind, _, _) in &documents {
+        *rebuilt.documents.entry(kind.clone()).or_default() += 1;
+    }
+    for some in documents.chunks(AT_A_TIME) {
+        new.put_documents(some.to_vec()).await?;
+    }
+    Ok(())
+}
+
+/// The buckets of the new catalog.
+async fn entries(
+    store: &Arc<dyn ObjectStore>,
+    salvaged: &Salvaged,
+    rebuilt: &mut Rebuilt,
+) -> Result<Vec<BucketEntry>, Error> {
+    let discarded: HashSet<&str> = salvaged.discarded.iter().map(|(p, _)| p.as_str()).collect();
+    let known: HashSet<&str> = salvaged.buckets.iter().map(|b| b.path.as_str()).collect();
+    let listed = objects_of(store).await?;
+    let there: HashSet<String> = listed.iter().map(|meta| meta.location.to_string()).collect();
+    // A stale copy of the catalog may take for discarded what took the place of others since.
+    let is_stale = !salvaged.damage.is_empty();
+    let new = listed.iter().filter(|meta| {
+        let path = meta.location.as_ref();
+        !known.contains(path) && (is_stale || !discarded.contains(path))
+    });
+    let ends = new.map(|meta| end_of(store, meta));
+    let mut ends = futures::stream::iter(ends).buffered(READERS);
+    let mut all: Vec<BucketEntry> = salvaged.buckets.clone();
+    while let Some(end) = ends.next().await {
+        match end {
+            Ok(entry) => all.push(entry),
+            Err(damage) => rebuilt.damage.push(damage),
+        }
+    }
+    drop(ends);
+    let kept = without_parts(store, all, &there, rebuilt).await?;
+    let gone = kept.iter().filter(|entry| !there.contains(&entry.path));
+    rebuilt.damage.extend(gone.map(|entry| {
+        let (id, index, rows) = (entry.id, &entry.index, entry.summary.rows);
+        format!("bucket {id} of index {index} ({rows} events): object {} is missing", entry.path)
+    }));
+    rebuilt.found = kept.iter().filter(|entry| !known.contains(entry.path.as_str())).count();
+    rebuilt.superseded = listed.len().saturating_sub(kept.len());
+    Ok(kept)
+}
+
+/// What the object itself says; or why it is no bucket.
+async fn end_of(
+    store: &Arc<dyn ObjectStore>,
+    meta: &object_store::ObjectMeta,
+) -> Result<BucketEntry, String> {
+    let path = &meta.location;
+    let no_bucket = || format!("{path} is not the object of a bucket; it is left where it is");
+    let parts: Vec<_> = path.parts().map(|part| part.as_ref().to_owned()).collect();
+    let [_, index, _, file] = parts.as_slice() else { return Err(no_bucket()) };
+    let index = IndexName::new(index).map_err(|_| no_bucket())?;
+    let stem = file.trim_end_matches(".parquet");
+    let (id, state) = match stem.split_once("-thawed-") {
+        Some((id, _)) => (id, BucketState::Thawed),
+        None => (stem, BucketState::Warm),
+    };
+    let id = uuid::Uuid::parse_str(id).map(BucketId).map_err(|_| no_bucket())?;
+    let reader = BucketReader::open(Arc::clone(store), path, meta.size).await;
+    let reader = reader.map_err(|error| format!("{path}: {}", chain(&error)))?;
+    let (path, size, summary) = (path.to_string(), meta.size, reader.summary().clone());
+    Ok(BucketEntry { id, index, path, size, state, summary })
+}
+
+/// Without buckets that are a part of a larger one, and with each id once.
+async fn without_parts(
+    store: &Arc<dyn ObjectStore>,
+    mut all: Vec<BucketEntry>,
+    there: &HashSet<String>,
+    rebuilt: &mut Rebuilt,
+) -> Result<Vec<BucketEntry>, Error> {
+    let order = |entry: &BucketEntry| {
+        let thawed = entry.state == BucketState::Thawed;
+        (entry.index.clone(), u64::MAX - entry.summary.rows, thawed, entry.path.clone())
+    };
+    all.sort_by_key(order);
+    let mut ids = HashSet::new();
+    all.retain(|entry| ids.insert(entry.id));
+    let mut dropped = vec![false; all.len()];
+    for whole in 0..all.len() {
+        if dropped[whole] || !there.contains(&all[whole].path) {
+            continue;
+        }
+        let inside = |part: &usize| !dropped[*part] && may_be_part(&all[*part], &all[whole]);
+        let parts: Vec<usize> = (whole + 1..all.len()).filter(inside).collect();
+        if parts.is_empty() {
+            continue;
+        }
+        let arrivals = match arrivals_of(store, &all[whole]).await {
+            Ok(arrivals) => arrivals,
+            Err(error) if error.kind() == model::ErrorKind::Corrupt => {
+                rebuilt.damage.push(error.to_string());
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for part in parts {
+            let summary = &all[part].summary;
+            dropped[part] = arrivals.contains(&summary.first_index_time.0)
+                && arrivals.contains(&summary.last_index_time.0);
+        }
+    }
+    let mut dropped = dropped.into_iter();
+    all.retain(|_| !dropped.next().unwrap_or(false));
+    Ok(all)
+}
+
+fn may_be_part(part: &BucketEntry, whole: &BucketEntry) -> bool {
+    let (part_of, of) = (&part.summary, &whole.summary);
+    part.index == whole.index
+        && part_of.rows <= of.rows
+        && of.first_index_time <= part_of.first_index_time
+        && part_of.last_index_time <= of.last_index_time
+}
+
+fn of_catalog(error: catalog::Error) -> Error {
+    Error::Catalog(Arc::new(error))
+}
+
+fn failed(operation: &'static str, path: &str) -> impl FnOnce(object_store::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Storage { operation, path, source: Arc::new(source) }
+}

@@ -1,0 +1,185 @@
+//! The catalog gone: made anew from the buckets, with the journal taken up where it belongs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ingest::restore::{check, lost, rebuild};
+use ingest::{LifecycleSettings, Settings};
+use runtime::{Clock, SystemClock};
+use serde_json::json;
+use testkit::TestDir;
+
+use crate::setup::{Setup, local, main_index, settings, start};
+
+#[tokio::test]
+async fn events_of_buckets_and_journal_are_there_once_after_a_rebuild() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    setup.events(&["in a bucket", "with the first"]).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    setup.events(&["in the journal"]).await;
+    drop(setup);
+    forget_catalog(data.path());
+    let done = rebuilt(data.path()).await;
+    assert_eq!((done.buckets, done.events, done.found), (1, 2, 1));
+    // Twice: the first start must not make the second wrong.
+    for _ in 0..2 {
+        let setup = start(data.path(), settings()).await;
+        assert_eq!(sorted(&setup).await, ["in a bucket", "in the journal", "with the first"]);
+    }
+    let setup = start(data.path(), settings()).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    assert_eq!(setup.ingest.status().journal_segments, 0, "the journal is let go");
+}
+
+#[tokio::test]
+async fn parts_of_a_merged_bucket_are_not_taken_for_buckets() {
+    let data = TestDir::new();
+    let lifecycle = LifecycleSettings {
+        merge_min_age: Duration::ZERO,
+        merge_min_buckets: 2,
+        ..LifecycleSettings::default()
+    };
+    let setup = start(data.path(), Settings { lifecycle, ..settings() }).await;
+    for round in 0..4 {
+        setup.events(&[&format!("one {round}"), &format!("two {round}")]).await;
+        setup.ingest.roll_all(None).await.unwrap();
+    }
+    setup.ingest.rotate().await.unwrap();
+    let before = setup.rows().await;
+    assert_eq!(setup.catalog.snapshot().len(), 1);
+    drop(setup);
+    forget_catalog(data.path());
+    let done = rebuilt(data.path()).await;
+    assert_eq!((done.buckets, done.events, done.superseded), (1, 8, 4));
+    assert_eq!(start(data.path(), settings()).await.rows().await, before);
+}
+
+#[tokio::test]
+async fn documents_come_from_the_old_catalog_even_if_its_newest_manifest_is_damaged() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    setup.events(&["kept"]).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    setup.catalog.put_document("users", "rita", json!({"roles": ["user"]})).await.unwrap();
+    drop(setup);
+    let manifests = data.path().join("store/catalog/manifest");
+    let newest = files(&manifests).pop().unwrap();
+    let mut bytes = fs::read(&newest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    fs::write(&newest, bytes).unwrap();
+    let found = check(&local(data.path()), "catalog", false).await.unwrap();
+    assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
+    let done = rebuilt(data.path()).await;
+    assert_eq!((done.buckets, done.documents.get("users")), (1, Some(&1)));
+    let setup = start(data.path(), settings()).await;
+    assert!(setup.catalog.snapshot().document("users", "rita").is_some());
+    assert_eq!(sorted(&setup).await, ["kept"]);
+}
+
+#[tokio::test]
+async fn a_check_names_what_is_missing_and_what_is_damaged() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    for text in ["one", "two", "three"] {
+        setup.events(&[text]).await;
+        setup.ingest.roll_all(None).await.unwrap();
+    }
+    let store = local(data.path());
+    assert_eq!(check(&store, "catalog", true).await.unwrap().problems, Vec::<String>::new());
+    let snapshot = setup.catalog.snapshot();
+    let object =
+        |at: usize| data.path().join("store").join(&snapshot.buckets(&main_index())[at].path);
+    fs::remove_file(object(0)).unwrap();
+    let mut bytes = fs::read(object(1)).unwrap();
+    bytes[8] ^= 0xff;
+    fs::write(object(1), bytes).unwrap();
+    assert_eq!(check(&store, "catalog", false).await.unwrap().problems.len(), 1);
+    let found = check(&store, "catalog", true).await.unwrap();
+    assert_eq!(found.problems.len(), 2, "{:?}", found.problems);
+    assert_eq!((found.buckets, found.events), (3, 3));
+}
+
+#[tokio::test]
+async fn an_empty_catalog_over_buckets_or_a_journal_is_a_lost_one() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    let blank = |setup: &Setup| setup.catalog.snapshot();
+    assert_eq!(lost(&local(data.path()), &blank(&setup), data.path()).await.unwrap(), None);
+    setup.events(&["in the journal"]).await;
+    let found = lost(&local(data.path()), &blank(&setup), data.path()).await.unwrap().unwrap();
+    assert!(found.segment.is_some() && found.object.is_none());
+    setup.ingest.roll_all(None).await.unwrap();
+    assert_eq!(lost(&local(data.path()), &blank(&setup), data.path()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_journal_under_another_identity_doubles_nothing() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    setup.events(&["in a bucket"]).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    setup.events(&["in the journal"]).await;
+    let mut parts = crate::setup::parts(data.path(), &setup, settings());
+    parts.indexer = model::IndexerId(uuid::Uuid::from_u128(7));
+    let Setup { ingest, catalog, store } = setup;
+    drop(ingest);
+    let ingest = Arc::new(ingest::Ingest::start(parts).await.unwrap());
+    let setup = Setup { ingest, catalog, store };
+    assert_eq!(sorted(&setup).await, ["in a bucket", "in the journal"]);
+}
+
+#[tokio::test]
+async fn acknowledged_records_that_are_gone_are_told_from_a_torn_tail() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    for number in 0..10 {
+        setup.events(&[&format!("event {number}")]).await;
+    }
+    drop(setup);
+    let journal = data.path().join("journal/0");
+    let segment = files(&journal).pop().unwrap();
+    let whole = fs::read(&segment).unwrap();
+    fs::write(&segment, [whole.as_slice(), b"kJrn torn"].concat()).unwrap();
+    let setup = start(data.path(), settings()).await;
+    assert_eq!(setup.ingest.status().lost, []);
+    drop(setup);
+    fs::write(&segment, &whole[..whole.len() / 2]).unwrap();
+    let setup = start(data.path(), settings()).await;
+    let lost = setup.ingest.status().lost;
+    let left = setup.texts().await.len() as u64;
+    assert_eq!((lost.len(), lost[0].events + left), (1, 10), "{lost:?}");
+    drop(setup);
+    files(&journal).into_iter().for_each(|path| fs::remove_file(path).unwrap());
+    let setup = start(data.path(), settings()).await;
+    let lost = setup.ingest.status().lost;
+    assert_eq!((lost.len(), lost[0].events), (1, left), "{lost:?}");
+    drop(setup);
+    assert_eq!(start(data.path(), settings()).await.ingest.status().lost, [], "told once");
+}
+
+async fn rebuilt(data: &Path) -> ingest::restore::Rebuilt {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    rebuild(&local(data), "catalog", &clock).await.unwrap()
+}
+
+fn forget_catalog(data: &Path) {
+    fs::remove_dir_all(data.join("store/catalog")).unwrap();
+}
+
+async fn sorted(setup: &Setup) -> Vec<String> {
+    let mut texts = setup.texts().await;
+    texts.sort();
+    texts
+}
+
+/// The files of a directory by name.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,208 @@
+//! Damaged buckets that searches leave out, and say so.
+//!
+//! A bucket comes here by hand or because a search met damage in it: then the whole object is read
+//! once more, past the cache, and only if that fails too the bucket is put into quarantine. The list is in
+//! the catalog, so it holds over restarts and until somebody releases the bucket.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bucket::BucketReader;
+use catalog::{Catalog, Snapshot};
+use model::{BucketEntry, BucketId, ErrorKind, IndexName};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use runtime::{Clock, metrics as names};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The kind of the catalog's documents.
+const KIND: &str = "quarantine";
+
+/// A bucket that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantined {
+    /// The bucket.
+    pub id: BucketId,
+    /// Its index.
+    pub index: IndexName,
+    /// Its object.
+    pub path: String,
+    /// Its events, which searches miss.
+    pub events: u64,
+    /// Why.
+    pub reason: String,
+    /// Who put it there; nobody where a search did.
+    pub by: Option<String>,
+    /// Epoch seconds.
+    pub since: i64,
+}
+
+impl Quarantined {
+    /// What a search says that misses it.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let Self { id, index, events, .. } = self;
+        format!(
+            "The results are incomplete: bucket {id} of index {index} is quarantined, {events} events are \
+             missing."
+        )
+    }
+}
+
+/// The quarantined buckets that are in the catalog.
+#[must_use]
+pub fn quarantined(snapshot: &Snapshot) -> BTreeMap<BucketId, Quarantined> {
+    let documents = snapshot.documents(KIND);
+    let read = documents.into_iter().filter_map(|document| {
+        let found: Quarantined = serde_json::from_value((*document.json).clone()).ok()?;
+        snapshot.contains(&found.index, found.id).then_some((found.id, found))
+    });
+    read.collect()
+}
+
+/// Puts buckets into quarantine, and takes them out.
+#[derive(Clone)]
+pub struct Quarantine {
+    catalog: Catalog,
+    /// Object storage, past every cache.
+    store: Option<Arc<dyn ObjectStore>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Quarantine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quarantine").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Quarantine {
+    pub(crate) fn new(
+        catalog: Catalog,
+        store: Option<Arc<dyn ObjectStore>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { catalog, store, clock }
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.catalog.snapshot()
+    }
+
+    /// Leaves a bucket out of searches.
+    ///
+    /// # Errors
+    /// The catalog cannot be written.
+    pub async fn put(
+        &self,
+        entry: &BucketEntry,
+        reason: &str,
+        by: Option<&str>,
+    ) -> Result<Quarantined, Error> {
+        let bucket = Quarantined {
+            id: entry.id,
+            index: entry.index.clone(),
+            path: entry.path.clone(),
+            events: entry.summary.rows,
+            reason: reason.to_owned(),
+            by: by.map(str::to_owned),
+            since: self.clock.now().0 / 1_000_000,
+        };
+        let content = serde_json::to_value(&bucket).map_err(|e| Error::Internal(e.to_string()))?;
+        let put = self.catalog.put_document(KIND, &entry.id.to_string(), content).await;
+        put.map_err(|error| failed(entry, &error))?;
+        tracing::error!(
+            bucket = %entry.id, index = %entry.index, events = entry.summary.rows, reason,
+            "bucket is quarantined: searches leave it out"
+        );
+        metrics::counter!(names::QUARANTINED).increment(1);
+        Ok(bucket)
+    }
+
+    /// Lets searches read a bucket again; false if it was not in quarantine.
+    ///
+    /// # Errors
+    /// The catalog cannot be written.
+    pub async fn release(&self, id: BucketId) -> Result<bool, Error> {
+        let name = id.to_string();
+        if self.catalog.snapshot().document(KIND, &name).is_none() {
+            return Ok(false);
+        }
+        let deleted = self.catalog.delete_document(KIND, &name).await;
+        deleted.map_err(|error| Error::Internal(error.to_string()))?;
+        tracing::warn!(bucket = name, "bucket is released from quarantine");
+        Ok(true)
+    }
+
+    /// Whether a search may go on without a bucket that it could not read: if so, it is in quarantine
+    /// now.
+    pub(crate) async fn confirm(&self, entry: &BucketEntry, error: &Error) -> bool {
+        let Error::Bucket { damaged, message, .. } = error else { return false };
+        let snapshot = self.catalog.snapshot();
+        if !snapshot.contains(&entry.index, entry.id) {
+            // Merged or frozen meanwhile: the object went with reason.
+            return false;
+        }
+        if snapshot.document(KIND, &entry.id.to_string()).is_some() {
+            return true;
+        }
+        let Some(store) = &self.store else { return false };
+        let again = match damaged {
+            true => verify(store, entry).await,
+            // Out of reach, more likely; or cut short, which stores report in their own ways.
+            false => look_at(store, entry).await,
+        };
+        let Err(again) = again else {
+            if !damaged {
+                return false;
+            }
+            tracing::warn!(
+                bucket = %entry.id, index = %entry.index, error = message,
+                "bucket could not be read, but object storage has it whole; search again"
+            );
+            return false;
+        };
+        if !is_damage(&again) {
+            return false;
+        }
+        let reason = Error::unreadable(entry, &again).to_string();
+        match self.put(entry, &reason, None).await {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::error!(bucket = %entry.id, %error, "bucket could not be quarantined");
+                false
+            }
+        }
+    }
+}
+
+/// Whether the object is there, and as long as it was written.
+async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry) -> Result<(), bucket::Error> {
+    let (path, expected) = (entry.path.clone(), entry.size);
+    match store.head(&Path::from(path.as_str())).await {
+        Ok(meta) if meta.size == expected => Ok(()),
+        Ok(meta) => {
+            let reason = format!("it has {} bytes, {expected} were written", meta.size);
+            Err(bucket::Error::Corrupt { path, section: "object", reason })
+        }
+        Err(source) => Err(bucket::Error::Store { path, source }),
+    }
+}
+
+async fn verify(store: &Arc<dyn ObjectStore>, entry: &BucketEntry) -> Result<(), bucket::Error> {
+    look_at(store, entry).await?;
+    let path = Path::from(entry.path.as_str());
+    let reader = BucketReader::open(Arc::clone(store), &path, entry.size).await?;
+    reader.verify().await
+}
+
+/// Whether the object is not what was written, rather than out of reach.
+pub(crate) fn is_damage(error: &bucket::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
+}
+
+fn failed(entry: &BucketEntry, error: &catalog::Error) -> Error {
+    let (bucket, message) = (entry.path.clone(), error.to_string());
+    Error::Bucket { bucket, message, damaged: false }
+}

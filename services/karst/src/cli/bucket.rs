@@ -1,0 +1,33 @@
+//! `karst bucket`: damaged buckets out of searches, and in again.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::client::Client;
+use crate::config::{BucketOptions, BucketWhat, QuarantineOptions};
+
+pub(crate) async fn bucket(options: BucketOptions) -> Result<ExitCode> {
+    match options.what {
+        BucketWhat::Quarantine(options) => {
+            let content = ask(&options, "quarantine").await?;
+            let events = content["eventCount"].as_u64().unwrap_or(0);
+            println!("searches leave out bucket {} with {events} events, and say so", options.id);
+        }
+        BucketWhat::Release(options) => {
+            ask(&options, "release").await?;
+            println!("searches read bucket {} again", options.id);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn ask(options: &QuarantineOptions, action: &str) -> Result<Value> {
+    let client = Client::new(&options.client)?;
+    let mut form = vec![("output_mode", "json")];
+    form.extend(options.reason.as_deref().map(|reason| ("reason", reason)));
+    let path = format!("/services/data/buckets/{}/{action}", options.id);
+    let answer = client.post(&path, &form).await?;
+    Ok(answer["entry"][0]["content"].clone())
+}

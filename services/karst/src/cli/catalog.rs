@@ -1,0 +1,172 @@
+//! `karst catalog`: whether the catalog fits the buckets, and making it anew from them.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use ingest::restore;
+use object_store::ObjectStore;
+
+use crate::config::{
+    CatalogCheckOptions, CatalogOptions, CatalogWhat, StoreOptions, aws_variables,
+};
+
+/// Where the server has it.
+const CATALOG: &str = "catalog";
+/// Lines of a list that are printed.
+const SHOWN: usize = 100;
+
+pub(crate) async fn catalog(options: CatalogOptions) -> Result<ExitCode> {
+    match options.what {
+        CatalogWhat::Check(options) => check(options).await,
+        CatalogWhat::Rebuild(options) => rebuild(options).await,
+    }
+}
+
+async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
+    let store = open(&options.store)?;
+    let found = restore::check(&store, CATALOG, options.deep).await?;
+    println!(
+        "{} buckets, {} events, {} bytes; {} documents; {} journal positions; {} objects wait for their \
+         deletion",
+        found.buckets,
+        found.events,
+        found.bytes,
+        found.documents.values().sum::<usize>(),
+        found.positions,
+        found.discarded
+    );
+    print_kinds(&found.documents);
+    if !found.unknown.is_empty() {
+        println!(
+            "{} objects of buckets are not in the catalog: left by a crash, or lost to the catalog",
+            found.unknown.len()
+        );
+        print_list(&found.unknown);
+    }
+    if found.problems.is_empty() {
+        let how =
+            if options.deep { "every checksum was compared" } else { "--deep reads all of it" };
+        println!("nothing is damaged or missing ({how})");
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("{} problems:", found.problems.len());
+    for problem in &found.problems {
+        eprintln!("  {problem}");
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
+    let data = &options.data.data_dir;
+    let locks = lock(data)?;
+    let store = open(&options)?;
+    // A server over another data directory may use the same object store.
+    let settings = catalog::LeaseSettings::default();
+    let waiting = |holder: &catalog::Holder, wait: std::time::Duration| {
+        eprintln!("looking for {} s whether a server is alive: {holder}", wait.as_secs());
+    };
+    let holder = holder(data, locks.first());
+    let lease = catalog::Lease::take(Arc::clone(&store), holder, settings, false, waiting).await?;
+    let clock: Arc<dyn runtime::Clock> = Arc::new(runtime::SystemClock);
+    let done = restore::rebuild(&store, CATALOG, &clock).await;
+    lease.release().await;
+    let done = done?;
+    println!("{} buckets with {} events are in the new catalog", done.buckets, done.events);
+    println!("{} of them only their objects knew", done.found);
+    println!("{} objects are left out: parts of merged buckets, or discarded", done.superseded);
+    let documents: usize = done.documents.values().sum();
+    println!("{documents} documents and {} journal positions are kept", done.positions);
+    print_kinds(&done.documents);
+    if done.documents.get("users").is_none_or(|users| *users == 0) {
+        println!(
+            "users, tokens, roles and what was made over REST could not be read: the next start makes a \
+             new admin and a new HEC token"
+        );
+    }
+    if let Some(aside) = &done.aside {
+        println!("the old catalog is at {aside} in the object store; delete it when all is well");
+    }
+    if !done.damage.is_empty() {
+        println!("{} things could not be read:", done.damage.len());
+        print_list(&done.damage);
+    }
+    println!("the next start compares the journal below {} with the buckets", data.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This command as servers see it that look at the lease.
+fn holder(data: &Path, lock: Option<&File>) -> catalog::Holder {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    let place = lock.and_then(|lock| lock.metadata().ok());
+    let lock = boot.zip(place).map(|(boot, place)| {
+        // As the server writes it: its own lease after `kill -9` is nobody's any more.
+        format!("{}:{}:{}", boot.trim(), place.dev(), place.ino())
+    });
+    catalog::Holder {
+        instance: "karst catalog rebuild".to_owned(),
+        nonce: uuid::Uuid::new_v4().to_string(),
+        lock,
+        host: std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(),
+        pid: std::process::id(),
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        management: "none".to_owned(),
+        data: data.display().to_string(),
+    }
+}
+
+fn print_kinds(kinds: &BTreeMap<String, usize>) {
+    for (kind, count) in kinds {
+        println!("  {count} {kind}");
+    }
+}
+
+fn print_list(lines: &[String]) {
+    for line in lines.iter().take(SHOWN) {
+        println!("  {line}");
+    }
+    if lines.len() > SHOWN {
+        println!("  and {} more", lines.len() - SHOWN);
+    }
+}
+
+fn open(options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+    let default = options.data.data_dir.join("objects");
+    let url = options.object_store.clone().unwrap_or_else(|| default.display().to_string());
+    if options.object_store.is_none() && !default.exists() {
+        bail!("{} does not exist; name --data-dir or --object-store", default.display());
+    }
+    let settings = runtime::store::Options {
+        variables: aws_variables(),
+        ..runtime::store::Options::default()
+    };
+    Ok(runtime::store::open(&url, &settings)?.store)
+}
+
+/// Keeps servers away from the data directory, or finds one there.
+fn lock(data: &Path) -> Result<Vec<File>> {
+    let mut held = Vec::new();
+    for path in [data.join("server.lock"), data.join("journal").join("lock")] {
+        if !path.parent().is_some_and(Path::exists) {
+            continue;
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file =
+            options.open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => held.push(file),
+            Err(TryLockError::WouldBlock) => {
+                bail!("a server runs over {}; stop it first, nothing was changed", data.display())
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+    }
+    Ok(held)
+}
