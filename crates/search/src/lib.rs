@@ -19,11 +19,8 @@ mod inspect;
 mod jobs;
 mod memory;
 mod preview;
-<<<<<<< HEAD
-mod queries;
-=======
 mod quarantine;
->>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
+mod queries;
 mod readers;
 mod reads;
 mod render;

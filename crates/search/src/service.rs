@@ -24,11 +24,8 @@ use crate::control::ScanControl;
 use crate::discovered::Discovered;
 use crate::jobs::{DispatchState, Job, JobRequest, NewJob};
 use crate::memory::{Granted, Memory};
-<<<<<<< HEAD
-use crate::queries::{Queries, Running};
-=======
 use crate::quarantine::Quarantine;
->>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
+use crate::queries::{Queries, Running};
 use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};

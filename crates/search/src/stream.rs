@@ -22,18 +22,10 @@ impl SearchService {
     ///
     /// # Errors
     /// Mistakes in the search, before the first page; what happens later comes through the stream.
-<<<<<<< HEAD
-    pub async fn export(
-        &self,
-        request: JobRequest,
-    ) -> Result<mpsc::Receiver<Result<Page, Error>>, Error> {
-        let running = self.admit(&request.rights)?;
-        let (control, report) = (Arc::default(), Arc::default());
-=======
     pub async fn export(&self, request: JobRequest) -> Result<Export, Error> {
+        let running = self.admit(&request.rights)?;
         let control = Arc::default();
         let report: Arc<ScanReport> = Arc::default();
->>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
         let planned = self.plan(&request, &control, &report, run).await?;

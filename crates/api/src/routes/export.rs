@@ -2,11 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-<<<<<<< HEAD
-use axum::http::{Method, StatusCode, header};
-=======
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
->>>>>>> c3ff72c (Damage is seen and survivable: catalog check and rebuild, quarantine of buckets, acknowledged records that are gone)
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use search::Page;
