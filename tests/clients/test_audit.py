@@ -127,8 +127,8 @@ def test_a_refusal_is_recorded_with_its_reason(server):
     answer = server.rest("POST", "/services/data/indexes", {"name": "stolen"}, auth=auth)
     assert answer.status == 403
     (denial,) = records(server, action="create_index", user="refused")
-    assert (denial["info"], denial["object"], denial["status"]) == ("denied", "stolen", "403")
-    assert "capability" in denial["reason"]
+    assert (denial["info"], denial["status"], denial["clientip"]) == ("denied", "403", "127.0.0.1")
+    assert "indexes_edit" in denial["reason"]
 
 
 def test_exports_and_queries_are_recorded_with_what_they_gave(server, index):
