@@ -92,6 +92,8 @@ pub const RULES: &[Rule] = &[
     ("/services/configs/{file}/{name}", Object, EDIT, EDIT),
     ("/services/configs/{file}/{name}/{action}", Absent, EDIT, Absent),
     ("/services/data/buckets", Own, Absent, Absent),
+    ("/services/data/buckets/{id}/quarantine", Absent, May("indexes_edit"), Absent),
+    ("/services/data/buckets/{id}/release", Absent, May("indexes_edit"), Absent),
     ("/services/data/indexes", Own, May("indexes_edit"), Absent),
     ("/services/data/indexes/{name}", Own, May("indexes_edit"), May("indexes_edit")),
     ("/services/data/indexes/{name}/disable", Absent, May("indexes_edit"), Absent),

@@ -82,6 +82,9 @@ impl karst_api::ConsoleFiles for Nothing {
     fn file(&self, _: &str) -> Option<(bytes::Bytes, String)> {
         None
     }
+    fn packed(&self, _: &str) -> Option<bytes::Bytes> {
+        None
+    }
 }
 
 impl Server {
