@@ -117,9 +117,13 @@ fn damage(state: &ApiState, status: &ingest::Status) -> Option<String> {
         format!("journal {path}: at most {events} acknowledged events are missing: {}", lost.reason)
     });
     let quarantined = search::quarantined(&state.catalog.snapshot());
-    let buckets = quarantined.values().map(|bucket| {
-        let search::Quarantined { id, index, events, .. } = bucket;
-        format!("bucket {id} of index {index} is quarantined, searches miss its {events} events")
+    // Shown without a login: no names of indexes.
+    let events: u64 = quarantined.values().map(|bucket| bucket.events).sum();
+    let buckets = (events > 0).then(|| {
+        let count = quarantined.len();
+        format!(
+            "{count} buckets are quarantined, searches miss {events} events (karst list buckets)"
+        )
     });
     let all: Vec<String> = lost.chain(buckets).collect();
     (!all.is_empty()).then(|| all.join("; "))
