@@ -1,17 +1,29 @@
-//! Users: who may ask. They are documents of the catalog; what they may do is with their roles.
+//! Users: who may ask. They are documents of the catalog; what they may do is with their roles. How they
+//! log in is in `login`.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use catalog::Catalog;
+use runtime::Clock;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use crate::Error;
-use crate::passwords::{Checked, Passwords};
+use crate::authentication::{AuthenticationSettings, ProviderSettings};
+use crate::external::user_name_fault;
+use crate::ldap::LdapDirectory;
+use crate::lockout::Lockout;
+use crate::oidc::OidcProvider;
+use crate::password_policy::PasswordPolicy;
+use crate::passwords::Passwords;
 use crate::sessions::{SessionInfo, Sessions};
 
 const KIND: &str = "users";
+/// Logins that wait at a time; others are told to come back.
+const MAX_WAITING: usize = 64;
 /// Users there may be.
 const MAX_USERS: usize = 100_000;
 
@@ -27,11 +39,11 @@ pub struct NewUser {
 }
 
 /// A user as it is kept.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// Login name.
     pub name: String,
-    /// Argon2id, in the PHC format.
+    /// Argon2id, in the PHC format; empty if the password is kept elsewhere.
     pub password_hash: String,
     /// Names of roles; one that does not exist grants nothing.
     pub roles: Vec<String>,
@@ -50,6 +62,32 @@ pub struct User {
     /// Kept for clients; it changes nothing.
     #[serde(default)]
     pub restart_background_jobs: bool,
+    /// When the password was set, epoch seconds; 0 if that is not known.
+    #[serde(default)]
+    pub password_set: i64,
+    /// Hashes of former passwords, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former_passwords: Vec<String>,
+    /// Whether the password has to be changed at the next login.
+    #[serde(default)]
+    pub must_change: bool,
+    /// Whether an administrator keeps the user out.
+    #[serde(default)]
+    pub locked: bool,
+    /// The stanza of the provider that keeps the user; empty: Karst itself.
+    #[serde(default)]
+    pub provider: String,
+    /// As of when the provider said what is here, epoch seconds.
+    #[serde(default)]
+    pub provider_since: i64,
+}
+
+impl User {
+    /// Whether Karst itself keeps the user's password.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.provider.is_empty()
+    }
 }
 
 /// What is to be changed of a user.
@@ -69,6 +107,21 @@ pub struct UserChange {
     pub tz: Option<String>,
     /// Kept for clients; it changes nothing.
     pub restart_background_jobs: Option<bool>,
+    /// Whether the password has to be changed at the next login.
+    pub must_change: Option<bool>,
+    /// Whether the user is kept out.
+    pub locked: Option<bool>,
+}
+
+/// Where users come from besides the local ones.
+#[derive(Debug)]
+pub(crate) enum IdentityProvider {
+    /// Nowhere.
+    Local,
+    /// Directories, asked in turn.
+    Ldap(Vec<LdapDirectory>),
+    /// An OpenID provider; passwords are not for Karst to see.
+    Oidc(Box<OidcProvider>),
 }
 
 /// Users and their sessions.
@@ -77,24 +130,58 @@ pub struct Accounts {
     catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
     sessions: Sessions,
-    passwords: Passwords,
+    pub(crate) passwords: Passwords,
+    /// Logins whose password is looked at, and those that wait for that.
+    pub(crate) turns: Semaphore,
+    pub(crate) waiting: Semaphore,
+    pub(crate) lockout: Mutex<Lockout>,
+    pub(crate) provider: IdentityProvider,
+    pub(crate) clock: Arc<dyn Clock>,
+    policy: PasswordPolicy,
+    verbose: bool,
 }
 
 impl Accounts {
     /// Reads the users from the catalog.
     ///
     /// # Errors
-    /// If the catalog cannot be read.
-    pub async fn load(catalog: Catalog, timeout: Duration) -> Result<Self, Error> {
+    /// If the catalog cannot be read, or the settings of a provider do not hold.
+    pub async fn load(
+        catalog: Catalog,
+        settings: AuthenticationSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
         let mut users = HashMap::new();
         for document in catalog.snapshot().documents(KIND) {
             let user = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
             users.insert(document.name, user);
         }
-        let users = RwLock::new(users);
         let passwords = Passwords::start()?;
-        Ok(Self { catalog, users, sessions: Sessions::new(timeout), passwords })
+        let provider = match settings.provider {
+            ProviderSettings::Local => IdentityProvider::Local,
+            ProviderSettings::Ldap(all) => {
+                let all: Result<_, _> = all.into_iter().map(LdapDirectory::new).collect();
+                IdentityProvider::Ldap(all?)
+            }
+            ProviderSettings::Oidc(one) => {
+                let provider = OidcProvider::new(*one, Arc::clone(&clock))?;
+                IdentityProvider::Oidc(Box::new(provider))
+            }
+        };
+        Ok(Self {
+            catalog,
+            users: RwLock::new(users),
+            sessions: Sessions::new(settings.sessions),
+            turns: Semaphore::new(passwords.threads()),
+            waiting: Semaphore::new(MAX_WAITING),
+            passwords,
+            lockout: Mutex::new(Lockout::new(settings.lockout)),
+            provider,
+            clock,
+            policy: settings.passwords,
+            verbose: settings.verbose,
+        })
     }
 
     /// Whether there is anybody who could log in.
@@ -103,29 +190,51 @@ impl Accounts {
         self.users.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// What passwords must be like.
+    #[must_use]
+    pub fn password_policy(&self) -> &PasswordPolicy {
+        &self.policy
+    }
+
+    /// `verboseLoginFailMsg`: whether refusals tell their reason.
+    #[must_use]
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.clock.now().0 / 1_000_000
+    }
+
     /// Creates a user, or replaces one of the same name.
     ///
     /// # Errors
-    /// If the catalog cannot be written, or there are too many.
+    /// If the password or the name does not fit, the catalog cannot be written, or there are too many.
     pub async fn put(&self, new: NewUser) -> Result<(), Error> {
+        if let Some(reason) = user_name_fault(&new.name) {
+            return Err(Error::UserName { reason });
+        }
+        self.check_password(&new.password)?;
         let user = User {
             name: new.name,
             password_hash: self.passwords.hash(new.password).await?,
             roles: new.roles,
-            realname: String::new(),
-            email: String::new(),
-            default_app: String::new(),
-            tz: String::new(),
             restart_background_jobs: true,
+            password_set: self.now(),
+            ..User::default()
         };
         self.keep(user).await
     }
 
+    fn check_password(&self, password: &str) -> Result<(), Error> {
+        self.policy.check(password).map_err(|reason| Error::Password { reason })
+    }
+
     /// Changes a user; false if there is none of that name. A new password ends the user's sessions,
-    /// except the one it was changed in.
+    /// except the one it was changed in, and so does keeping the user out.
     ///
     /// # Errors
-    /// If the catalog cannot be written.
+    /// If the password does not fit, or the catalog cannot be written.
     pub async fn change(
         &self,
         name: &str,
@@ -148,15 +257,43 @@ impl Accounts {
         user.roles = roles.unwrap_or(user.roles);
         user.restart_background_jobs =
             change.restart_background_jobs.unwrap_or(user.restart_background_jobs);
-        let new_password = password.is_some();
+        let (new_password, locked) = (password.is_some(), change.locked == Some(true));
         if let Some(password) = password {
-            user.password_hash = self.passwords.hash(password).await?;
+            self.set_password(&mut user, password).await?;
         }
+        user.must_change = change.must_change.unwrap_or(user.must_change);
+        user.locked = change.locked.unwrap_or(user.locked);
         self.keep(user).await?;
-        if new_password {
-            self.sessions.close_all_of(name, session);
+        if new_password || locked {
+            self.sessions.close_all_of(name, session.filter(|_| !locked));
         }
         Ok(true)
+    }
+
+    async fn set_password(&self, user: &mut User, password: String) -> Result<(), Error> {
+        if !user.is_local() {
+            let reason = format!("the password of the user is kept by {}", user.provider);
+            return Err(Error::Password { reason });
+        }
+        self.check_password(&password)?;
+        let mut former = std::mem::take(&mut user.former_passwords);
+        former.insert(0, std::mem::take(&mut user.password_hash));
+        former.truncate(self.policy.history);
+        for hash in &former {
+            let stored = Some(hash.clone());
+            if self.passwords.check(&user.name, &password, stored).await?.is_right() {
+                let reason = format!(
+                    "the password is one of the user's last {} (passwordHistoryCount)",
+                    self.policy.history
+                );
+                return Err(Error::Password { reason });
+            }
+        }
+        user.former_passwords = former;
+        user.password_hash = self.passwords.hash(password).await?;
+        user.password_set = self.now();
+        user.must_change = false;
+        Ok(())
     }
 
     /// Removes a user and ends the user's sessions; false if there is none of that name.
@@ -178,7 +315,7 @@ impl Accounts {
         users.len() >= MAX_USERS && !users.contains_key(name)
     }
 
-    async fn keep(&self, user: User) -> Result<(), Error> {
+    pub(crate) async fn keep(&self, user: User) -> Result<(), Error> {
         if self.is_full_for(&user.name) {
             return Err(Error::TooMany { what: "users", limit: MAX_USERS });
         }
@@ -190,7 +327,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Every user, by name.
+    /// All users, by name.
     #[must_use]
     pub fn all(&self) -> Vec<User> {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
@@ -199,26 +336,16 @@ impl Accounts {
         users
     }
 
-    /// The user of that name.
+    /// The user of a name.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<User> {
         self.users.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    /// Whether the password is the user's. Takes tens of milliseconds on purpose, unless it was right a
-    /// moment ago.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if too many passwords wait to be checked.
-    pub async fn verify(&self, name: &str, password: &str) -> Result<Checked, Error> {
-        let stored = self.user(name).map(|user| user.password_hash);
-        self.passwords.check(name, password, stored).await
-    }
-
     /// A session that does not expire while the process runs, for commands on the same machine.
     #[must_use]
     pub fn local_session(&self, user: &str) -> String {
-        self.sessions.open(user, true)
+        self.sessions.open(Instant::now(), user, None, true)
     }
 
     /// Ends a session.
@@ -226,16 +353,16 @@ impl Accounts {
         self.sessions.close(key);
     }
 
-    /// Opens a session.
+    /// Opens a session; its key.
     #[must_use]
-    pub fn open_session(&self, user: &str) -> String {
-        self.sessions.open(user, false)
+    pub fn open_session(&self, user: &str, source: Option<IpAddr>) -> String {
+        self.sessions.open(Instant::now(), user, source, false)
     }
 
     /// Whose session it is, while it lasts.
     #[must_use]
     pub fn session_user(&self, key: &str) -> Option<String> {
-        self.sessions.user(key)
+        self.sessions.user(Instant::now(), key)
     }
 
     /// Ends a session.
@@ -246,10 +373,11 @@ impl Accounts {
     /// All sessions, without their keys.
     #[must_use]
     pub fn sessions(&self) -> Vec<SessionInfo> {
-        self.sessions.all()
+        self.sessions.all(Instant::now())
     }
 
-    /// Ends a session that is known by its id; false if there is none.
+    /// Ends the session that is listed under a name; false if there is none.
+    #[must_use]
     pub fn close_session_by_id(&self, id: &str) -> bool {
         self.sessions.close_by_id(id)
     }

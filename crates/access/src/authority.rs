@@ -11,7 +11,7 @@ use model::IndexName;
 
 use crate::limits::SearchLimits;
 use crate::roles::Granted;
-use crate::{Accounts, Permissions, Perms, Role, Roles, like};
+use crate::{Accounts, Permissions, Perms, Role, Roles, Scope, like};
 
 /// Reads and changes every object, and jobs of others.
 const ALL_OBJECTS: &str = "admin_all_objects";
@@ -58,6 +58,7 @@ impl Authority {
             capabilities: granted.capabilities,
             indexes_allowed: granted.indexes_allowed,
             indexes_default: granted.indexes_default,
+            index_scope: None,
             limits: granted.limits,
             permissions: self.permissions.all(),
         }
@@ -85,6 +86,8 @@ pub struct Rights {
     capabilities: BTreeSet<String>,
     indexes_allowed: Vec<String>,
     indexes_default: Vec<String>,
+    /// The only ones of them, for who came with a token.
+    index_scope: Option<Vec<String>>,
     limits: SearchLimits,
     permissions: Arc<BTreeMap<String, Perms>>,
 }
@@ -100,6 +103,7 @@ impl Rights {
             capabilities: BTreeSet::new(),
             indexes_allowed: Vec::new(),
             indexes_default: Vec::new(),
+            index_scope: None,
             limits: SearchLimits::default(),
             permissions: Arc::default(),
         }
@@ -110,6 +114,22 @@ impl Rights {
     pub fn scoped(mut self, capabilities: &[String]) -> Self {
         self.capabilities.retain(|name| capabilities.contains(name));
         self
+    }
+
+    /// The same user with no more than a token's scope.
+    #[must_use]
+    pub fn narrowed(self, scope: &Scope) -> Self {
+        let index_scope = scope.indexes.clone();
+        let narrowed = match &scope.capabilities {
+            Some(capabilities) => self.scoped(capabilities),
+            None => self,
+        };
+        Self { index_scope, ..narrowed }
+    }
+
+    fn is_in_scope(&self, index: &IndexName) -> bool {
+        let reached = |scope: &Vec<String>| scope.iter().any(|pattern| reaches(pattern, index));
+        self.index_scope.as_ref().is_none_or(reached)
     }
 
     /// Whether they are the server's own.
@@ -196,13 +216,16 @@ impl Rights {
     /// Whether the user may search an index.
     #[must_use]
     pub fn may_search(&self, index: &IndexName) -> bool {
-        self.is_system || self.indexes_allowed.iter().any(|pattern| reaches(pattern, index))
+        let allowed = || self.indexes_allowed.iter().any(|pattern| reaches(pattern, index));
+        self.is_system || (allowed() && self.is_in_scope(index))
     }
 
     /// Which of the indexes the user's searches read if they name none.
     #[must_use]
     pub fn searched(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
-        indexes.retain(|index| self.indexes_default.iter().any(|pattern| reaches(pattern, index)));
+        let is_default =
+            |index: &IndexName| self.indexes_default.iter().any(|pattern| reaches(pattern, index));
+        indexes.retain(|index| is_default(index) && self.is_in_scope(index));
         indexes
     }
 
@@ -232,6 +255,9 @@ impl Rights {
             .find(|theirs| !self.indexes_allowed.iter().any(|mine| includes(mine, theirs)));
         if let Some(pattern) = pattern {
             return Err(format!("the indexes {pattern}"));
+        }
+        if self.index_scope.is_some() {
+            return Err("more indexes than the token".to_owned());
         }
         self.limits.covers(&other.limits)
     }
@@ -301,6 +327,17 @@ mod tests {
         assert_eq!(ann.hidden().collect::<Vec<_>>(), [place]);
         ann.capabilities.insert(ALL_OBJECTS.to_owned());
         assert!(ann.may_write(&shared) && ann.hidden().count() == 0);
+    }
+
+    #[test]
+    fn a_token_of_some_indexes_searches_no_others() {
+        let index = |name: &str| IndexName::new(name).unwrap();
+        let indexes = Some(vec!["web*".to_owned(), "secret".to_owned()]);
+        let scope = Scope { capabilities: None, indexes };
+        let narrow = rights("ann", &["search"], &["web*", "main"]).narrowed(&scope);
+        assert!(narrow.may("search") && narrow.may_search(&index("web-1")));
+        assert!(!narrow.may_search(&index("main")) && !narrow.may_search(&index("secret")));
+        assert!(narrow.covers(&rights("bob", &[], &[])).is_err());
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub const ALL: &[&str] = &[
     "edit_tcp",
     "edit_tcp_stream",
     "edit_token_http",
+    "edit_tokens_all",
+    "edit_tokens_own",
     "edit_user",
     "get_metadata",
     "get_typeahead",
@@ -33,6 +35,8 @@ pub const ALL: &[&str] = &[
     "list_metrics_catalog",
     "list_settings",
     "list_storage_passwords",
+    "list_tokens_all",
+    "list_tokens_own",
     "output_file",
     "rest_apps_view",
     "rest_properties_get",
@@ -59,6 +63,7 @@ pub const USER: &[&str] = &[
     "list_health",
     "list_inputs",
     "list_metrics_catalog",
+    "list_tokens_own",
     "output_file",
     "rest_apps_view",
     "rest_properties_get",
@@ -73,7 +78,7 @@ pub const USER: &[&str] = &[
 ];
 
 /// What power users may do besides.
-pub const POWER: &[&str] = &["edit_messages", "run_sendalert", "run_walklex"];
+pub const POWER: &[&str] = &["edit_messages", "edit_tokens_own", "run_sendalert", "run_walklex"];
 
 #[cfg(test)]
 mod tests {

@@ -44,6 +44,40 @@ pub enum Error {
         /// Which one.
         name: String,
     },
+    /// A password that does not fit the rules; it is not in the text.
+    #[error("{reason}")]
+    Password {
+        /// What it lacks.
+        reason: String,
+    },
+    /// A name that is none of a user.
+    #[error("{reason}")]
+    UserName {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A setting of authentication.conf or server.conf that does not fit.
+    #[error("{place}: [{stanza}] {name} = {value}: expected {expected}")]
+    Authentication {
+        /// File and line.
+        place: String,
+        /// The stanza.
+        stanza: String,
+        /// The key.
+        name: &'static str,
+        /// What it says.
+        value: String,
+        /// What it could say.
+        expected: String,
+    },
+    /// An identity provider failed, or says what is not to be believed.
+    #[error("identity provider \"{name}\": {reason}")]
+    Provider {
+        /// Its stanza.
+        name: String,
+        /// Why.
+        reason: String,
+    },
     /// More passwords wait to be checked than may.
     #[error("too many logins at a time; try again later")]
     Busy,
@@ -61,7 +95,10 @@ impl Error {
             Self::Document { .. } | Self::Sealed { .. } => ErrorKind::Corrupt,
             Self::SecretTaken { .. } => ErrorKind::Conflict,
             Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,
-            Self::Busy => ErrorKind::Unavailable,
+            Self::Password { .. } | Self::UserName { .. } | Self::Authentication { .. } => {
+                ErrorKind::Invalid
+            }
+            Self::Provider { .. } | Self::Busy => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

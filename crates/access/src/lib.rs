@@ -5,7 +5,9 @@
 //! first and seen afterwards. Nothing here knows HTTP: `api` asks, and makes answers of it.
 //!
 //! ```text
-//! accounts  sessions     who asks
+//! accounts  login        who asks: passwords, password_policy, lockout, sessions
+//! api_tokens             the same for programs
+//! external  ldap  oidc   users that others keep
 //! roles  capabilities    what they may do, which indexes they search
 //! authority  limits      the same as one answer: the Rights of a user
 //! permissions            which roles read and change a shared object
@@ -14,24 +16,40 @@
 //! ```
 
 mod accounts;
+mod api_tokens;
+mod authentication;
 mod authority;
 pub mod capabilities;
 mod error;
+mod external;
+pub mod ldap;
 pub mod limits;
+pub mod lockout;
+mod login;
+pub mod oidc;
+pub mod password_policy;
 mod passwords;
 mod permissions;
 mod roles;
 mod secrets;
 mod sessions;
+#[cfg(test)]
+mod tests;
 mod tokens;
 
 pub use accounts::{Accounts, NewUser, User, UserChange};
+pub use api_tokens::{
+    ApiToken, ApiTokens, Bearer, MAX_EPHEMERAL_SECONDS, NewToken, Scope, Use, looks_like_jwt,
+};
+pub use authentication::{AuthenticationSettings, ProviderSettings, time_span};
 pub use authority::{Authority, Object, Rights};
 pub use error::Error;
+pub use external::{ExternalUser, RoleMap, user_name_fault};
 pub use limits::SearchLimits;
+pub use login::{Attempt, Entered, Refusal};
 pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like};
 pub use secrets::{Secret, Secrets};
-pub use sessions::SessionInfo;
+pub use sessions::{SessionInfo, SessionSettings};
 pub use tokens::{HecToken, HecTokens};

@@ -50,6 +50,7 @@ impl Checked {
 #[derive(Debug)]
 pub(crate) struct Passwords {
     queue: SyncSender<Work>,
+    threads: usize,
     remembered: Remembered,
     /// The hash of a password nobody has.
     decoy: String,
@@ -73,7 +74,17 @@ impl Passwords {
                 .map_err(|error| Error::Internal(format!("cannot start a thread: {error}")))?;
         }
         let decoy = hash_now(&Alphanumeric.sample_string(&mut rand::rng(), 32))?;
-        Ok(Self { queue, remembered: Remembered::new(), decoy })
+        Ok(Self { queue, threads, remembered: Remembered::new(), decoy })
+    }
+
+    /// How many passwords are checked at a time.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Whether the password was found to be that of the hash a moment ago.
+    pub(crate) fn remembers(&self, user: &str, password: &str, stored: &str) -> bool {
+        self.remembered.has(&self.remembered.key(user, password, stored))
     }
 
     /// The hash to keep of a password.

@@ -1,20 +1,48 @@
 //! Sessions: keys that stand for a user for a while. They live in memory and end with the process.
+//!
+//! A session ends when nobody uses it (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
+//! when its user has too many younger ones (`maxSessionsPerUser`), when it is closed, and with the
+//! user's password.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::distr::{Alphanumeric, SampleString};
 
-/// Sessions kept at most; the least recently used leave first.
-const MAX_SESSIONS: usize = 10_000;
+/// Limits of sessions; `[general]` of server.conf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSettings {
+    /// `sessionTimeout`: how long a session lives without requests.
+    pub idle: Duration,
+    /// `maxSessionLifetime`: how long it lives, used or not.
+    pub lifetime: Duration,
+    /// `maxSessionsPerUser`: the least recently used leave first.
+    pub per_user: usize,
+    /// `maxSessions`: of all users together; the least recently used leave first.
+    pub all: usize,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_secs(3_600),
+            lifetime: Duration::from_secs(24 * 3_600),
+            per_user: 100,
+            all: 10_000,
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Session {
     /// Names it where its key must not be told.
     id: String,
     user: String,
+    /// Where it was opened from.
+    source: Option<IpAddr>,
+    opened: Instant,
     used: Instant,
     lasts: bool,
 }
@@ -22,107 +50,137 @@ struct Session {
 /// A session as others see it.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
-    /// Names it where its key must not be told.
+    /// Its name; not its key.
     pub id: String,
     /// Whose it is.
     pub user: String,
+    /// Where it was opened from; none if from within the process.
+    pub source: Option<IpAddr>,
     /// Since its last request.
     pub idle: Duration,
+    /// Since it was opened.
+    pub age: Duration,
 }
 
 /// All sessions, by key.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_key: Mutex<HashMap<String, Session>>,
-    timeout_millis: AtomicU64,
+    all: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    by_key: HashMap<String, Session>,
+    settings: SessionSettings,
 }
 
 impl Session {
-    fn expired(&self, timeout: Duration) -> bool {
-        !self.lasts && self.used.elapsed() >= timeout
+    fn expired(&self, now: Instant, settings: &SessionSettings) -> bool {
+        let since = |then: Instant| now.saturating_duration_since(then);
+        !self.lasts
+            && (since(self.used) >= settings.idle || since(self.opened) >= settings.lifetime)
+    }
+}
+
+impl Known {
+    /// Ends the least recently used of the expiring sessions that fit until there are fewer than
+    /// `limit`.
+    fn make_room(&mut self, limit: usize, fits: impl Fn(&Session) -> bool) {
+        let mut found: Vec<(Instant, String)> = self
+            .by_key
+            .iter()
+            .filter(|(_, session)| !session.lasts && fits(session))
+            .map(|(key, session)| (session.used, key.clone()))
+            .collect();
+        if found.len() < limit.max(1) {
+            return;
+        }
+        found.sort_unstable();
+        for (_, key) in found.drain(..found.len() + 1 - limit.max(1)) {
+            self.by_key.remove(&key);
+        }
     }
 }
 
 impl Sessions {
-    pub(crate) fn new(timeout: Duration) -> Self {
-        let sessions = Self { by_key: Mutex::default(), timeout_millis: AtomicU64::new(0) };
-        sessions.set_timeout(timeout);
-        sessions
+    pub(crate) fn new(settings: SessionSettings) -> Self {
+        Self { all: Mutex::new(Known { by_key: HashMap::new(), settings }) }
     }
 
     /// How long a session lives without requests, from now on.
     pub(crate) fn set_timeout(&self, timeout: Duration) {
-        let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        self.timeout_millis.store(millis, Relaxed);
-    }
-
-    fn timeout(&self) -> Duration {
-        Duration::from_millis(self.timeout_millis.load(Relaxed))
+        self.lock().settings.idle = timeout;
     }
 
     /// Opens a session; one that lasts does not expire.
-    pub(crate) fn open(&self, user: &str, lasts: bool) -> String {
+    pub(crate) fn open(
+        &self,
+        now: Instant,
+        user: &str,
+        source: Option<IpAddr>,
+        lasts: bool,
+    ) -> String {
         let key = Alphanumeric.sample_string(&mut rand::rng(), 64);
-        let timeout = self.timeout();
-        let mut sessions = self.lock();
-        sessions.retain(|_, session| !session.expired(timeout));
-        if sessions.len() >= MAX_SESSIONS {
-            let expiring = sessions.iter().filter(|(_, session)| !session.lasts);
-            let oldest = expiring.min_by_key(|(_, s)| s.used).map(|(key, _)| key.clone());
-            oldest.and_then(|key| sessions.remove(&key));
+        let mut known = self.lock();
+        let settings = known.settings.clone();
+        known.by_key.retain(|_, session| !session.expired(now, &settings));
+        if !lasts {
+            known.make_room(settings.per_user, |session| session.user == user);
+            known.make_room(settings.all, |_| true);
         }
         let id = uuid::Uuid::new_v4().as_simple().to_string();
-        let session = Session { id, user: user.to_owned(), used: Instant::now(), lasts };
-        sessions.insert(key.clone(), session);
+        let session = Session { id, user: user.to_owned(), source, opened: now, used: now, lasts };
+        known.by_key.insert(key.clone(), session);
         key
     }
 
     /// Whose session it is, while it lasts.
-    pub(crate) fn user(&self, key: &str) -> Option<String> {
-        let timeout = self.timeout();
-        let mut sessions = self.lock();
-        let session = sessions.get_mut(key)?;
-        if session.expired(timeout) {
-            sessions.remove(key);
+    pub(crate) fn user(&self, now: Instant, key: &str) -> Option<String> {
+        let mut known = self.lock();
+        let settings = known.settings.clone();
+        let session = known.by_key.get_mut(key)?;
+        if session.expired(now, &settings) {
+            known.by_key.remove(key);
             return None;
         }
-        session.used = Instant::now();
+        session.used = session.used.max(now);
         Some(session.user.clone())
     }
 
     pub(crate) fn close(&self, key: &str) {
-        self.lock().remove(key);
+        self.lock().by_key.remove(key);
     }
 
     /// Ends a session that is known by its id; false if there is none.
     pub(crate) fn close_by_id(&self, id: &str) -> bool {
-        let mut sessions = self.lock();
-        let before = sessions.len();
-        sessions.retain(|_, session| session.id != id);
-        sessions.len() < before
+        let mut known = self.lock();
+        let before = known.by_key.len();
+        known.by_key.retain(|_, session| session.id != id);
+        known.by_key.len() < before
     }
 
     /// Ends a user's sessions, except those that last and the one with the key.
     pub(crate) fn close_all_of(&self, user: &str, except: Option<&str>) {
-        self.lock().retain(|key, session| {
+        self.lock().by_key.retain(|key, session| {
             session.user != user || session.lasts || Some(key.as_str()) == except
         });
     }
 
-    pub(crate) fn all(&self) -> Vec<SessionInfo> {
-        let timeout = self.timeout();
-        let sessions = self.lock();
-        let alive = sessions.values().filter(|session| !session.expired(timeout));
+    pub(crate) fn all(&self, now: Instant) -> Vec<SessionInfo> {
+        let known = self.lock();
+        let alive = known.by_key.values().filter(|session| !session.expired(now, &known.settings));
         let info = |session: &Session| SessionInfo {
             id: session.id.clone(),
             user: session.user.clone(),
-            idle: session.used.elapsed(),
+            source: session.source,
+            idle: now.saturating_duration_since(session.used),
+            age: now.saturating_duration_since(session.opened),
         };
         alive.map(info).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
-        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,17 +188,49 @@ impl Sessions {
 mod tests {
     use super::*;
 
+    const HOUR: Duration = Duration::from_secs(3_600);
+
     #[test]
     fn a_session_ends_when_it_is_closed_or_not_used() {
-        let sessions = Sessions::new(Duration::from_secs(60));
-        let key = sessions.open("ann", false);
-        assert_eq!(sessions.user(&key).as_deref(), Some("ann"));
-        let id = sessions.all()[0].id.clone();
+        let (sessions, now) = (Sessions::new(SessionSettings::default()), Instant::now());
+        let key = sessions.open(now, "ann", None, false);
+        assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
+        let id = sessions.all(now)[0].id.clone();
         assert!(sessions.close_by_id(&id) && !sessions.close_by_id(&id));
-        assert_eq!(sessions.user(&key), None);
-        let (kept, other) = (sessions.open("ann", true), sessions.open("ann", false));
-        sessions.set_timeout(Duration::ZERO);
-        assert_eq!(sessions.user(&other), None);
-        assert_eq!(sessions.user(&kept).as_deref(), Some("ann"));
+        assert_eq!(sessions.user(now, &key), None);
+        let kept = sessions.open(now, "ann", None, true);
+        let other = sessions.open(now, "ann", None, false);
+        assert_eq!(sessions.user(now + HOUR, &other), None);
+        assert_eq!(sessions.user(now + 1_000 * HOUR, &kept).as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn a_session_ends_at_its_absolute_age_however_much_it_is_used() {
+        let (sessions, start) = (Sessions::new(SessionSettings::default()), Instant::now());
+        let key = sessions.open(start, "ann", None, false);
+        let mut now = start;
+        while now < start + 24 * HOUR {
+            assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
+            now += HOUR / 2;
+        }
+        assert_eq!(sessions.user(now, &key), None);
+    }
+
+    #[test]
+    fn the_least_recently_used_sessions_of_a_user_leave_first() {
+        let settings = SessionSettings { per_user: 2, all: 3, ..SessionSettings::default() };
+        let (sessions, now) = (Sessions::new(settings), Instant::now());
+        let at = |second| now + Duration::from_secs(second);
+        let lasting = sessions.open(at(0), "ann", None, true);
+        let [first, second, bobs] = [("ann", 1), ("ann", 2), ("bob", 3)]
+            .map(|(user, s)| sessions.open(at(s), user, None, false));
+        assert!(sessions.user(at(4), &first).is_some());
+        let third = sessions.open(at(5), "ann", None, false);
+        assert_eq!(sessions.user(at(6), &second), None);
+        assert!(
+            [&lasting, &first, &bobs, &third].iter().all(|key| sessions.user(at(6), key).is_some())
+        );
+        sessions.open(at(7), "eve", None, false);
+        assert_eq!(sessions.all(at(7)).len(), 4, "three that expire, one that lasts");
     }
 }

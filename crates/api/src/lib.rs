@@ -81,6 +81,8 @@ pub struct ApiState {
     pub roles: Arc<Roles>,
     /// Answers what a user may do, from users, roles and permissions.
     pub authority: Authority,
+    /// Tokens that stand for users.
+    pub api_tokens: Arc<access::ApiTokens>,
     /// Who may send.
     pub tokens: Arc<HecTokens>,
     /// Notices for administrators.

@@ -28,10 +28,10 @@ use crate::params::Params;
 use crate::receiver::RETRY_AFTER;
 use crate::rights::authorize;
 use crate::routes::{
-    apps, auth, buckets, complete, configs, console, data_indexes, data_inputs, directory, explain,
-    export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages, metrics, objects,
-    parser, passwords, props, receivers, results, roles, saved_searches, server, settings, sql,
-    users,
+    api_tokens, apps, auth, buckets, complete, configs, console, data_indexes, data_inputs,
+    directory, explain, export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages,
+    metrics, objects, oidc, parser, passwords, props, receivers, results, roles, saved_searches,
+    server, settings, sql, users,
 };
 use crate::security_headers;
 use crate::session::authenticate;
@@ -65,6 +65,9 @@ pub fn router(
         .layer(from_fn_with_state(state.clone(), authenticate));
     let login = Router::new()
         .route("/services/auth/login", post(auth::login))
+        .route("/services/auth/providers", get(oidc::providers))
+        .route("/services/auth/oidc/login", get(oidc::begin))
+        .route("/services/auth/oidc/callback", get(oidc::finish))
         .layer(from_fn_with_state(state.clone(), read_body));
     let routes = open_routes().merge(login).merge(guarded).layer(from_fn(write_errors));
     let flight = flight::router(state.clone());
@@ -153,6 +156,11 @@ fn access_routes() -> Router<ApiState> {
         .route("/services/authentication/current-context/context", get(users::current))
         .route("/services/authentication/httpauth-tokens", get(users::sessions))
         .route("/services/authentication/httpauth-tokens/{name}", delete(users::close_session))
+        .route("/services/authorization/tokens", get(api_tokens::list).post(api_tokens::create))
+        .route(
+            "/services/authorization/tokens/{name}",
+            get(api_tokens::list_of).post(api_tokens::edit).delete(api_tokens::remove),
+        )
         .route("/services/authorization/roles", get(roles::list).post(roles::create))
         .route(
             "/services/authorization/roles/{name}",

@@ -59,37 +59,6 @@ impl ServerSettings {
     /// How long a session lives without requests.
     #[must_use]
     pub fn session_timeout(&self) -> Option<Duration> {
-        duration(&self.now().session_timeout)
-    }
-}
-
-/// A time span as Splunk writes it: `90`, `90s`, `30m`, `1h`, `2d`; none if it is something else or
-/// nothing.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1,
-        "m" | "min" | "mins" | "minute" | "minutes" => 60,
-        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600,
-        "d" | "day" | "days" => 86_400,
-        _ => return None,
-    };
-    let seconds = digits.trim().parse::<u64>().ok()?.checked_mul(unit)?;
-    (seconds > 0).then(|| Duration::from_secs(seconds))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_spans_have_a_number_and_a_unit() {
-        let seconds = |text| duration(text).map(|span| span.as_secs());
-        assert_eq!(
-            ["90", "5m", "42h", "2 days"].map(seconds),
-            [90, 300, 151_200, 172_800].map(Some)
-        );
-        assert_eq!(["", "h", "1y", "-1h", "0"].map(seconds), [None; 5]);
+        access::time_span(&self.now().session_timeout)
     }
 }

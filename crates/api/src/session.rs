@@ -1,9 +1,11 @@
-//! Who asks: session keys, cookies and passwords of a request, and what the asker may do.
+//! Who asks: session keys, tokens, cookies and passwords of a request, and what the asker may do.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use access::{Checked, Rights};
-use axum::extract::{FromRequestParts, Request, State};
+use access::{Attempt, Checked, Refusal, Rights, Scope};
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::Extensions;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -30,12 +32,20 @@ pub(crate) struct Caller {
     pub(crate) session: Option<String>,
     /// What the caller may do, as of this request.
     pub(crate) rights: Arc<Rights>,
+    /// What the token that the request came with may do at most; it is part of the rights already.
+    pub(crate) scope: Option<Scope>,
 }
 
 impl Caller {
     pub(crate) fn new(state: &ApiState, user: String, session: Option<String>) -> Self {
         let rights = Arc::new(state.authority.of(&user));
-        Self { user, session, rights }
+        Self { user, session, rights, scope: None }
+    }
+
+    /// Somebody who came with a token.
+    fn with_token(state: &ApiState, user: String, scope: Scope) -> Self {
+        let rights = Arc::new(state.authority.of(&user).narrowed(&scope));
+        Self { user, session: None, rights, scope: Some(scope) }
     }
 
     /// Whether one of the caller's roles has the capability.
@@ -91,7 +101,7 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let found = caller(&state, request.headers()).await;
+    let found = caller(&state, request.headers(), source(request.extensions())).await;
     let found = found.and_then(|found| {
         let arrival = request.extensions().get::<Arrival>().copied().unwrap_or_default();
         origin::check(request.method(), request.headers(), arrival).map(|()| found)
@@ -120,17 +130,26 @@ pub(crate) fn cookie_header(name: &str, key: &str) -> Option<HeaderValue> {
 /// Its name and its value.
 pub(crate) type Cookie = (String, String);
 
+/// Where a request comes from; none: from within the process.
+pub(crate) fn source(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())
+}
+
 /// Who sends these headers, and the cookie that says so if it was one.
 pub(crate) async fn caller(
     state: &ApiState,
     headers: &HeaderMap,
+    source: Option<IpAddr>,
 ) -> Result<(Caller, Option<Cookie>), RestError> {
     if let Some(value) = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()) {
         let (scheme, credentials) = value.split_once(' ').unwrap_or((value, ""));
         let credentials = credentials.trim();
         let caller = match scheme.to_ascii_lowercase().as_str() {
+            "splunk" | "bearer" if access::looks_like_jwt(credentials) => {
+                token_caller(state, credentials, source).await
+            }
             "splunk" | "bearer" => session_caller(state, credentials),
-            "basic" => basic_caller(state, credentials).await,
+            "basic" => basic_caller(state, credentials, source).await,
             _ => Err(unauthorized()),
         };
         return caller.map(|caller| (caller, None));
@@ -140,39 +159,106 @@ pub(crate) async fn caller(
     Ok((caller, Some((name, key))))
 }
 
+fn not_authenticated() -> RestError {
+    RestError::new(StatusCode::UNAUTHORIZED, "WARN", "call not properly authenticated")
+}
+
 fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
-    let user = state.accounts.session_user(key).ok_or_else(|| {
-        RestError::new(StatusCode::UNAUTHORIZED, "WARN", "call not properly authenticated")
-    })?;
+    let user = state.accounts.session_user(key).ok_or_else(not_authenticated)?;
     Ok(Caller::new(state, user, Some(key.to_owned())))
 }
 
-async fn basic_caller(state: &ApiState, credentials: &str) -> Result<Caller, RestError> {
+/// Somebody with a token: of Karst, or of the OpenID provider.
+async fn token_caller(
+    state: &ApiState,
+    token: &str,
+    source: Option<IpAddr>,
+) -> Result<Caller, RestError> {
+    let now = state.clock.now().0 / 1_000_000;
+    if let Some(bearer) = state.api_tokens.bearer(now, token, source) {
+        let user = state.accounts.user(&bearer.user).filter(|user| {
+            let ended = bearer.ephemeral_since.is_some_and(|since| since < user.password_set);
+            !user.locked && !ended
+        });
+        let user = user.ok_or_else(not_authenticated)?;
+        return Ok(Caller::with_token(state, user.name, bearer.scope));
+    }
+    let Some(provider) = state.accounts.oidc() else { return Err(not_authenticated()) };
+    let found = provider.bearer(token).await.map_err(|error| {
+        tracing::info!(target: "audit", %error, ?source, "token refused");
+        not_authenticated()
+    })?;
+    let user = state.accounts.provision(found, &provider.settings().roles).await;
+    user.map(|user| Caller::with_token(state, user, Scope::default())).map_err(|refusal| {
+        tracing::info!(target: "audit", reason = refusal.word(), ?source, "token refused");
+        refused(state, &refusal).unwrap_or_else(not_authenticated)
+    })
+}
+
+async fn basic_caller(
+    state: &ApiState,
+    credentials: &str,
+    source: Option<IpAddr>,
+) -> Result<Caller, RestError> {
     let decoded = PASSWORDS.decode(credentials).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unauthorized)?;
     let (user, password) = text.split_once(':').ok_or_else(unauthorized)?;
-    if check_password(state, user, password).await? {
-        Ok(Caller::new(state, user.to_owned(), None))
-    } else {
-        Err(unauthorized())
-    }
+    let attempt = Attempt { user, password, new_password: None, source };
+    let user = log_in(state, attempt).await.map_err(|told| told.unwrap_or_else(unauthorized))?;
+    Ok(Caller::new(state, user, None))
 }
 
-/// Whether the password is the user's, counted.
-pub(crate) async fn check_password(
+/// Lets a user in, counted.
+///
+/// # Errors
+/// What the user may be told; none: the same as everybody whose password is wrong.
+pub(crate) async fn log_in(
     state: &ApiState,
-    user: &str,
-    password: &str,
-) -> Result<bool, RestError> {
-    let checked = state.accounts.verify(user, password).await;
-    let outcome = match &checked {
-        Ok(Checked::Right) => "right",
-        Ok(Checked::Remembered) => "remembered",
-        Ok(Checked::Wrong) => "wrong",
+    attempt: Attempt<'_>,
+) -> Result<String, Option<RestError>> {
+    let entered = state.accounts.log_in(attempt).await;
+    let outcome = match &entered {
+        Ok(entered) if entered.checked == Checked::Remembered => "remembered",
+        Ok(_) => "right",
+        Err(Refusal::WrongPassword | Refusal::LockedNow) => "wrong",
         Err(_) => "refused",
     };
     counter!(names::PASSWORD_CHECKS, "outcome" => outcome).increment(1);
-    Ok(checked.map_err(crate::Error::from)?.is_right())
+    entered.map(|entered| entered.name).map_err(|refusal| refused(state, &refusal))
+}
+
+/// What somebody who is refused may be told; none: the same as everybody.
+fn refused(state: &ApiState, refusal: &Refusal) -> Option<RestError> {
+    let told = |text: String, code| {
+        let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", text);
+        error.code = Some(code);
+        Some(error)
+    };
+    match refusal {
+        Refusal::Busy => {
+            let text = "too many logins at a time; try again later";
+            Some(RestError::new(StatusCode::SERVICE_UNAVAILABLE, "WARN", text))
+        }
+        Refusal::Unavailable(_) => {
+            let text = "the identity provider cannot be asked; try again later";
+            Some(RestError::new(StatusCode::SERVICE_UNAVAILABLE, "WARN", text))
+        }
+        // Whoever hears these knew the password.
+        Refusal::MustChange(reason) => told(
+            format!("{reason}: log in with new_password, or ask an administrator"),
+            "password_expired",
+        ),
+        Refusal::NewPassword(reason) => told(reason.clone(), "weak_password"),
+        Refusal::NotAllowed(reason) => told(reason.clone(), "not_allowed"),
+        Refusal::KeptOut => told("the user is locked by an administrator".to_owned(), "disabled"),
+        Refusal::Locked | Refusal::LockedNow if state.accounts.is_verbose() => {
+            told("the user or the address is locked (lockoutAttempts)".to_owned(), "locked_out")
+        }
+        Refusal::TooSoon if state.accounts.is_verbose() => {
+            told("wait before the next attempt".to_owned(), "too_soon")
+        }
+        Refusal::WrongPassword | Refusal::Locked | Refusal::LockedNow | Refusal::TooSoon => None,
+    }
 }
 
 /// The cookie that login sets, `splunkd_<port>`, by its name and value.

@@ -4,6 +4,7 @@
 //! is in `.conf` files instead.
 
 mod audit;
+mod identity;
 mod spl;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
+pub(crate) use identity::{
+    AddUserOptions, CreateTokenOptions, PasswordOptions, TokenOptions, TokenWhat, UserOptions,
+    UserWhat,
+};
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
 /// The machine-data engine on object storage.
@@ -51,6 +56,10 @@ pub(crate) enum Command {
     App(AppOptions),
     /// Check the audit trail, and print it.
     Audit(AuditOptions),
+    /// Users: set passwords, add, list, lock, unlock, remove.
+    User(UserOptions),
+    /// Tokens for the REST API: create, list, revoke.
+    Token(TokenOptions),
     /// Check searches in files, and explain one.
     Spl(SplOptions),
 }

@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         config::Command::Btool(options) => cli::btool::btool(options),
         config::Command::App(options) => cli::app::app(options),
         config::Command::Audit(options) => cli::run(cli::audit::audit(options)),
+        config::Command::User(options) => cli::run(cli::user::user(options)),
+        config::Command::Token(options) => cli::run(cli::token::token(options)),
         config::Command::Spl(options) => cli::run(cli::spl::spl(options)),
     };
     match result {

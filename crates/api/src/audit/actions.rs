@@ -34,8 +34,9 @@ pub(super) struct Action {
 }
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 17] = [
+const EXACT: [(&str, &str, Class); 18] = [
     ("/services/auth/login", "login attempt", Class::Login),
+    ("/services/auth/oidc/callback", "login attempt", Class::Login),
     ("/services/auth/logout", "logout", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),

@@ -73,7 +73,7 @@ async fn known_only(
     request: axum::extract::Request,
     next: Next,
 ) -> axum::response::Response {
-    match session::caller(&state, request.headers()).await {
+    match session::caller(&state, request.headers(), session::source(request.extensions())).await {
         Ok(_) => next.run(request).await,
         Err(error) => status_of(&error).into_http(),
     }
@@ -86,7 +86,8 @@ struct Flight {
 impl Flight {
     async fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let headers = request.metadata().clone().into_headers();
-        let found = session::caller(&self.state, &headers).await;
+        let source = session::source(request.extensions());
+        let found = session::caller(&self.state, &headers, source).await;
         let (caller, _) = found.map_err(|error| status_of(&error))?;
         seen(request).caller(&caller);
         caller.require("search").map_err(|error| status_of(&error))?;
@@ -229,8 +230,15 @@ impl FlightSqlService for Flight {
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<HandshakeStream>, Status> {
         let caller = self.caller(&request).await?;
+        if caller.scope.is_some() {
+            // A session may do all that its user may.
+            return Err(Status::permission_denied(
+                "a token needs no login: send it with each call",
+            ));
+        }
         let key = caller.session.unwrap_or_else(|| {
-            let key = self.state.accounts.open_session(&caller.user);
+            let source = session::source(request.extensions());
+            let key = self.state.accounts.open_session(&caller.user, source);
             seen(&request).opened(&key);
             key
         });

@@ -1,7 +1,8 @@
 //! `/services/auth`: a session for a name and a password.
 
+use access::Attempt;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
 
@@ -9,12 +10,13 @@ use crate::audit::Observed;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
-use crate::session::{Caller, check_password, cookie_header};
+use crate::session::{Caller, cookie_header, log_in, source};
 use crate::{ApiState, origin};
 
 pub(crate) async fn login(
     State(state): State<ApiState>,
     headers: HeaderMap,
+    extensions: Extensions,
     seen: Observed,
     params: Params,
 ) -> Result<Response, RestError> {
@@ -24,15 +26,17 @@ pub(crate) async fn login(
     if params.flag("cookie") {
         origin::check_login(&headers)?;
     }
-    // Names are in lower case, however they are typed.
-    let lower = user.to_lowercase();
-    let user = if state.accounts.user(user).is_some() { user } else { lower.as_str() };
-    if !check_password(&state, user, password).await? {
-        let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", "Login failed");
-        error.code = Some("incorrect_username_or_password");
-        return Err(error);
-    }
-    let key = state.accounts.open_session(user);
+    let source = source(&extensions);
+    let new_password = params.text("new_password");
+    let attempt = Attempt { user, password, new_password, source };
+    let user = log_in(&state, attempt).await.map_err(|told| {
+        told.unwrap_or_else(|| {
+            let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", "Login failed");
+            error.code = Some("incorrect_username_or_password");
+            error
+        })
+    })?;
+    let key = state.accounts.open_session(&user, source);
     seen.opened(&key);
     let mode = OutputMode::of(&params)?;
     let mut response = if mode.is_json() {
@@ -57,7 +61,7 @@ pub(crate) async fn login(
 
 /// The port that the client asked: cookies have no ports of their own, so their names tell servers of
 /// one machine apart.
-fn port(headers: &HeaderMap) -> u16 {
+pub(super) fn port(headers: &HeaderMap) -> u16 {
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
     host.and_then(|host| host.rsplit_once(':')?.1.parse().ok()).unwrap_or(8089)
 }

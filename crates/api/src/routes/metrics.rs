@@ -25,7 +25,8 @@ pub(crate) async fn metrics(
     let headers = request.headers();
     let token = state.settings.metrics_token.as_deref();
     if !is_local(peer, headers) && !token.is_some_and(|token| shows(headers, token)) {
-        let (caller, _) = session::caller(&state, headers).await?;
+        let (caller, _) =
+            session::caller(&state, headers, session::source(request.extensions())).await?;
         caller.require(CAPABILITY)?;
     }
     health::measure(&state);

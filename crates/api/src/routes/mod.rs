@@ -1,5 +1,6 @@
 //! One file per REST resource: request to domain call to answer.
 
+pub(crate) mod api_tokens;
 pub(crate) mod apps;
 pub(crate) mod auth;
 pub(crate) mod buckets;
@@ -22,6 +23,7 @@ pub(crate) mod lookups;
 pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod objects;
+pub(crate) mod oidc;
 pub(crate) mod parser;
 pub(crate) mod passwords;
 pub(crate) mod props;

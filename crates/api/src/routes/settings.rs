@@ -10,7 +10,7 @@ use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::params::Params;
-use crate::server_settings::{Changed, duration};
+use crate::server_settings::Changed;
 
 const PATH: &str = "/services/server/settings";
 const LOGGER: &str = "/services/server/logger";
@@ -63,7 +63,7 @@ pub(crate) async fn edit(
         }
     }
     if let Some(text) = params.text("sessionTimeout") {
-        let timeout = duration(text).ok_or_else(|| {
+        let timeout = access::time_span(text).ok_or_else(|| {
             let text = format!("sessionTimeout = {text}: expected a time span such as 90s, 5m, 1h");
             RestError::invalid(text)
         })?;

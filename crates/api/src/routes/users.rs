@@ -3,7 +3,7 @@
 //! Names are in lower case, as Splunk keeps them.
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{Extensions, StatusCode};
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -13,16 +13,25 @@ use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::params::Params;
-use crate::session::{Caller, check_password};
-use access::{NewUser, User, UserChange};
+use crate::session::{Caller, log_in, source};
+use access::{Attempt, NewUser, User, UserChange};
 
 const PATH: &str = "/services/authentication/users";
 const CONTEXT: &str = "/services/authentication/current-context";
 const SESSIONS: &str = "/services/authentication/httpauth-tokens";
 
 fn attributes(required: &[&str]) -> Attributes {
-    let optional =
-        ["defaultApp", "email", "password", "realname", "restart_background_jobs", "roles", "tz"];
+    let optional = [
+        "defaultApp",
+        "email",
+        "force-change-pass",
+        "locked-out",
+        "password",
+        "realname",
+        "restart_background_jobs",
+        "roles",
+        "tz",
+    ];
     let optional: Vec<&str> =
         optional.into_iter().filter(|name| !required.contains(name)).collect();
     Attributes::new(required, &optional, &[])
@@ -42,8 +51,9 @@ fn entry(state: &ApiState, user: &User) -> Entry {
         "defaultAppSourceRole": "system",
         "tz": user.tz,
         "restart_background_jobs": user.restart_background_jobs,
-        "locked-out": false,
-        "type": "Splunk",
+        "locked-out": state.accounts.is_locked_out(&user.name),
+        "force-change-pass": user.must_change,
+        "type": if user.is_local() { "Splunk" } else { user.provider.as_str() },
     }));
     feed::entry(PATH, &user.name, content)
         .with_acl(Acl::system())
@@ -142,13 +152,7 @@ fn check_over(state: &ApiState, caller: &Caller, user: &User) -> Result<(), Rest
 }
 
 fn check_name(name: &str) -> Result<(), RestError> {
-    let bad = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ':' | '/' | '\\');
-    if name.len() > 1_024 || name.starts_with('_') || name.contains(bad) {
-        return Err(RestError::invalid(format!(
-            "\"{name}\" is no name for a user: no blanks, colons and slashes, no _ in front"
-        )));
-    }
-    Ok(())
+    access::user_name_fault(name).map_or(Ok(()), |reason| Err(RestError::invalid(reason)))
 }
 
 /// What the request changes.
@@ -175,6 +179,8 @@ fn change(state: &ApiState, params: &Params) -> Result<UserChange, RestError> {
         restart_background_jobs: params
             .text("restart_background_jobs")
             .map(|_| params.flag("restart_background_jobs")),
+        must_change: params.text("force-change-pass").map(|_| params.flag("force-change-pass")),
+        locked: params.text("locked-out").map(|_| params.flag("locked-out")),
     })
 }
 
@@ -184,11 +190,14 @@ pub(crate) async fn edit(
     State(state): State<ApiState>,
     caller: Caller,
     Path(name): Path<String>,
+    extensions: Extensions,
     params: Params,
 ) -> Result<Response, RestError> {
     let user = found(&state, &name)?;
     let change = change(&state, &params)?;
-    if user.name != caller.user || change.roles.is_some() {
+    let by_others =
+        change.roles.is_some() || change.locked.is_some() || change.must_change.is_some();
+    if user.name != caller.user || by_others {
         caller.require("edit_user")?;
         check_over(&state, &caller, &user)?;
     }
@@ -198,12 +207,25 @@ pub(crate) async fn edit(
     if change.password.is_some() && !caller.may("edit_user") {
         caller.require("change_own_password")?;
         let old = params.get("oldpassword").unwrap_or_default();
-        if !check_password(&state, &user.name, old).await? {
-            return Err(RestError::invalid("oldpassword is not the password of now"));
+        let source = source(&extensions);
+        let attempt = Attempt { user: &user.name, password: old, new_password: None, source };
+        // That it has to be changed is what happens here.
+        let is_right = match log_in(&state, attempt).await {
+            Ok(_) => true,
+            Err(told) => told.is_some_and(|error| error.code == Some("password_expired")),
+        };
+        if !is_right {
+            return Err(RestError::invalid("oldpassword is not the current password"));
         }
     }
     if change.roles.as_ref().is_some_and(Vec::is_empty) {
         return Err(RestError::invalid("a user needs at least one role (roles)"));
+    }
+    if change.locked == Some(true) && user.name == caller.user {
+        return Err(RestError::invalid("users cannot lock themselves out"));
+    }
+    if change.locked == Some(false) {
+        state.accounts.unlock(&user.name).await?;
     }
     state.accounts.change(&user.name, change, caller.session.as_deref()).await?;
     let user = found(&state, &user.name)?;
@@ -226,6 +248,7 @@ pub(crate) async fn remove(
     }
     check_over(&state, &caller, &user)?;
     state.accounts.remove(&user.name).await?;
+    state.api_tokens.remove_all_of(&user.name).await?;
     list(State(state), caller, params).await
 }
 
@@ -238,6 +261,7 @@ pub(crate) async fn sessions(
     params: Params,
 ) -> Result<Response, RestError> {
     let all = caller.may("list_httpauths") || caller.may("edit_httpauths");
+    let now = state.clock.now().0 / 1_000_000;
     let mut entries = Vec::new();
     for session in state.accounts.sessions() {
         if all || session.user == caller.user {
@@ -246,7 +270,9 @@ pub(crate) async fn sessions(
                 "authString": session.id,
                 "userName": session.user,
                 "searchId": "",
-                "timeAccessed": state.clock.now().0 / 1_000_000 - idle,
+                "timeAccessed": now - idle,
+                "timeOpened": now - i64::try_from(session.age.as_secs()).unwrap_or(i64::MAX),
+                "clientIp": session.source.map(|address| address.to_string()).unwrap_or_default(),
             }));
             entries.push(feed::entry(SESSIONS, &session.id, content).with_acl(Acl::system()));
         }

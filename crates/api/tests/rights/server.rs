@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Accounts, Authority, HecTokens, NewUser, Permissions, Roles, Secrets};
+use access::{
+    Accounts, ApiTokens, AuthenticationSettings, Authority, HecTokens, NewUser, Permissions, Roles,
+    Secrets,
+};
 use apps::Apps;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
@@ -236,7 +239,10 @@ async fn state(
     home: PathBuf,
 ) -> ApiState {
     let settings = Arc::new(karst_api::Settings::default());
-    let accounts = Accounts::load(catalog.clone(), settings.session_timeout).await.unwrap();
+    let authentication = AuthenticationSettings::default();
+    let accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock));
+    let accounts = accounts.await.unwrap();
+    let api_tokens = ApiTokens::load(catalog.clone(), "test", &[7; ApiTokens::KEY_BYTES]).unwrap();
     let accounts = Arc::new(accounts);
     let roles = Arc::new(Roles::load(catalog.clone()).unwrap());
     let permissions = Arc::new(Permissions::load(catalog.clone()).unwrap());
@@ -249,6 +255,7 @@ async fn state(
         accounts,
         roles,
         authority,
+        api_tokens: Arc::new(api_tokens),
         tokens: Arc::new(HecTokens::load(catalog.clone()).await.unwrap()),
         messages: Arc::default(),
         server_settings: Arc::new(ServerSettings::load(catalog.clone(), &settings).unwrap()),

@@ -3,6 +3,7 @@
 //! Guarantees: a key of a listed file is either known or reported with the nearest known name. Files
 //! without a list here (saved searches, macros and others) are not checked.
 
+mod authentication;
 mod indexes;
 mod inputs;
 mod limits;
@@ -32,6 +33,7 @@ const fn unused(name: &'static str) -> Setting {
 }
 
 const CONFS: &[(&str, &[Setting])] = &[
+    ("authentication", authentication::SETTINGS),
     ("indexes", indexes::SETTINGS),
     ("inputs", inputs::SETTINGS),
     ("limits", limits::SETTINGS),
@@ -59,6 +61,9 @@ pub fn find(conf: &str, key: &str) -> Option<&'static Setting> {
 #[must_use]
 pub fn check(conf: &str, stanza: &Stanza) -> Vec<Warning> {
     let Some(known) = settings(conf) else { return Vec::new() };
+    if conf == "authentication" && authentication::has_free_keys(&stanza.name) {
+        return Vec::new();
+    }
     let mut warnings = Vec::new();
     for entry in &stanza.entries {
         let text = match find(conf, &entry.key) {

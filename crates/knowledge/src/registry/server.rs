@@ -10,6 +10,15 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     used("parallelIngestionPipelines", "[general]: pipeline sets side by side; default 1"),
     used("sessionTimeout", "[general]: idle time of a login, such as 1h; default 1h"),
+    used(
+        "maxSessionLifetime",
+        "[general]: how long a login lasts, used or not, such as 12h; default 24h",
+    ),
+    used(
+        "maxSessionsPerUser",
+        "[general]: logins of a user; the least used end first; default 100",
+    ),
+    used("maxSessions", "[general]: logins of all users; the least used end first; default 10000"),
     used("enableSplunkdSSL", "[sslConfig]: whether the management port speaks TLS; default true"),
     used("serverCert", "[sslConfig]: PEM file with certificate and key; default: self-signed"),
     used("port", "[httpServer]: port"),

@@ -61,6 +61,8 @@ interface Call {
   query?: Record<string, string | number>;
   form?: Record<string, string>;
   signal?: AbortSignal;
+  /** Whether the browser sends its cookies along, without a session key. */
+  cookies?: boolean;
 }
 
 export interface JobRequest {
@@ -69,6 +71,16 @@ export interface JobRequest {
   latest: string;
   /** The zone in which `@d` and the like snap. */
   timezone: string;
+}
+
+export interface Provider {
+  name: string;
+  url: string;
+}
+
+export interface Welcome {
+  providers: Provider[];
+  user: string | null;
 }
 
 export interface Page {
@@ -103,6 +115,17 @@ export class KarstClient {
       ]);
     }
     return key;
+  }
+
+  /** What the login page offers besides passwords, and who is logged in by cookie already. */
+  async welcome(signal?: AbortSignal): Promise<Welcome> {
+    const body = asObject(await this.#json('/services/auth/providers', { signal, cookies: true }));
+    const all = Array.isArray(body.providers) ? body.providers.map(asObject) : [];
+    const providers = all
+      .filter((one) => typeof one.url === 'string' && one.url.startsWith('/'))
+      .map((one) => ({ name: String(one.name ?? 'SSO'), url: String(one.url) }));
+    const user = typeof body.user === 'string' && body.user !== '' ? body.user : null;
+    return { providers, user };
   }
 
   async serverInfo(signal?: AbortSignal): Promise<ServerInfo> {
@@ -207,7 +230,10 @@ export class KarstClient {
 
   async #fetch(path: string, call: Call): Promise<Response> {
     const headers: Record<string, string> = { Accept: 'application/json' };
-    if (this.#sessionKey !== undefined) headers.Authorization = `Splunk ${this.#sessionKey}`;
+    const cookies = call.cookies === true || this.#sessionKey === '';
+    if (this.#sessionKey) headers.Authorization = `Splunk ${this.#sessionKey}`;
+    const formKey = cookies ? formKeyCookie() : null;
+    if (formKey !== null) headers['X-Splunk-Form-Key'] = formKey;
     try {
       return await fetch(this.#baseUrl + path + queryString(call.query), {
         method: call.method ?? 'GET',
@@ -215,7 +241,7 @@ export class KarstClient {
         body: call.form ? new URLSearchParams(call.form) : null,
         signal: call.signal ?? null,
         cache: 'no-store',
-        credentials: 'omit',
+        credentials: cookies ? 'same-origin' : 'omit',
       });
     } catch (error) {
       if (isAbort(error)) throw error;
@@ -224,6 +250,13 @@ export class KarstClient {
       ]);
     }
   }
+}
+
+/** What shows that a request comes from this page and not from another site's. */
+function formKeyCookie(): string | null {
+  if (typeof document === 'undefined') return null;
+  const found = /(?:^|;\s*)splunkweb_csrf_token_\d+=([^;]*)/.exec(document.cookie);
+  return found?.[1] ?? null;
 }
 
 function jobPath(sid: string, part?: string): string {

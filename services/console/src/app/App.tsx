@@ -28,6 +28,17 @@ export function App() {
     return new KarstClient({ sessionKey, onSessionExpired });
   }, [session, change]);
 
+  useEffect(() => {
+    if (session || notice !== null) return;
+    // Somebody who comes back from an identity provider has the session in a cookie.
+    const controller = new AbortController();
+    client.welcome(controller.signal).then(
+      ({ user }) => user !== null && change({ username: user, sessionKey: '' }, null),
+      () => {},
+    );
+    return () => controller.abort();
+  }, [client, session, notice, change]);
+
   const signOut = () => {
     // Leaving does not depend on the server: a session it cannot end now ends by itself.
     client.logout().catch(() => {});

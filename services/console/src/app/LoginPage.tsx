@@ -1,6 +1,6 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
-import { ApiError, type KarstClient } from '../api/client';
+import { type FormEvent, useEffect, useState } from 'react';
+import { ApiError, type KarstClient, type Provider } from '../api/client';
 import styles from './LoginPage.module.css';
 import { Logo } from './Logo';
 import { Notice } from './Notice';
@@ -17,6 +17,17 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
   const [password, setPassword] = useState('');
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string | null>(null);
+  const [providers, setProviders] = useState<Provider[]>([]);
+
+  useEffect(() => {
+    const controller = new AbortController();
+    // Without an answer there is the password still.
+    client.welcome(controller.signal).then(
+      (welcome) => setProviders(welcome.providers),
+      () => setProviders([]),
+    );
+    return () => controller.abort();
+  }, [client]);
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -61,6 +72,11 @@ export function LoginPage({ client, notice, onLogin }: LoginPageProps) {
         <Button type="submit" loading={busy} fullWidth mt={4}>
           Sign in
         </Button>
+        {providers.map((provider) => (
+          <Button key={provider.url} component="a" href={provider.url} variant="default" fullWidth>
+            Sign in with {provider.name}
+          </Button>
+        ))}
       </form>
     </main>
   );

@@ -4,6 +4,7 @@ const KEY = 'karst.session';
 
 export interface Session {
   username: string;
+  /** Empty where the session is in a cookie, as after a login at an identity provider. */
   sessionKey: string;
 }
 

@@ -19,6 +19,8 @@ pub(crate) mod search;
 pub(crate) mod spl;
 mod table;
 pub(crate) mod thaw;
+pub(crate) mod token;
+pub(crate) mod user;
 
 use std::future::Future;
 use std::process::ExitCode;

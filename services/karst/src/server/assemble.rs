@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Accounts, Authority, HecTokens, Permissions, Roles, Secrets};
+use access::{
+    Accounts, ApiTokens, AuthenticationSettings, Authority, HecTokens, Permissions, Roles, Secrets,
+};
 use anyhow::{Context, Result};
 use api::{ApiState, Control, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
 use apps::Apps;
@@ -138,10 +140,17 @@ pub(crate) async fn assemble(
         health: conditions.clone(),
     })
     .await?;
-    let settings = Arc::new(api_settings(&http));
+    let authentication =
+        AuthenticationSettings::read(&knowledge.conf("authentication"), &knowledge.conf("server"))?;
+    let settings = Arc::new(api::Settings {
+        session_timeout: authentication.sessions.idle,
+        ..api_settings(&http)
+    });
     let server_settings = ServerSettings::load(catalog.clone(), &settings)?;
     let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
-    let accounts = Accounts::load(catalog.clone(), timeout).await?;
+    let accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock)).await?;
+    accounts.set_session_timeout(timeout);
+    let api_tokens = ApiTokens::load(catalog.clone(), &host_name(), &identity::token_key(data)?)?;
     let roles = Arc::new(Roles::load(catalog.clone())?);
     let tokens = HecTokens::load(catalog.clone()).await?;
     let is_first = accounts.is_empty();
@@ -165,6 +174,7 @@ pub(crate) async fn assemble(
         loggers: Arc::new(loggers),
         control: Control::default(),
         tokens: Arc::new(tokens),
+        api_tokens: Arc::new(api_tokens),
         indexes,
         catalog: catalog.clone(),
         knowledge,

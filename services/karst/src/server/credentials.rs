@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use access::{Accounts, HecToken, HecTokens, NewUser};
 use anyhow::{Context, Result};
 use model::IndexName;
-use rand::distr::{Alphanumeric, SampleString};
 
 use super::assemble::Karst;
 use super::identity::write_once;
@@ -49,7 +48,7 @@ impl InitialPassword {
         let mut lines = String::new();
         let password = accounts.is_empty().then(|| {
             options.password.clone().unwrap_or_else(|| {
-                let password = Alphanumeric.sample_string(&mut rand::rng(), 16);
+                let password = accounts.password_policy().made_up();
                 lines.push_str(&format!("user {USER}\npassword {password}\n"));
                 password
             })
@@ -66,7 +65,8 @@ impl InitialPassword {
         }
         if let Some(password) = password {
             let roles = vec!["admin".to_owned()];
-            accounts.put(NewUser { name: USER.to_owned(), password, roles }).await?;
+            let admin = NewUser { name: USER.to_owned(), password, roles };
+            accounts.put(admin).await.context("cannot create the user admin (KARST_PASSWORD)")?;
         }
         if let Some(secret) = secret {
             tokens.put(HecToken::new("default", &secret, IndexName::new("main")?)).await?;

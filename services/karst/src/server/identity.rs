@@ -15,7 +15,17 @@ pub(crate) fn known(data_dir: &Path) -> Option<String> {
 /// The key in `<data>/auth/secrets.key` that passwords of apps are sealed with, made at the first start.
 /// It is nowhere else: without it, they cannot be read.
 pub(crate) fn secret_key(data_dir: &Path) -> Result<[u8; access::Secrets::KEY_BYTES]> {
-    let path = data_dir.join("auth").join("secrets.key");
+    key_file(data_dir, "secrets.key")
+}
+
+/// The key in `<data>/auth/tokens.key` that API tokens are signed with, made at the first start. Without
+/// it, all of them are good for nothing.
+pub(crate) fn token_key(data_dir: &Path) -> Result<[u8; access::ApiTokens::KEY_BYTES]> {
+    key_file(data_dir, "tokens.key")
+}
+
+fn key_file(data_dir: &Path, name: &str) -> Result<[u8; access::Secrets::KEY_BYTES]> {
+    let path = data_dir.join("auth").join(name);
     match fs::read(&path) {
         Ok(bytes) => {
             bytes.try_into().ok().with_context(|| format!("{} is damaged", path.display()))

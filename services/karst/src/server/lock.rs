@@ -79,10 +79,15 @@ impl DataLock {
     /// What no other file of this machine is until it starts anew: this very lock, not a copy of it in
     /// a copied directory, nor the same place on another machine.
     pub(crate) fn identity(&self) -> Option<String> {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let metadata = self.file.metadata().ok()?;
-        Some(format!("{}:{}:{}", boot.trim(), metadata.dev(), metadata.ino()))
+        identity_of(&self.file)
     }
+}
+
+/// The same of the lock's file.
+pub(super) fn identity_of(file: &File) -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let metadata = file.metadata().ok()?;
+    Some(format!("{}:{}:{}", boot.trim(), metadata.dev(), metadata.ino()))
 }
 
 impl Owner {

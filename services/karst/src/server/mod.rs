@@ -52,6 +52,9 @@ use self::setup::Setup;
 use self::tls::Certificates;
 use crate::config::{Role, ServerOptions};
 
+pub(crate) use ownership::claim as claim_catalog;
+pub(crate) use store_conf::store as store_options;
+
 /// How long a stop may take: unfinished requests, then hot buckets into object storage.
 const DRAIN: Duration = Duration::from_secs(30);
 /// How much of it unfinished requests may take.

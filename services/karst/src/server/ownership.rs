@@ -1,6 +1,8 @@
 //! The catalog is this server's: asked for before it is opened, kept as long as the server runs, and
 //! watched for somebody who takes it.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use super::assemble::host_name;
 use super::conf::{self, Key, key, seconds};
 use super::gateway::Progress;
 use super::identity;
-use super::lock::DataLock;
+use super::lock::{self, DataLock};
 use crate::config::ServerOptions;
 
 const KEYS: &[Key<LeaseSettings>] =
@@ -29,6 +31,36 @@ const KEYS: &[Key<LeaseSettings>] =
 /// Why the catalog is lost.
 const WHAT_HELPS: &str = "events that are here stay in this server's data directory: to bring them in, stop \
                           the other server and start this one again";
+
+/// Takes the lease for a command that changes the catalog while no server runs over `data`, whose lock
+/// the command has.
+///
+/// # Errors
+/// A server with another data directory uses the catalog, or the store cannot be asked.
+pub(crate) async fn claim(
+    store: &Arc<dyn ObjectStore>,
+    data: &Path,
+    locked: &File,
+) -> Result<Lease> {
+    let holder = Holder {
+        instance: identity::known(data).unwrap_or_default(),
+        nonce: uuid::Uuid::new_v4().to_string(),
+        lock: lock::identity_of(locked),
+        host: host_name(),
+        pid: std::process::id(),
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        management: String::new(),
+        data: data.display().to_string(),
+    };
+    let waiting = |holder: &Holder, window: Duration| {
+        let seconds = window.as_secs();
+        eprintln!(
+            "karst: the catalog was last used by another server ({holder}); looking for up to {seconds} s \
+             whether that one is alive"
+        );
+    };
+    Ok(Lease::take(Arc::clone(store), holder, LeaseSettings::default(), false, waiting).await?)
+}
 
 /// The lease on the catalog, kept in the background.
 #[derive(Debug)]

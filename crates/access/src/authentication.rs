@@ -1,0 +1,339 @@
+//! How users log in: `authentication.conf`, and what `server.conf` says of sessions.
+
+use std::time::Duration;
+
+use knowledge::conf::Entry;
+use knowledge::layers::Effective;
+
+use crate::lockout::LockoutSettings;
+use crate::password_policy::PasswordPolicy;
+use crate::sessions::SessionSettings;
+use crate::{Error, ldap, oidc};
+
+/// The stanza of local users.
+const LOCAL: &str = "splunk_auth";
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Where users come from besides the local ones.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum ProviderSettings {
+    /// Nowhere: `authType = Splunk`.
+    #[default]
+    Local,
+    /// Directories, asked in turn: `authType = LDAP`.
+    Ldap(Vec<ldap::LdapSettings>),
+    /// One OpenID provider: `authType = OIDC`.
+    Oidc(Box<oidc::OidcSettings>),
+}
+
+/// All that decides about logins.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AuthenticationSettings {
+    /// What too many wrong passwords lead to.
+    pub lockout: LockoutSettings,
+    /// What a password must be like.
+    pub passwords: PasswordPolicy,
+    /// How long logins last.
+    pub sessions: SessionSettings,
+    /// `verboseLoginFailMsg`: whether refusals tell their reason.
+    pub verbose: bool,
+    /// Where other users come from.
+    pub provider: ProviderSettings,
+}
+
+impl AuthenticationSettings {
+    /// Reads authentication.conf and server.conf.
+    ///
+    /// # Errors
+    /// A value that does not fit its setting; an `authType` that Karst has not.
+    pub fn read(authentication: &Effective, server: &Effective) -> Result<Self, Error> {
+        let local = Stanza { conf: authentication, name: LOCAL };
+        Ok(Self {
+            lockout: lockout(&local)?,
+            passwords: passwords(&local)?,
+            sessions: sessions(&Stanza { conf: server, name: "general" })?,
+            verbose: local.flag("verboseLoginFailMsg")?.unwrap_or(false),
+            provider: provider(authentication)?,
+        })
+    }
+}
+
+fn lockout(local: &Stanza<'_>) -> Result<LockoutSettings, Error> {
+    let mut settings = LockoutSettings::default();
+    local.flag("lockoutUsers")?.inspect(|value| settings.users = *value);
+    local.number("lockoutAttempts", 1, 64)?.inspect(|value| settings.attempts = *value as u32);
+    local
+        .number("lockoutThresholdMins", 1, 120)?
+        .inspect(|value| settings.threshold = MINUTE * *value as u32);
+    local.number("lockoutMins", 1, 1_440)?.inspect(|value| settings.lock = MINUTE * *value as u32);
+    local
+        .number("lockoutSourceAttempts", 1, 1_000_000)?
+        .inspect(|value| settings.source_attempts = *value as u32);
+    local
+        .number("lockoutMaxEntries", 100, 1_000_000)?
+        .inspect(|value| settings.max_entries = *value as usize);
+    Ok(settings)
+}
+
+fn passwords(local: &Stanza<'_>) -> Result<PasswordPolicy, Error> {
+    let mut policy = PasswordPolicy::default();
+    let counts = [
+        ("minPasswordLength", 1, &mut policy.length),
+        ("minPasswordUppercase", 0, &mut policy.uppercase),
+        ("minPasswordLowercase", 0, &mut policy.lowercase),
+        ("minPasswordDigit", 0, &mut policy.digits),
+        ("minPasswordSpecial", 0, &mut policy.special),
+    ];
+    for (name, least, kept) in counts {
+        local.number(name, least, 256)?.inspect(|value| *kept = *value as usize);
+    }
+    let count = local.number("passwordHistoryCount", 1, 128)?.unwrap_or(24);
+    if local.flag("enablePasswordHistory")? == Some(true) {
+        policy.history = count as usize;
+    }
+    let days = local.number("expirePasswordDays", 1, 3_650)?.unwrap_or(90);
+    if local.flag("expireUserAccounts")? == Some(true) {
+        policy.lifetime = Some(DAY * days as u32);
+    }
+    local.flag("forceWeakPasswordChange")?.inspect(|value| policy.force_change_of_weak = *value);
+    Ok(policy)
+}
+
+fn sessions(general: &Stanza<'_>) -> Result<SessionSettings, Error> {
+    let mut settings = SessionSettings::default();
+    general.span("sessionTimeout")?.inspect(|value| settings.idle = *value);
+    general.span("maxSessionLifetime")?.inspect(|value| settings.lifetime = *value);
+    general
+        .number("maxSessionsPerUser", 1, 1_000_000)?
+        .inspect(|value| settings.per_user = *value as usize);
+    general.number("maxSessions", 10, 10_000_000)?.inspect(|value| settings.all = *value as usize);
+    Ok(settings)
+}
+
+fn provider(conf: &Effective) -> Result<ProviderSettings, Error> {
+    let stanza = Stanza { conf, name: "authentication" };
+    let kind = stanza.text("authType").unwrap_or("Splunk");
+    let strategies: Vec<&str> = stanza
+        .text("authSettings")
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    match kind.to_ascii_lowercase().as_str() {
+        "splunk" => Ok(ProviderSettings::Local),
+        "ldap" if strategies.is_empty() => Err(stanza.wrong("authSettings", "a strategy's stanza")),
+        "ldap" => {
+            let read = |name: &&str| ldap::LdapSettings::read(&Stanza { conf, name });
+            Ok(ProviderSettings::Ldap(strategies.iter().map(read).collect::<Result<_, _>>()?))
+        }
+        "oidc" => match strategies[..] {
+            [name] => {
+                let settings = oidc::OidcSettings::read(&Stanza { conf, name })?;
+                Ok(ProviderSettings::Oidc(Box::new(settings)))
+            }
+            _ => Err(stanza.wrong("authSettings", "the stanza of one OIDC provider")),
+        },
+        "saml" => Err(stanza.wrong(
+            "authType",
+            "Splunk, LDAP or OIDC; SAML is not supported, as signatures of XML cannot be verified \
+             with a library that is fit for it (docs/authentication.md); most providers speak OIDC, too",
+        )),
+        _ => Err(stanza.wrong("authType", "Splunk, LDAP or OIDC")),
+    }
+}
+
+/// A stanza of a file, and the values of its keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stanza<'a> {
+    pub(crate) conf: &'a Effective,
+    pub(crate) name: &'a str,
+}
+
+impl<'a> Stanza<'a> {
+    fn entry(&self, key: &str) -> Option<&'a Entry> {
+        self.conf.get(self.name, key).filter(|entry| !entry.value.trim().is_empty())
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        self.entry(key).map(|entry| entry.value.trim())
+    }
+
+    pub(crate) fn required(
+        &self,
+        key: &'static str,
+        expected: &'static str,
+    ) -> Result<String, Error> {
+        self.text(key).map(str::to_owned).ok_or_else(|| self.wrong(key, expected))
+    }
+
+    pub(crate) fn text_or(&self, key: &str, default: &str) -> String {
+        self.text(key).unwrap_or(default).to_owned()
+    }
+
+    /// Texts separated by `;`.
+    pub(crate) fn list(&self, key: &str) -> Vec<String> {
+        split(self.text(key).unwrap_or_default())
+    }
+
+    pub(crate) fn flag(&self, key: &'static str) -> Result<Option<bool>, Error> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        match text.to_ascii_lowercase().as_str() {
+            "1" | "t" | "true" | "yes" | "enabled" => Ok(Some(true)),
+            "0" | "f" | "false" | "no" | "disabled" => Ok(Some(false)),
+            _ => Err(self.wrong(key, "true or false")),
+        }
+    }
+
+    pub(crate) fn number(
+        &self,
+        key: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, Error> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        match text.parse::<u64>() {
+            Ok(value) if (least..=most).contains(&value) => Ok(Some(value)),
+            _ => Err(self.wrong(key, format!("a whole number from {least} to {most}"))),
+        }
+    }
+
+    fn span(&self, key: &'static str) -> Result<Option<Duration>, Error> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        let span = time_span(text);
+        span.map(Some).ok_or_else(|| self.wrong(key, "a time span such as 90s, 30m, 1h or 2d"))
+    }
+
+    /// A secret: the text, or what is in the file that it names.
+    pub(crate) fn secret(&self, key: &'static str) -> Result<Option<String>, Error> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        let Some(path) = text.strip_prefix("file:") else { return Ok(Some(text.to_owned())) };
+        let read = std::fs::read_to_string(path.trim());
+        read.map(|secret| Some(secret.trim_end().to_owned()))
+            .map_err(|error| self.wrong(key, format!("a file that can be read ({error})")))
+    }
+
+    /// The roles of groups: `[roleMap_<strategy>]`, `role = group;group`.
+    pub(crate) fn role_map(&self) -> Vec<(String, Vec<String>)> {
+        let stanza = self.conf.stanza(&format!("roleMap_{}", self.name));
+        let entries = stanza.map_or(&[][..], |stanza| &stanza.entries);
+        entries.iter().map(|entry| (entry.key.to_lowercase(), split(&entry.value))).collect()
+    }
+
+    pub(crate) fn wrong(&self, key: &'static str, expected: impl Into<String>) -> Error {
+        let entry = self.conf.get(self.name, key);
+        Error::Authentication {
+            place: entry.map_or_else(|| "authentication.conf".to_owned(), |e| e.place.to_string()),
+            stanza: self.name.to_owned(),
+            name: key,
+            value: entry.map(|entry| entry.value.clone()).unwrap_or_default(),
+            expected: expected.into(),
+        }
+    }
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.split(';').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// A time span as Splunk writes it: `90`, `90s`, `30m`, `1h`, `2d`; none if it is something else or
+/// nothing.
+#[must_use]
+pub fn time_span(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600,
+        "d" | "day" | "days" => 86_400,
+        _ => return None,
+    };
+    let seconds = digits.trim().parse::<u64>().ok()?.checked_mul(unit)?;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use knowledge::layers::{Layer, Layers};
+
+    fn read(authentication: &str, server: &str) -> Result<AuthenticationSettings, Error> {
+        let layers = Layers::builtin()
+            .with(Layer::SystemLocal, "authentication", authentication)
+            .with(Layer::SystemLocal, "server", server);
+        AuthenticationSettings::read(
+            &layers.effective("authentication"),
+            &layers.effective("server"),
+        )
+    }
+
+    #[test]
+    fn every_setting_that_is_offered_is_read() {
+        let sources = [
+            include_str!("authentication.rs"),
+            include_str!("external.rs"),
+            include_str!("ldap.rs"),
+            include_str!("oidc/mod.rs"),
+        ]
+        .concat();
+        let offered = knowledge::registry::settings("authentication").unwrap_or_default();
+        assert!(!offered.is_empty());
+        for setting in offered.iter().filter(|setting| setting.honoured) {
+            assert!(sources.contains(&format!("\"{}\"", setting.name)), "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn nothing_said_is_the_default() {
+        assert_eq!(read("", "").unwrap(), AuthenticationSettings::default());
+    }
+
+    #[test]
+    fn files_set_locks_passwords_and_sessions() {
+        let conf = "[splunk_auth]\nlockoutAttempts = 3\nlockoutMins = 10\nminPasswordLength = 12\n\
+                    enablePasswordHistory = true\npasswordHistoryCount = 5\nexpireUserAccounts = 1\n\
+                    expirePasswordDays = 30\nverboseLoginFailMsg = true";
+        let server =
+            "[general]\nsessionTimeout = 5m\nmaxSessionLifetime = 2d\nmaxSessionsPerUser = 7";
+        let settings = read(conf, server).unwrap();
+        assert_eq!((settings.lockout.attempts, settings.lockout.lock), (3, 10 * MINUTE));
+        assert_eq!((settings.passwords.length, settings.passwords.history), (12, 5));
+        assert_eq!((settings.passwords.lifetime, settings.verbose), (Some(30 * DAY), true));
+        let sessions = settings.sessions;
+        assert_eq!((sessions.idle, sessions.lifetime, sessions.per_user), (5 * MINUTE, 2 * DAY, 7));
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_named_with_place_and_range() {
+        let cases = [
+            ("[splunk_auth]\nlockoutAttempts = 0", "1 to 64"),
+            ("[splunk_auth]\nlockoutUsers = perhaps", "true or false"),
+            ("[authentication]\nauthType = SAML\nauthSettings = x", "SAML is not supported"),
+            ("[authentication]\nauthType = Kerberos", "Splunk, LDAP or OIDC"),
+            ("[authentication]\nauthType = OIDC\nauthSettings = x", "issuer"),
+            ("[authentication]\nauthType = LDAP\nauthSettings = x", "host"),
+        ];
+        for (conf, expected) in cases {
+            let error = read(conf, "").unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let error = read("[splunk_auth]\nlockoutMins = x", "").unwrap_err().to_string();
+        assert!(
+            error.contains("authentication.conf:2") && error.contains("lockoutMins = x"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn time_spans_have_a_number_and_a_unit() {
+        let seconds = |text| time_span(text).map(|span| span.as_secs());
+        assert_eq!(
+            ["90", "5m", "42h", "2 days"].map(seconds),
+            [90, 300, 151_200, 172_800].map(Some)
+        );
+        assert_eq!(["", "h", "1y", "-1h", "0"].map(seconds), [None; 5]);
+    }
+}

@@ -1,0 +1,408 @@
+//! Logins with a directory: find the user, bind as the user, read the user's groups.
+//!
+//! What a user types is escaped before it becomes part of a filter, and never becomes part of a name. A
+//! password that is empty is refused here: directories take such a bind for an anonymous one and
+//! succeed.
+
+use std::io;
+use std::os::unix::net;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ldap3::{
+    Ldap, LdapConnAsync, LdapConnSettings, Scope, SearchEntry, SearchOptions, StdStream,
+    ldap_escape,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+
+use crate::Error;
+use crate::authentication::Stanza;
+use crate::external::{ExternalUser, RoleMap};
+use crate::oidc::certificates;
+
+/// A directory; a stanza of authentication.conf.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LdapSettings {
+    /// Name of the stanza.
+    pub name: String,
+    /// `host`.
+    pub host: String,
+    /// `port`.
+    pub port: u16,
+    /// `SSLEnabled`.
+    pub tls: bool,
+    /// `bindDN`; empty: anonymous.
+    pub bind_dn: String,
+    /// `bindDNpassword`.
+    pub bind_password: String,
+    /// `userBaseDN`.
+    pub user_bases: Vec<String>,
+    /// `userBaseFilter`.
+    pub user_filter: String,
+    /// `userNameAttribute`.
+    pub user_name: String,
+    /// `realNameAttribute`.
+    pub real_name: String,
+    /// `emailAttribute`.
+    pub email: String,
+    /// `groupBaseDN`.
+    pub group_bases: Vec<String>,
+    /// `groupBaseFilter`.
+    pub group_filter: String,
+    /// `groupNameAttribute`.
+    pub group_name: String,
+    /// `groupMemberAttribute`.
+    pub group_member: String,
+    /// `groupMappingAttribute`.
+    pub group_mapping: String,
+    /// `network_timeout`.
+    pub timeout: Duration,
+    /// `sizelimit`.
+    pub max_groups: u32,
+    /// `caCertFile`, its content.
+    pub certificates: Option<Vec<u8>>,
+    /// Roles by group.
+    pub roles: RoleMap,
+}
+
+impl LdapSettings {
+    pub(crate) fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
+        let host = stanza.required("host", "the directory's host")?;
+        let tls = stanza.flag("SSLEnabled")?.unwrap_or(false);
+        let port = stanza.number("port", 1, 65_535)?.unwrap_or(if tls { 636 } else { 389 });
+        stanza.required("userBaseDN", "where users are")?;
+        let settings = Self {
+            name: stanza.name.to_owned(),
+            host,
+            port: port as u16,
+            tls,
+            bind_dn: stanza.text_or("bindDN", ""),
+            bind_password: stanza.secret("bindDNpassword")?.unwrap_or_default(),
+            user_bases: stanza.list("userBaseDN"),
+            user_filter: filter(stanza, "userBaseFilter")?,
+            user_name: attribute(stanza, "userNameAttribute", "uid")?,
+            real_name: attribute(stanza, "realNameAttribute", "cn")?,
+            email: attribute(stanza, "emailAttribute", "mail")?,
+            group_bases: stanza.list("groupBaseDN"),
+            group_filter: filter(stanza, "groupBaseFilter")?,
+            group_name: attribute(stanza, "groupNameAttribute", "cn")?,
+            group_member: attribute(stanza, "groupMemberAttribute", "member")?,
+            group_mapping: attribute(stanza, "groupMappingAttribute", "dn")?,
+            timeout: Duration::from_secs(stanza.number("network_timeout", 1, 600)?.unwrap_or(20)),
+            max_groups: stanza.number("sizelimit", 1, 100_000)?.unwrap_or(1_000) as u32,
+            certificates: certificates(stanza)?,
+            roles: RoleMap::read(stanza),
+        };
+        if !settings.bind_dn.is_empty() && settings.bind_password.is_empty() {
+            return Err(stanza.wrong("bindDNpassword", "the password of bindDN"));
+        }
+        Ok(settings)
+    }
+
+    /// The filter that finds a user by login name.
+    fn finding_user(&self, name: &str) -> String {
+        format!("(&({}={}){})", self.user_name, ldap_escape(name), self.user_filter)
+    }
+
+    /// The filter that finds the groups of a member.
+    fn finding_groups(&self, member: &str) -> String {
+        format!("(&({}={}){})", self.group_member, ldap_escape(member), self.group_filter)
+    }
+}
+
+/// A filter that Karst puts beside its own conditions.
+fn filter(stanza: &Stanza<'_>, key: &'static str) -> Result<String, Error> {
+    let text = stanza.text_or(key, "(objectclass=*)");
+    let text = if text.starts_with('(') { text } else { format!("({text})") };
+    match ldap3::parse_filter(&text) {
+        Ok(_) => Ok(text),
+        Err(()) => Err(stanza.wrong(key, "a filter such as (objectclass=person)")),
+    }
+}
+
+/// The name of an attribute.
+fn attribute(stanza: &Stanza<'_>, key: &'static str, default: &str) -> Result<String, Error> {
+    let name = stanza.text_or(key, default);
+    let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ';' | '.'));
+    if fits { Ok(name) } else { Err(stanza.wrong(key, "the name of an attribute")) }
+}
+
+/// A user found, not yet believed.
+#[derive(Debug)]
+struct Found {
+    dn: String,
+    entry: SearchEntry,
+}
+
+impl Found {
+    fn value(&self, attribute: &str) -> Option<&str> {
+        let is_it = |name: &&String| name.eq_ignore_ascii_case(attribute);
+        let name = self.entry.attrs.keys().find(is_it)?;
+        self.entry.attrs[name].first().map(String::as_str)
+    }
+}
+
+/// A directory to ask.
+#[derive(Debug)]
+pub struct LdapDirectory {
+    settings: LdapSettings,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl LdapDirectory {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// If the certificates to trust cannot be read.
+    pub fn new(settings: LdapSettings) -> Result<Self, Error> {
+        let tls = settings.tls.then(|| trusting(&settings)).transpose()?;
+        Ok(Self { settings, tls })
+    }
+
+    /// How its users are understood.
+    #[must_use]
+    pub fn settings(&self) -> &LdapSettings {
+        &self.settings
+    }
+
+    /// The user of a name and a password; none if the directory knows no such pair.
+    ///
+    /// # Errors
+    /// If the directory cannot be asked.
+    pub async fn log_in(
+        &self,
+        now: i64,
+        name: &str,
+        password: &str,
+    ) -> Result<Option<ExternalUser>, Error> {
+        if name.is_empty() || password.is_empty() {
+            return Ok(None);
+        }
+        let asked = tokio::time::timeout(self.settings.timeout, self.ask(now, name, password));
+        match asked.await {
+            Ok(found) => found.map_err(|error| self.failed(error.to_string())),
+            Err(_) => Err(self.failed("no answer in network_timeout".to_owned())),
+        }
+    }
+
+    fn failed(&self, reason: String) -> Error {
+        Error::Provider { name: self.settings.name.clone(), reason }
+    }
+
+    async fn ask(
+        &self,
+        now: i64,
+        name: &str,
+        password: &str,
+    ) -> Result<Option<ExternalUser>, ldap3::LdapError> {
+        let mut ldap = self.connect().await?;
+        self.bind_to_search(&mut ldap).await?;
+        let found = self.find_user(&mut ldap, name).await?;
+        // A name that is not there costs a bind as well, so that names cannot be probed by time.
+        let decoy = || format!("{}=nobody-{}", self.settings.user_name, rand::random::<u64>());
+        let dn = found.as_ref().map_or_else(decoy, |found| found.dn.clone());
+        let right = ldap.simple_bind(&dn, password).await?.rc == 0;
+        let Some(found) = found.filter(|_| right) else {
+            let _ = ldap.unbind().await;
+            return Ok(None);
+        };
+        self.bind_to_search(&mut ldap).await?;
+        let groups = self.groups_of(&mut ldap, &found).await?;
+        let _ = ldap.unbind().await;
+        let text = |attribute: &str| found.value(attribute).unwrap_or_default().to_owned();
+        Ok(Some(ExternalUser {
+            // The directory's own spelling: it may compare names more loosely than Karst.
+            name: found.value(&self.settings.user_name).unwrap_or(name).to_lowercase(),
+            realname: text(&self.settings.real_name),
+            email: text(&self.settings.email),
+            groups,
+            provider: self.settings.name.clone(),
+            since: now,
+        }))
+    }
+
+    async fn connect(&self) -> Result<Ldap, ldap3::LdapError> {
+        let address = (self.settings.host.as_str(), self.settings.port);
+        let stream = TcpStream::connect(address).await?;
+        let (stream, url) = match &self.tls {
+            None => (StdStream::Tcp(stream.into_std()?), "ldap://directory"),
+            Some(tls) => (StdStream::Unix(self.encrypted(tls, stream).await?), "ldapi:///"),
+        };
+        let settings = LdapConnSettings::new().set_std_stream(stream);
+        let (connection, ldap) = LdapConnAsync::with_settings(settings, url).await?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.drive().await {
+                tracing::debug!(%error, "connection to the directory ended");
+            }
+        });
+        Ok(ldap)
+    }
+
+    /// A local stream whose bytes go to the directory through TLS.
+    async fn encrypted(
+        &self,
+        tls: &Arc<ClientConfig>,
+        stream: TcpStream,
+    ) -> io::Result<net::UnixStream> {
+        let name = ServerName::try_from(self.settings.host.clone());
+        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let mut far = TlsConnector::from(Arc::clone(tls)).connect(name, stream).await?;
+        let (ours, theirs) = net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut near = UnixStream::from_std(ours)?;
+        // Ends when either side does.
+        tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        Ok(theirs)
+    }
+
+    async fn bind_to_search(&self, ldap: &mut Ldap) -> Result<(), ldap3::LdapError> {
+        let (dn, password) = (&self.settings.bind_dn, &self.settings.bind_password);
+        ldap.simple_bind(dn, password).await?.success().map(drop)
+    }
+
+    /// The entry of a user; none if there is none, or if it is not clear which one it is.
+    async fn find_user(
+        &self,
+        ldap: &mut Ldap,
+        name: &str,
+    ) -> Result<Option<Found>, ldap3::LdapError> {
+        let settings = &self.settings;
+        let mut wanted = vec![&settings.user_name, &settings.real_name, &settings.email];
+        if settings.group_mapping != "dn" {
+            wanted.push(&settings.group_mapping);
+        }
+        let mut found = Vec::new();
+        for base in &settings.user_bases {
+            let filter = settings.finding_user(name);
+            ldap.with_search_options(SearchOptions::new().sizelimit(2));
+            let result = ldap.search(base, Scope::Subtree, &filter, &wanted).await?;
+            if !matches!(result.1.rc, 0 | SIZE_LIMIT | NO_SUCH_OBJECT) {
+                result.1.clone().success()?;
+            }
+            found.extend(result.0.into_iter().filter(|entry| !entry.is_ref()));
+        }
+        if found.len() > 1 {
+            tracing::warn!(strategy = settings.name, "several entries have the same login name");
+            return Ok(None);
+        }
+        Ok(found.pop().map(|entry| {
+            let entry = SearchEntry::construct(entry);
+            Found { dn: entry.dn.clone(), entry }
+        }))
+    }
+
+    async fn groups_of(
+        &self,
+        ldap: &mut Ldap,
+        user: &Found,
+    ) -> Result<Vec<String>, ldap3::LdapError> {
+        let settings = &self.settings;
+        let own = if settings.group_mapping == "dn" {
+            Some(user.dn.as_str())
+        } else {
+            user.value(&settings.group_mapping)
+        };
+        let Some(member) = own else { return Ok(Vec::new()) };
+        let filter = settings.finding_groups(member);
+        let most = i32::try_from(settings.max_groups).unwrap_or(i32::MAX);
+        let mut groups = Vec::new();
+        for base in &settings.group_bases {
+            ldap.with_search_options(SearchOptions::new().sizelimit(most));
+            let result = ldap.search(base, Scope::Subtree, &filter, [&settings.group_name]).await?;
+            match result.1.rc {
+                0 | NO_SUCH_OBJECT => {}
+                SIZE_LIMIT => tracing::warn!(
+                    strategy = settings.name,
+                    user = user.dn,
+                    "only sizelimit groups of the user are read"
+                ),
+                _ => result.1.clone().success().map(drop)?,
+            }
+            for entry in result.0.into_iter().filter(|entry| !entry.is_ref()) {
+                let entry = SearchEntry::construct(entry);
+                groups.extend(entry.attrs.into_values().flatten());
+            }
+        }
+        Ok(groups)
+    }
+}
+
+/// Results of searches that are no failures here.
+const SIZE_LIMIT: u32 = 4;
+const NO_SUCH_OBJECT: u32 = 32;
+
+/// TLS that trusts the certificates of `caCertFile` only, or those of the system.
+fn trusting(settings: &LdapSettings) -> Result<Arc<ClientConfig>, Error> {
+    let fail = |reason: String| Error::Provider { name: settings.name.clone(), reason };
+    let mut roots = RootCertStore::empty();
+    match &settings.certificates {
+        Some(pem) => {
+            for certificate in CertificateDer::pem_slice_iter(pem) {
+                let certificate = certificate.map_err(|e| fail(format!("caCertFile: {e}")))?;
+                roots.add(certificate).map_err(|e| fail(format!("caCertFile: {e}")))?;
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| fail(error.to_string()))?;
+    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use knowledge::layers::{Layer, Layers};
+
+    fn read(conf: &str) -> Result<LdapSettings, Error> {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "authentication", conf);
+        LdapSettings::read(&Stanza { conf: &layers.effective("authentication"), name: "corp" })
+    }
+
+    const CONF: &str = "[corp]\nhost = ldap.example.org\nuserBaseDN = ou=people,dc=x;ou=robots,dc=x\n\
+                        groupBaseDN = ou=groups,dc=x\nuserBaseFilter = objectclass=person\n";
+
+    #[test]
+    fn a_strategy_has_splunks_names() {
+        let settings =
+            read(&format!("{CONF}SSLEnabled = 1\n[roleMap_corp]\nadmin = ops;wheel")).unwrap();
+        assert_eq!((settings.tls, settings.port), (true, 636));
+        assert_eq!(settings.user_bases, ["ou=people,dc=x", "ou=robots,dc=x"]);
+        assert_eq!(settings.roles.roles(&["Wheel".to_owned()]), ["admin"]);
+        assert!(read("[corp]\nhost = h\n").unwrap_err().to_string().contains("userBaseDN"));
+        let bad = read(&format!("{CONF}groupBaseFilter = (x=")).unwrap_err().to_string();
+        assert!(bad.contains("groupBaseFilter"), "{bad}");
+        let bad = read(&format!("{CONF}userNameAttribute = uid)(x")).unwrap_err().to_string();
+        assert!(bad.contains("userNameAttribute"), "{bad}");
+    }
+
+    #[test]
+    fn names_cannot_change_a_filter() {
+        let settings = read(CONF).unwrap();
+        assert_eq!(settings.finding_user("ann"), "(&(uid=ann)(objectclass=person))");
+        for name in ["*", "a)(uid=*", "a*)(|(uid=*", "\\2a", "a\0b", "(", "ann)(objectclass=*"] {
+            let filter = settings.finding_user(name);
+            let special = |c: char| filter.matches(c).count();
+            assert_eq!((special('('), special(')'), special('*')), (3, 3, 0), "{filter}");
+            assert!(ldap3::parse_filter(&filter).is_ok() && !filter.contains('\0'), "{filter}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_empty_password_is_not_sent_to_the_directory() {
+        // Nothing listens there: had the directory been asked, it would be an error.
+        let directory = LdapDirectory::new(read(&format!("{CONF}port = 1")).unwrap()).unwrap();
+        assert_eq!(directory.log_in(0, "ann", "").await.unwrap(), None);
+        assert_eq!(directory.log_in(0, "", "x").await.unwrap(), None);
+    }
+}

@@ -1,0 +1,307 @@
+//! A login: admitted or not, the password, what has to be changed first, who the user is.
+
+use std::net::IpAddr;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::accounts::{IdentityProvider, UserChange};
+use crate::external::{ExternalUser, RoleMap, user_name_fault};
+use crate::lockout::{Admission, Consequence, Lockout};
+use crate::oidc::OidcProvider;
+use crate::{Accounts, Checked, Error, User};
+
+/// Somebody with a name and a password.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    /// Login name, as it was typed.
+    pub user: &'a str,
+    /// The password, in clear.
+    pub password: &'a str,
+    /// In place of a password that has expired.
+    pub new_password: Option<&'a str>,
+    /// Where the request comes from; none: from within the process.
+    pub source: Option<IpAddr>,
+}
+
+/// Somebody who got in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entered {
+    /// The user's name, as it is kept.
+    pub name: String,
+    /// How that was found out.
+    pub checked: Checked,
+}
+
+/// How long a login waits for others that are being checked.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why somebody does not get in. To the client all of them are the same, unless it knew the password
+/// or `verboseLoginFailMsg` is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such user, or not this password.
+    WrongPassword,
+    /// The same, and it was one too many: the user is locked from now on.
+    LockedNow,
+    /// Too many wrong passwords before.
+    Locked,
+    /// A wrong password just before.
+    TooSoon,
+    /// An administrator keeps the user out.
+    KeptOut,
+    /// The password was right and has to be changed first, for this reason.
+    MustChange(String),
+    /// The new password does not fit.
+    NewPassword(String),
+    /// The provider vouches for a user who may not come in, for this reason.
+    NotAllowed(String),
+    /// Too many logins at a time.
+    Busy,
+    /// The provider cannot be asked, for this reason.
+    Unavailable(String),
+}
+
+impl Refusal {
+    /// One word for logs and audit.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::WrongPassword | Self::LockedNow => "wrong_password",
+            Self::Locked => "locked",
+            Self::TooSoon => "too_soon",
+            Self::KeptOut => "disabled",
+            Self::MustChange(_) => "password_expired",
+            Self::NewPassword(_) => "weak_password",
+            Self::NotAllowed(_) => "not_allowed",
+            Self::Busy => "busy",
+            Self::Unavailable(_) => "provider_unavailable",
+        }
+    }
+}
+
+impl Accounts {
+    /// Lets a user in.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn log_in(&self, attempt: Attempt<'_>) -> Result<Entered, Refusal> {
+        let name = self.known_name(attempt.user);
+        self.admit(&name, attempt.source)?;
+        let user = self.user(&name);
+        let local = user.as_ref().filter(|user| user.is_local());
+        let checked = match local.filter(|user| self.was_right(user, attempt.password)) {
+            Some(_) => Checked::Remembered,
+            None => self.check(local, &name, &attempt).await?,
+        };
+        let Some(user) = local else {
+            let name = self.log_in_elsewhere(&name, &attempt).await?;
+            return Ok(Entered { name, checked: Checked::Right });
+        };
+        if !checked.is_right() {
+            return Err(self.failed(&name, &attempt));
+        }
+        self.succeeded(&name, attempt.source);
+        self.let_in(user, &attempt).await?;
+        Ok(Entered { name, checked })
+    }
+
+    fn was_right(&self, user: &User, password: &str) -> bool {
+        self.passwords.remembers(&user.name, password, &user.password_hash)
+    }
+
+    /// Whether the password is the local user's. An unknown name costs the same time as a wrong
+    /// password, so that names cannot be probed.
+    async fn check(
+        &self,
+        user: Option<&User>,
+        name: &str,
+        attempt: &Attempt<'_>,
+    ) -> Result<Checked, Refusal> {
+        let _waiting = self.waiting.try_acquire().map_err(|_| Refusal::Busy)?;
+        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
+        let _turn = turn.map_err(|_| Refusal::Busy)?.map_err(|_| Refusal::Busy)?;
+        // Others may have failed while this one waited.
+        self.admit(name, attempt.source)?;
+        let stored = user.map(|user| user.password_hash.clone());
+        let checked = self.passwords.check(name, attempt.password, stored).await;
+        checked.map_err(|_| Refusal::Busy)
+    }
+
+    async fn log_in_elsewhere(&self, name: &str, attempt: &Attempt<'_>) -> Result<String, Refusal> {
+        let Some((found, roles)) = self.ask_directories(attempt).await? else {
+            return Err(self.failed(name, attempt));
+        };
+        self.succeeded(name, attempt.source);
+        self.provision(found, &roles).await
+    }
+
+    /// Whether a password is a local user's, without anything being counted: for the server itself.
+    pub async fn verify(&self, name: &str, password: &str) -> bool {
+        let Some(user) = self.user(name).filter(User::is_local) else { return false };
+        let checked = self.passwords.check(name, password, Some(user.password_hash)).await;
+        checked.is_ok_and(Checked::is_right)
+    }
+
+    /// Names are in lower case, however they are typed.
+    fn known_name(&self, typed: &str) -> String {
+        if self.user(typed).is_some() { typed.to_owned() } else { typed.to_lowercase() }
+    }
+
+    fn admit(&self, name: &str, source: Option<IpAddr>) -> Result<(), Refusal> {
+        match self.lockout().admit(Instant::now(), name, source) {
+            Admission::Open => Ok(()),
+            Admission::Delayed(_) => Err(Refusal::TooSoon),
+            Admission::UserLocked(_) | Admission::SourceLocked(_) => Err(Refusal::Locked),
+        }
+    }
+
+    fn failed(&self, name: &str, attempt: &Attempt<'_>) -> Refusal {
+        let now = Instant::now();
+        match self.lockout().failed(now, name, attempt.source) {
+            Consequence::Counted => Refusal::WrongPassword,
+            Consequence::LockedUser | Consequence::LockedSource => Refusal::LockedNow,
+        }
+    }
+
+    fn succeeded(&self, name: &str, source: Option<IpAddr>) {
+        self.lockout().succeeded(name, source);
+    }
+
+    fn lockout(&self) -> MutexGuard<'_, Lockout> {
+        self.lockout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The password was right: whether that is enough.
+    async fn let_in(&self, user: &User, attempt: &Attempt<'_>) -> Result<(), Refusal> {
+        if user.locked {
+            return Err(Refusal::KeptOut);
+        }
+        let Some(reason) = self.reason_to_change(user, attempt.password) else { return Ok(()) };
+        let Some(new) = attempt.new_password else { return Err(Refusal::MustChange(reason)) };
+        if new == attempt.password {
+            return Err(Refusal::NewPassword("the new password is the old one".to_owned()));
+        }
+        let change = UserChange { password: Some(new.to_owned()), ..UserChange::default() };
+        match self.change(&user.name, change, None).await {
+            Ok(_) => Ok(()),
+            Err(Error::Password { reason }) => Err(Refusal::NewPassword(reason)),
+            Err(error) => Err(Refusal::Unavailable(error.to_string())),
+        }
+    }
+
+    /// Why a password, right as it is, has to be changed.
+    fn reason_to_change(&self, user: &User, password: &str) -> Option<String> {
+        let policy = self.password_policy();
+        if user.must_change {
+            return Some("the password has to be changed".to_owned());
+        }
+        let age = self.now().saturating_sub(user.password_set);
+        let lifetime = policy.lifetime.map(|lifetime| lifetime.as_secs() as i64);
+        if lifetime.is_some_and(|lifetime| age >= lifetime) {
+            return Some("the password has expired (expirePasswordDays)".to_owned());
+        }
+        if policy.force_change_of_weak {
+            return policy.check(password).err();
+        }
+        None
+    }
+
+    async fn ask_directories(
+        &self,
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<(ExternalUser, RoleMap)>, Refusal> {
+        let IdentityProvider::Ldap(directories) = &self.provider else { return Ok(None) };
+        let mut trouble = None;
+        for directory in directories {
+            match directory.log_in(self.now(), attempt.user, attempt.password).await {
+                Ok(Some(found)) => return Ok(Some((found, directory.settings().roles.clone()))),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the directory cannot be asked");
+                    trouble = Some(error.to_string());
+                }
+            }
+        }
+        trouble.map_or(Ok(None), |reason| Err(Refusal::Unavailable(reason)))
+    }
+
+    /// Takes a user whom a provider vouches for; the name under which Karst keeps the user. What the
+    /// provider said later than this stays.
+    ///
+    /// # Errors
+    /// If the user is not one who may come in.
+    pub async fn provision(&self, found: ExternalUser, map: &RoleMap) -> Result<String, Refusal> {
+        if let Some(reason) = user_name_fault(&found.name) {
+            return Err(Refusal::NotAllowed(reason));
+        }
+        let roles = map.roles(&found.groups);
+        if roles.is_empty() {
+            return Err(Refusal::NotAllowed(format!(
+                "no group of \"{}\" gives a role ([roleMap_{}])",
+                found.name, found.provider
+            )));
+        }
+        let known = self.user(&found.name);
+        if let Some(other) = known.as_ref().filter(|known| known.provider != found.provider) {
+            let keeper = if other.is_local() { "Karst itself" } else { &other.provider };
+            return Err(Refusal::NotAllowed(format!(
+                "there is another user \"{}\", kept by {keeper}",
+                found.name
+            )));
+        }
+        if known.as_ref().is_some_and(|known| known.locked) {
+            return Err(Refusal::KeptOut);
+        }
+        let name = found.name.clone();
+        if known.as_ref().is_some_and(|known| known.provider_since > found.since) {
+            return Ok(name);
+        }
+        let before =
+            known.unwrap_or_else(|| User { restart_background_jobs: true, ..User::default() });
+        let after = User {
+            name: found.name,
+            roles,
+            realname: found.realname,
+            email: found.email,
+            provider: found.provider,
+            // Not written for the time alone.
+            provider_since: before.provider_since,
+            ..before.clone()
+        };
+        if after != before {
+            let kept = self.keep(User { provider_since: found.since, ..after }).await;
+            kept.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+        }
+        Ok(name)
+    }
+
+    /// The OpenID provider, if there is one.
+    #[must_use]
+    pub fn oidc(&self) -> Option<&OidcProvider> {
+        match &self.provider {
+            IdentityProvider::Oidc(provider) => Some(provider),
+            IdentityProvider::Local | IdentityProvider::Ldap(_) => None,
+        }
+    }
+
+    /// Whether wrong passwords keep a user out for now, or an administrator does.
+    #[must_use]
+    pub fn is_locked_out(&self, name: &str) -> bool {
+        self.user(name).is_some_and(|user| user.locked)
+            || self.lockout().is_locked(Instant::now(), name)
+    }
+
+    /// Forgets wrong passwords, and lets in whom an administrator kept out; whether that changed
+    /// anything.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn unlock(&self, name: &str) -> Result<bool, Error> {
+        let was = self.lockout().unlock(Instant::now(), name);
+        if self.user(name).is_some_and(|user| user.locked) {
+            let change = UserChange { locked: Some(false), ..UserChange::default() };
+            return self.change(name, change, None).await;
+        }
+        Ok(was)
+    }
+}

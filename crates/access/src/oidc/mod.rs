@@ -1,0 +1,121 @@
+//! Logins at an OpenID provider: authorization code flow with PKCE for browsers, tokens of the provider
+//! as `Authorization: Bearer` for programs.
+//!
+//! `claims`, `keys` and `pending` decide and know neither clock nor network; `provider` asks the
+//! provider. Signatures are verified by `jsonwebtoken`, with public keys only: a token signed with a
+//! shared secret, or not at all, is refused whatever its header says.
+
+mod claims;
+mod keys;
+mod pending;
+mod provider;
+
+use std::time::Duration;
+
+use crate::Error;
+use crate::authentication::Stanza;
+use crate::external::RoleMap;
+
+pub use pending::LoginRequest;
+pub use provider::OidcProvider;
+
+/// Bytes of a token of a provider.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+
+/// A provider, and how its claims are understood; a stanza of authentication.conf.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OidcSettings {
+    /// Name of the stanza.
+    pub name: String,
+    /// `issuer`, without a slash at the end unless the provider's own name has it.
+    pub issuer: String,
+    /// `clientId`.
+    pub client_id: String,
+    /// `clientSecret`; a public client has none.
+    pub client_secret: Option<String>,
+    /// `redirectUri`.
+    pub redirect_uri: String,
+    /// `scopes`, separated by blanks.
+    pub scopes: String,
+    /// `audience`: what access tokens must be for.
+    pub audience: String,
+    /// `userClaim`.
+    pub user_claim: String,
+    /// `rolesClaim`.
+    pub roles_claim: String,
+    /// `displayName`.
+    pub display_name: String,
+    /// `jwksRefreshSecs`.
+    pub keys_lifetime: Duration,
+    /// `clockSkewSecs`.
+    pub skew: i64,
+    /// `caCertFile`, its content.
+    pub certificates: Option<Vec<u8>>,
+    /// Roles by group.
+    pub roles: RoleMap,
+}
+
+impl OidcSettings {
+    pub(crate) fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
+        let issuer = stanza.required("issuer", "the provider's https address")?;
+        let redirect_uri = stanza
+            .required("redirectUri", "<address of the console>/services/auth/oidc/callback")?;
+        if !is_safe(&issuer) {
+            return Err(stanza.wrong("issuer", "an https address (http for this machine only)"));
+        }
+        let client_id = stanza.required("clientId", "this server's id at the provider")?;
+        Ok(Self {
+            name: stanza.name.to_owned(),
+            issuer,
+            client_secret: stanza.secret("clientSecret")?,
+            redirect_uri,
+            scopes: stanza.text_or("scopes", "openid profile email"),
+            audience: stanza.text_or("audience", &client_id),
+            user_claim: stanza.text_or("userClaim", "preferred_username"),
+            roles_claim: stanza.text_or("rolesClaim", "groups"),
+            display_name: stanza.text_or("displayName", "SSO"),
+            keys_lifetime: Duration::from_secs(
+                stanza.number("jwksRefreshSecs", 60, 86_400)?.unwrap_or(3_600),
+            ),
+            skew: stanza.number("clockSkewSecs", 0, 600)?.unwrap_or(60) as i64,
+            certificates: certificates(stanza)?,
+            roles: RoleMap::read(stanza),
+            client_id,
+        })
+    }
+}
+
+/// The content of `caCertFile`.
+pub(crate) fn certificates(stanza: &Stanza<'_>) -> Result<Option<Vec<u8>>, Error> {
+    let Some(path) = stanza.text("caCertFile") else { return Ok(None) };
+    let read = std::fs::read(path);
+    read.map(Some)
+        .map_err(|error| stanza.wrong("caCertFile", format!("a file that can be read ({error})")))
+}
+
+/// Whether secrets may be sent to an address: with TLS, or within this machine.
+pub(crate) fn is_safe(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    !host.contains('@') && matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_this_machine_only() {
+        let safe = ["https://id.example.org/realm", "http://127.0.0.1:3000", "http://[::1]:1/x"];
+        assert!(safe.iter().all(|url| is_safe(url)));
+        let unsafe_ones = [
+            "http://id.example.org",
+            "http://127.0.0.1.example.org",
+            "http://localhost@example.org",
+            "ftp://localhost",
+            "id.example.org",
+        ];
+        assert!(unsafe_ones.iter().all(|url| !is_safe(url)));
+    }
+}

@@ -1,0 +1,166 @@
+//! What a password must be like: Splunk's rules, `[splunk_auth]` of authentication.conf.
+
+use std::time::Duration;
+
+use rand::distr::{Alphanumeric, SampleString};
+use rand::seq::{IndexedRandom, SliceRandom};
+
+/// Bytes of a password; more is no password but an attempt to keep the server busy.
+pub const MAX_PASSWORD_BYTES: usize = 1_024;
+
+/// Rules for passwords of local users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasswordPolicy {
+    /// `minPasswordLength`, in characters.
+    pub length: usize,
+    /// `minPasswordUppercase`.
+    pub uppercase: usize,
+    /// `minPasswordLowercase`.
+    pub lowercase: usize,
+    /// `minPasswordDigit`.
+    pub digits: usize,
+    /// `minPasswordSpecial`: neither letters nor digits.
+    pub special: usize,
+    /// `enablePasswordHistory` with `passwordHistoryCount`: so many former passwords are not taken
+    /// again.
+    pub history: usize,
+    /// `expireUserAccounts` with `expirePasswordDays`: how long a password is good.
+    pub lifetime: Option<Duration>,
+    /// `forceWeakPasswordChange`: whether a password that does not fit the rules has to be changed at
+    /// the next login.
+    pub force_change_of_weak: bool,
+}
+
+impl Default for PasswordPolicy {
+    fn default() -> Self {
+        Self {
+            length: 8,
+            uppercase: 0,
+            lowercase: 0,
+            digits: 0,
+            special: 0,
+            history: 0,
+            lifetime: None,
+            force_change_of_weak: false,
+        }
+    }
+}
+
+/// Characters of a password that is made up, at least: 95 bits and more.
+const MADE_UP_LENGTH: usize = 16;
+
+impl PasswordPolicy {
+    /// A password made up that fits, however much the rules ask for.
+    #[must_use]
+    pub fn made_up(&self) -> String {
+        let mut rng = rand::rng();
+        let length = self.length.max(MADE_UP_LENGTH);
+        let mut characters: Vec<char> =
+            Alphanumeric.sample_string(&mut rng, length).chars().collect();
+        let kinds: [(usize, &[u8]); 4] = [
+            (self.uppercase, b"ABCDEFGHJKLMNPQRSTUVWXYZ"),
+            (self.lowercase, b"abcdefghijkmnopqrstuvwxyz"),
+            (self.digits, b"23456789"),
+            (self.special, b"-_.+"),
+        ];
+        for (count, kind) in kinds {
+            characters.extend((0..count).filter_map(|_| kind.choose(&mut rng)).map(|c| *c as char));
+        }
+        characters.shuffle(&mut rng);
+        characters.into_iter().collect()
+    }
+
+    /// Whether a password fits.
+    ///
+    /// # Errors
+    /// Everything that it lacks, with the names of the settings; never the password.
+    pub fn check(&self, password: &str) -> Result<(), String> {
+        if password.len() > MAX_PASSWORD_BYTES {
+            return Err(format!("the password is longer than {MAX_PASSWORD_BYTES} bytes"));
+        }
+        let count = |fits: fn(char) -> bool| password.chars().filter(|c| fits(*c)).count();
+        let rules = [
+            ("characters", "minPasswordLength", self.length, count(|_| true)),
+            (
+                "uppercase letters",
+                "minPasswordUppercase",
+                self.uppercase,
+                count(char::is_uppercase),
+            ),
+            (
+                "lowercase letters",
+                "minPasswordLowercase",
+                self.lowercase,
+                count(char::is_lowercase),
+            ),
+            ("digits", "minPasswordDigit", self.digits, count(|c| c.is_ascii_digit())),
+            (
+                "characters that are neither letters nor digits",
+                "minPasswordSpecial",
+                self.special,
+                count(|c| !c.is_alphanumeric()),
+            ),
+        ];
+        let lacking: Vec<String> = rules
+            .iter()
+            .filter(|(_, _, least, found)| found < least)
+            .map(|(what, setting, least, _)| format!("at least {least} {what} ({setting})"))
+            .collect();
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        Err(format!("the password is too weak: it needs {}", lacking.join(" and ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_characters_are_enough_by_default() {
+        let policy = PasswordPolicy::default();
+        assert_eq!(policy.check("correct horse"), Ok(()));
+        assert_eq!(policy.check("12345678"), Ok(()));
+        assert!(policy.check("öööööööö").is_ok(), "characters count, not bytes");
+        for weak in ["", "a", "1234567"] {
+            let error = policy.check(weak);
+            assert!(error.is_err_and(|text| text.contains("at least 8 characters")));
+        }
+        assert!(policy.check(&"x".repeat(MAX_PASSWORD_BYTES + 1)).is_err());
+    }
+
+    #[test]
+    fn what_is_made_up_fits() {
+        let strict = PasswordPolicy {
+            length: 30,
+            uppercase: 3,
+            lowercase: 3,
+            digits: 3,
+            special: 3,
+            ..PasswordPolicy::default()
+        };
+        for policy in [PasswordPolicy::default(), strict] {
+            let made = policy.made_up();
+            assert_eq!(policy.check(&made), Ok(()));
+            assert!(made.len() >= 16 && made != policy.made_up());
+        }
+    }
+
+    #[test]
+    fn all_that_is_lacking_is_said_with_its_setting() {
+        let policy = PasswordPolicy {
+            uppercase: 1,
+            lowercase: 1,
+            digits: 2,
+            special: 1,
+            ..PasswordPolicy::default()
+        };
+        assert_eq!(policy.check("Correct-Horse-42"), Ok(()));
+        let text = policy.check("UPPERCASE1").err().unwrap_or_default();
+        for part in ["1 lowercase", "2 digits", "minPasswordSpecial"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!text.contains("UPPERCASE1") && !text.contains("minPasswordUppercase"));
+    }
+}

@@ -1,0 +1,248 @@
+//! Logins, tokens and users of providers over a catalog in memory.
+#![allow(clippy::unwrap_used)]
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::Catalog;
+use model::EventTime;
+use object_store::memory::InMemory;
+use runtime::ManualClock;
+
+use crate::lockout::LockoutSettings;
+use crate::password_policy::PasswordPolicy;
+use crate::{
+    Accounts, ApiTokens, Attempt, AuthenticationSettings, Error, ExternalUser, NewToken, NewUser,
+    Refusal, RoleMap, Scope, UserChange,
+};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct House {
+    accounts: Accounts,
+    catalog: Catalog,
+    clock: Arc<ManualClock>,
+}
+
+async fn house(settings: AuthenticationSettings) -> House {
+    let clock = Arc::new(ManualClock::new(EventTime(1_700_000_000_000_000)));
+    let store = Arc::new(InMemory::new());
+    let catalog = Catalog::open(store, "catalog", catalog::Settings::default(), clock.clone());
+    let catalog = catalog.await.unwrap();
+    let accounts = Accounts::load(catalog.clone(), settings, clock.clone()).await.unwrap();
+    let house = House { accounts, catalog, clock };
+    house.add("ann", "correct horse").await.unwrap();
+    house
+}
+
+fn with_policy(passwords: PasswordPolicy) -> AuthenticationSettings {
+    AuthenticationSettings { passwords, ..AuthenticationSettings::default() }
+}
+
+impl House {
+    async fn add(&self, name: &str, password: &str) -> Result<(), Error> {
+        let (name, password) = (name.to_owned(), password.to_owned());
+        self.accounts.put(NewUser { name, password, roles: vec!["user".to_owned()] }).await
+    }
+
+    async fn log_in(&self, user: &str, password: &str) -> Result<String, Refusal> {
+        let source = Some(IpAddr::from([192, 0, 2, 1]));
+        let attempt = Attempt { user, password, new_password: None, source };
+        self.accounts.log_in(attempt).await.map(|entered| entered.name)
+    }
+
+    async fn log_in_with_new(&self, password: &str, new: &str) -> Result<String, Refusal> {
+        let new_password = Some(new);
+        let attempt = Attempt { user: "ann", password, new_password, source: None };
+        self.accounts.log_in(attempt).await.map(|entered| entered.name)
+    }
+
+    async fn change(&self, change: UserChange) -> Result<bool, Error> {
+        self.accounts.change("ann", change, None).await
+    }
+
+    async fn set_password(&self, password: &str) -> Result<bool, Error> {
+        self.change(UserChange { password: Some(password.to_owned()), ..Default::default() }).await
+    }
+
+    fn now(&self) -> i64 {
+        use runtime::Clock;
+        self.clock.now().0 / 1_000_000
+    }
+}
+
+#[tokio::test]
+async fn wrong_passwords_lock_a_user_out_and_an_administrator_lets_the_user_in_again() {
+    let lockout = LockoutSettings { attempts: 3, ..LockoutSettings::default() };
+    let house = house(AuthenticationSettings { lockout, ..Default::default() }).await;
+    assert_eq!(house.log_in("Ann", "correct horse").await.as_deref(), Ok("ann"));
+    assert_eq!(house.log_in("ann", "wrong").await, Err(Refusal::WrongPassword));
+    assert_eq!(house.log_in("ann", "wrong").await, Err(Refusal::WrongPassword));
+    assert_eq!(house.log_in("ann", "wrong").await, Err(Refusal::LockedNow));
+    assert_eq!(house.log_in("ann", "correct horse").await, Err(Refusal::Locked));
+    assert!(house.accounts.is_locked_out("ann") && house.accounts.unlock("ann").await.unwrap());
+    assert_eq!(house.log_in("ann", "correct horse").await.as_deref(), Ok("ann"));
+}
+
+#[tokio::test]
+async fn names_that_are_no_users_are_treated_as_if_they_were() {
+    let lockout = LockoutSettings { attempts: 3, ..LockoutSettings::default() };
+    let house = house(AuthenticationSettings { lockout, ..Default::default() }).await;
+    let mut answers = [Vec::new(), Vec::new()];
+    for _ in 0..6 {
+        answers[0].push(house.log_in("ann", "wrong").await.err().map(|refusal| refusal.word()));
+        answers[1].push(house.log_in("bob", "wrong").await.err().map(|refusal| refusal.word()));
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[tokio::test]
+async fn a_weak_password_is_refused_wherever_it_is_set() {
+    let house = house(AuthenticationSettings::default()).await;
+    let weak = |result: Result<(), Error>| {
+        let text = result.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(text.contains("at least 8 characters (minPasswordLength)"), "{text}");
+    };
+    weak(house.add("bob", "a").await);
+    weak(house.set_password("passwor").await.map(drop));
+    assert!(house.accounts.user("bob").is_none());
+    assert!(house.log_in("ann", "correct horse").await.is_ok());
+}
+
+#[tokio::test]
+async fn former_passwords_are_not_taken_again() {
+    let house = house(with_policy(PasswordPolicy { history: 2, ..Default::default() })).await;
+    for fresh in ["second one", "third one"] {
+        assert!(house.set_password(fresh).await.unwrap());
+    }
+    for used in ["third one", "second one"] {
+        let error = house.set_password(used).await.unwrap_err().to_string();
+        assert!(error.contains("passwordHistoryCount"), "{error}");
+    }
+    assert!(house.set_password("correct horse").await.unwrap(), "the last but two");
+}
+
+#[tokio::test]
+async fn an_expired_password_lets_in_with_a_new_one_only() {
+    let lifetime = Some(90 * DAY);
+    let house = house(with_policy(PasswordPolicy { lifetime, ..Default::default() })).await;
+    house.clock.advance(89 * DAY);
+    assert!(house.log_in("ann", "correct horse").await.is_ok());
+    house.clock.advance(DAY);
+    let refused = house.log_in("ann", "correct horse").await;
+    assert!(matches!(refused, Err(Refusal::MustChange(_))), "{refused:?}");
+    let refused = house.log_in_with_new("correct horse", "short").await;
+    assert!(matches!(refused, Err(Refusal::NewPassword(_))), "{refused:?}");
+    let refused = house.log_in_with_new("correct horse", "correct horse").await;
+    assert!(matches!(refused, Err(Refusal::NewPassword(_))), "{refused:?}");
+    assert!(house.log_in_with_new("wrong", "battery staple").await.is_err());
+    assert!(house.log_in_with_new("correct horse", "battery staple").await.is_ok());
+    assert!(house.log_in("ann", "battery staple").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_user_who_is_kept_out_or_gets_a_new_password_loses_the_sessions() {
+    let house = house(AuthenticationSettings::default()).await;
+    let key = house.accounts.open_session("ann", None);
+    house.set_password("battery staple").await.unwrap();
+    assert_eq!(house.accounts.session_user(&key), None);
+    let key = house.accounts.open_session("ann", None);
+    house.change(UserChange { locked: Some(true), ..Default::default() }).await.unwrap();
+    assert_eq!(house.accounts.session_user(&key), None);
+    assert_eq!(house.log_in("ann", "battery staple").await, Err(Refusal::KeptOut));
+    assert_eq!(house.log_in("ann", "wrong").await, Err(Refusal::WrongPassword));
+    assert!(house.accounts.unlock("ann").await.unwrap());
+    assert!(house.log_in("ann", "battery staple").await.is_ok());
+}
+
+fn vouched(name: &str, groups: &[&str], since: i64) -> ExternalUser {
+    ExternalUser {
+        name: name.to_owned(),
+        realname: "Somebody".to_owned(),
+        email: String::new(),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        provider: "corp".to_owned(),
+        since,
+    }
+}
+
+#[tokio::test]
+async fn users_of_a_provider_come_in_by_their_groups_and_never_as_a_local_user() {
+    let house = house(AuthenticationSettings::default()).await;
+    let groups_of = |role: &str, group: &str| (role.to_owned(), vec![group.to_owned()]);
+    let map = RoleMap {
+        groups_of: vec![groups_of("power", "ops"), groups_of("admin", "wheel")],
+        default: Vec::new(),
+    };
+    let provision = async |user| house.accounts.provision(user, &map).await;
+    let roles = |name: &str| house.accounts.user(name).map(|user| user.roles).unwrap_or_default();
+    assert_eq!(provision(vouched("eve", &["ops"], 10)).await.as_deref(), Ok("eve"));
+    assert_eq!(roles("eve"), ["power"]);
+    assert!(house.log_in("eve", "").await.is_err(), "no password of hers is here");
+    assert!(house.accounts.user("eve").unwrap().password_hash.is_empty());
+    // What was said earlier does not undo what was said later.
+    assert!(provision(vouched("eve", &["wheel"], 20)).await.is_ok());
+    assert!(provision(vouched("eve", &["ops"], 10)).await.is_ok());
+    assert_eq!(roles("eve"), ["admin"]);
+    for (user, word) in [
+        (vouched("ann", &["wheel"], 30), "not_allowed"),
+        (vouched("mallory", &["others"], 30), "not_allowed"),
+        (vouched("a b", &["wheel"], 30), "not_allowed"),
+    ] {
+        assert_eq!(provision(user).await.err().map(|refusal| refusal.word()), Some(word));
+    }
+    assert_eq!(roles("ann"), ["user"]);
+}
+
+fn new_token(now: i64, ephemeral: bool) -> NewToken {
+    NewToken {
+        user: "ann".to_owned(),
+        created_by: "admin".to_owned(),
+        audience: "tests".to_owned(),
+        not_before: Some(now + 10),
+        expires: Some(now + 100),
+        ephemeral,
+        scope: Scope { capabilities: Some(vec!["search".to_owned()]), indexes: None },
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_good_between_its_times_and_until_it_is_revoked() {
+    let house = house(AuthenticationSettings::default()).await;
+    let tokens = ApiTokens::load(house.catalog.clone(), "here", &[7; 32]).unwrap();
+    let now = house.now();
+    for ephemeral in [false, true] {
+        let (id, text) = tokens.create(now, new_token(now, ephemeral)).await.unwrap();
+        let bearer = |at: i64| tokens.bearer(at, &text, None);
+        assert_eq!((bearer(now + 9), bearer(now + 100)), (None, None));
+        let found = bearer(now + 10).unwrap();
+        assert_eq!((found.user.as_str(), found.id.as_str()), ("ann", id.as_str()));
+        assert!(found.scope.allows("search") && !found.scope.allows("edit_user"));
+        assert_eq!(found.ephemeral_since.is_some(), ephemeral);
+        assert_eq!(tokens.get(&id).is_some(), !ephemeral);
+    }
+}
+
+#[tokio::test]
+async fn a_static_token_can_be_disabled_and_removed_and_outlives_a_restart() {
+    let house = house(AuthenticationSettings::default()).await;
+    let load = || ApiTokens::load(house.catalog.clone(), "here", &[7; 32]).unwrap();
+    let (tokens, now) = (load(), house.now());
+    let (id, text) = tokens.create(now, new_token(now, false)).await.unwrap();
+    let is_good = |tokens: &ApiTokens| tokens.bearer(now + 20, &text, None).is_some();
+    assert!(is_good(&tokens) && is_good(&load()));
+    let stored = house.catalog.snapshot().document("api_tokens", &id).unwrap();
+    let signature = text.rsplit('.').next().unwrap();
+    assert!(!stored.to_string().contains(signature));
+    assert!(tokens.enable(&id, false).await.unwrap() && !is_good(&tokens) && !is_good(&load()));
+    assert!(tokens.enable(&id, true).await.unwrap() && is_good(&tokens));
+    assert!(tokens.remove(&id).await.unwrap() && !is_good(&tokens) && !is_good(&load()));
+    let other_key = ApiTokens::load(house.catalog.clone(), "here", &[8; 32]).unwrap();
+    let (_, text) = tokens.create(now, new_token(now, true)).await.unwrap();
+    assert!(tokens.bearer(now + 20, &text, None).is_some());
+    assert!(other_key.bearer(now + 20, &text, None).is_none(), "signed with another key");
+    for broken in ["", "a.b.c", &text[..text.len() - 2], &format!("{text}x")] {
+        assert!(tokens.bearer(now + 20, broken, None).is_none());
+    }
+}

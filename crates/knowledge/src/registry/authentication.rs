@@ -1,0 +1,133 @@
+//! Settings of `authentication.conf`. Stanzas are `[authentication]`, `[splunk_auth]`, one per LDAP or
+//! OIDC strategy under a name of its own, and `[roleMap_<strategy>]`, whose keys are roles.
+
+use super::{Setting, unused, used};
+
+pub(super) const SETTINGS: &[Setting] = &[
+    used("authType", "[authentication]: Splunk, LDAP or OIDC (Splunk has no OIDC); default Splunk"),
+    used(
+        "authSettings",
+        "[authentication]: the stanza of the strategy; of LDAP several, separated by commas, asked in turn",
+    ),
+    used(
+        "lockoutUsers",
+        "[splunk_auth]: whether too many wrong passwords lock a user; default true",
+    ),
+    used("lockoutAttempts", "[splunk_auth]: wrong passwords that lock a user, 1 to 64; default 5"),
+    used(
+        "lockoutThresholdMins",
+        "[splunk_auth]: minutes in which they happen, 1 to 120; default 5",
+    ),
+    used("lockoutMins", "[splunk_auth]: minutes that a lock holds, 1 to 1440; default 30"),
+    used(
+        "lockoutSourceAttempts",
+        "[splunk_auth]: wrong passwords from one address, for whatever users, that lock the address; default 100",
+    ),
+    used(
+        "lockoutMaxEntries",
+        "[splunk_auth]: users and addresses with wrong passwords that are remembered; default 10000",
+    ),
+    used("minPasswordLength", "[splunk_auth]: characters of a password, 1 to 256; default 8"),
+    used("minPasswordUppercase", "[splunk_auth]: uppercase letters in a password; default 0"),
+    used("minPasswordLowercase", "[splunk_auth]: lowercase letters in a password; default 0"),
+    used("minPasswordDigit", "[splunk_auth]: digits in a password; default 0"),
+    used(
+        "minPasswordSpecial",
+        "[splunk_auth]: characters in a password that are neither letters nor digits; default 0",
+    ),
+    used(
+        "enablePasswordHistory",
+        "[splunk_auth]: whether former passwords are refused; default false",
+    ),
+    used("passwordHistoryCount", "[splunk_auth]: how many former ones, 1 to 128; default 24"),
+    used("expireUserAccounts", "[splunk_auth]: whether passwords expire; default false"),
+    used(
+        "expirePasswordDays",
+        "[splunk_auth]: days that a password is good, 1 to 3650; default 90",
+    ),
+    used(
+        "forceWeakPasswordChange",
+        "[splunk_auth]: whether a password that no longer fits the rules has to be changed at the next login; default false",
+    ),
+    used(
+        "verboseLoginFailMsg",
+        "[splunk_auth]: whether a refused login says that the user is locked or the password expired; default false (Splunk: true)",
+    ),
+    used("host", "[<LDAP strategy>]: host of the directory"),
+    used("port", "[<LDAP strategy>]: its port; default 389, with SSLEnabled 636"),
+    used("SSLEnabled", "[<LDAP strategy>]: whether to connect with TLS; default false"),
+    used("bindDN", "[<LDAP strategy>]: who searches the directory; default: anonymous"),
+    used("bindDNpassword", "[<LDAP strategy>]: its password, or file:PATH to read it from a file"),
+    used("userBaseDN", "[<LDAP strategy>]: where users are, separated by semicolons"),
+    used(
+        "userBaseFilter",
+        "[<LDAP strategy>]: which entries there are users; default (objectclass=*)",
+    ),
+    used("userNameAttribute", "[<LDAP strategy>]: the attribute with the login name; default uid"),
+    used(
+        "realNameAttribute",
+        "[<LDAP strategy>]: the attribute with the name for people; default cn",
+    ),
+    used("emailAttribute", "[<LDAP strategy>]: the attribute with the address; default mail"),
+    used("groupBaseDN", "[<LDAP strategy>]: where groups are, separated by semicolons"),
+    used(
+        "groupBaseFilter",
+        "[<LDAP strategy>]: which entries there are groups; default (objectclass=*)",
+    ),
+    used("groupNameAttribute", "[<LDAP strategy>]: the attribute with a group's name; default cn"),
+    used(
+        "groupMemberAttribute",
+        "[<LDAP strategy>]: the attribute with a group's members; default member",
+    ),
+    used(
+        "groupMappingAttribute",
+        "[<LDAP strategy>]: what groups call a user: dn or an attribute of the user; default dn",
+    ),
+    used("network_timeout", "[<LDAP strategy>]: seconds for a login; default 20"),
+    used("sizelimit", "[<LDAP strategy>]: groups of a user that are read; default 1000"),
+    used("caCertFile", "[<strategy>]: PEM file of certificates to trust besides the system's"),
+    used("issuer", "[<OIDC strategy>]: the provider's address, as in the tokens' iss"),
+    used("clientId", "[<OIDC strategy>]: this server's id at the provider"),
+    used("clientSecret", "[<OIDC strategy>]: its secret, or file:PATH to read it from a file"),
+    used(
+        "redirectUri",
+        "[<OIDC strategy>]: where the provider sends browsers back to: <console>/services/auth/oidc/callback",
+    ),
+    used("scopes", "[<OIDC strategy>]: default openid profile email"),
+    used("audience", "[<OIDC strategy>]: aud of access tokens taken as Bearer; default: clientId"),
+    used(
+        "userClaim",
+        "[<OIDC strategy>]: the claim with the login name; default preferred_username",
+    ),
+    used(
+        "rolesClaim",
+        "[<OIDC strategy>]: the claim with the groups that roleMap names; default groups",
+    ),
+    used("displayName", "[<OIDC strategy>]: the provider's name on the login page; default SSO"),
+    used(
+        "jwksRefreshSecs",
+        "[<OIDC strategy>]: age at which the provider's keys are read again; default 3600",
+    ),
+    used("clockSkewSecs", "[<OIDC strategy>]: how far the clocks may differ; default 60"),
+    used(
+        "defaultRoles",
+        "[<strategy>]: roles of users whom no group gives one; default: none, they are refused",
+    ),
+    unused("passwordHashAlgorithm"),
+    unused("anonymous_referrals"),
+    unused("charset"),
+    unused("dynamicGroupFilter"),
+    unused("dynamicMemberAttribute"),
+    unused("nestedGroups"),
+    unused("pagelimit"),
+    unused("enableRangeRetrieval"),
+    unused("timelimit"),
+    unused("constantLoginTime"),
+    unused("externalTwoFactorAuthVendor"),
+    unused("externalTwoFactorAuthSettings"),
+];
+
+/// Whether the keys of a stanza are names of roles or users rather than settings.
+pub(super) fn has_free_keys(stanza: &str) -> bool {
+    ["roleMap_", "userToRoleMap_"].iter().any(|prefix| stanza.starts_with(prefix))
+}
