@@ -242,7 +242,12 @@ impl Karst {
         }
         // Neither holds anything that a start after a crash would not find again: a store that does not
         // answer must not keep the process.
-        let closing = async { tokio::join!(self.catalog.close(), self.cache.close()) };
+        let fenced = self.state.health.fatal().is_some();
+        let close_catalog = async {
+            // What is another's cannot be closed, and the attempt would only be logged.
+            if fenced { Ok(()) } else { self.catalog.close().await }
+        };
+        let closing = async { tokio::join!(close_catalog, self.cache.close()) };
         let Ok((catalog, cache)) = tokio::time::timeout(CLOSE, closing).await else {
             tracing::warn!("catalog and cache did not close in time; the next start recovers them");
             return;

@@ -181,8 +181,9 @@ async fn wait_for_end(
         () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
         reason = ownership.ended(karst.catalog()) => reason,
     };
-    karst.fence(&reason);
+    // First: what is refused would be logged by every input that goes on.
     intake.stop();
+    karst.fence(&reason);
     let said = Duration::from_secs(options.fenced_seconds);
     let until = tokio::time::Instant::now() + said;
     let mut told = reason;
