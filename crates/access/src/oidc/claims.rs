@@ -83,17 +83,19 @@ impl Claims {
 
     fn check_origin(&self, now: i64, settings: &OidcSettings) -> Result<(), &'static str> {
         let (now, skew) = (now as f64, settings.skew as f64);
+        // Written so that a NaN refuses.
+        let has_come = |time: f64| now + skew >= time;
+        let is_to_come = |time: f64| now < time + skew;
         if self.iss != settings.issuer {
             return Err("the token is from another issuer (iss)");
         }
-        // Comparisons are written so that a NaN refuses.
-        if !(now < self.exp + skew) {
+        if !is_to_come(self.exp) {
             return Err("the token has expired (exp)");
         }
-        if !self.nbf.is_none_or(|nbf| now + skew >= nbf) {
+        if self.nbf.is_some_and(|nbf| !has_come(nbf)) {
             return Err("the token is not good yet (nbf)");
         }
-        if !self.iat.is_none_or(|iat| now + skew >= iat) {
+        if self.iat.is_some_and(|iat| !has_come(iat)) {
             return Err("the token is from the future (iat)");
         }
         Ok(())
