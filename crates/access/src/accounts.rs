@@ -377,7 +377,6 @@ impl Accounts {
     }
 
     /// Ends the session that is listed under a name; false if there is none.
-    #[must_use]
     pub fn close_session_by_id(&self, id: &str) -> bool {
         self.sessions.close_by_id(id)
     }

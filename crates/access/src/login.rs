@@ -136,10 +136,12 @@ impl Accounts {
     }
 
     /// Whether a password is a local user's, without anything being counted: for the server itself.
-    pub async fn verify(&self, name: &str, password: &str) -> bool {
-        let Some(user) = self.user(name).filter(User::is_local) else { return false };
-        let checked = self.passwords.check(name, password, Some(user.password_hash)).await;
-        checked.is_ok_and(Checked::is_right)
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too many passwords wait to be checked.
+    pub async fn verify(&self, name: &str, password: &str) -> Result<Checked, Error> {
+        let stored = self.user(name).filter(User::is_local).map(|user| user.password_hash);
+        self.passwords.check(name, password, stored).await
     }
 
     /// Names are in lower case, however they are typed.
