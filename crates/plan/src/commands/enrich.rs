@@ -5,17 +5,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{UInt32Array, new_null_array};
-use arrow::compute::take;
 use datafusion::logical_expr::{Case, Expr};
-use hashbrown::HashMap;
 use knowledge::{AutomaticLookup, CalculatedField, StanzaMatcher};
 use spl::ast::{LookupCommand, SearchExpr};
 
 use super::eval::convert;
 use super::lookup;
 use crate::expr::Typed;
-use crate::expr::kernel::{columns, truth};
+use crate::expr::kernel::truth;
 use crate::frame::Frame;
 use crate::lookup::Lookup;
 use crate::names::{Mentions, wildcard};
@@ -67,18 +64,9 @@ impl Enrichment {
         if !self.calculated.is_empty() {
             frame = calculate(frame, self.calculated, env)?;
         }
-        let mut set: HashMap<String, usize> = HashMap::new();
-        for Automatic { matcher, command, lookup, outputs } in self.lookups {
+        for Automatic { matcher, command, lookup, .. } in self.lookups {
             let condition = applies(&matcher, &frame);
             frame = lookup::apply(&command, &lookup, frame, Some(condition))?;
-            for output in outputs {
-                let times = set.entry(output.clone()).or_default();
-                *times += 1;
-                if *times % LAYERS == 0 {
-                    let value = frame.field(&output);
-                    frame = frame.with_columns(vec![(output, closed(value))])?;
-                }
-            }
         }
         self.classes.add(frame, env)
     }
@@ -186,26 +174,6 @@ fn calculate(frame: Frame, fields: Vec<Calculated>, env: &Env<'_>) -> Result<Fra
         values.push((name, Typed::new(Expr::Case(case), kind)));
     }
     frame.with_columns(values)
-}
-
-/// How often lookups may set a field before filters are not moved below it any more: a filter that is takes a
-/// copy of each value that it is about, and each lookup's reads the one before it twice.
-const LAYERS: usize = 3;
-
-/// The value, into which nobody looks: filters stay above it.
-fn closed(value: Typed) -> Typed {
-    let kind = value.kind;
-    let function = columns("closed", kind, move |arguments, rows| {
-        let argument = &arguments[0];
-        Ok(match argument.values.array() {
-            Some(array) if argument.constant => {
-                take(&array, &UInt32Array::from(vec![0; rows]), None)?
-            }
-            Some(array) => array,
-            None => new_null_array(&kind.data_type(), rows),
-        })
-    });
-    function.volatile().call(vec![value])
 }
 
 /// Whether a stanza of `props.conf` is about an event.

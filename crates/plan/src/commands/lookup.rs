@@ -4,15 +4,20 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Expr, when};
-use model::columns;
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::take;
+use datafusion::error::Result as EngineResult;
+use datafusion::logical_expr::Expr;
+use model::columns::TIME;
 use spl::ast::{LookupCommand, LookupField, LookupOutput};
 
 use super::eval::convert;
 use crate::Error;
 use crate::expr::Typed;
-use crate::expr::column::{Row, Value, Values};
-use crate::expr::kernel::{EvalFunction, Several, multi, text};
+use crate::expr::column::{Argument, Row, Value, Values};
+use crate::expr::kernel::{EvalFunction, Several, columns, multi, text};
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
 use crate::pipeline::Env;
@@ -52,7 +57,7 @@ pub(super) fn apply(
         command.inputs.iter().map(|input| frame.field(input.event_name())).collect();
     let several = arguments.iter().any(|argument| argument.kind == ValueType::Multi);
     if lookup.definition.time.is_some() {
-        let name = command.event_time_field.as_ref().map_or(columns::TIME, |field| &field.node);
+        let name = command.event_time_field.as_ref().map_or(TIME, |field| &field.node);
         arguments.push(frame.field(name));
     }
     let matches = matching_rows(Arc::clone(lookup), command.inputs.len()).call(arguments);
@@ -66,16 +71,43 @@ pub(super) fn apply(
         let old = frame.field(&name);
         let kind =
             if only_new || condition.is_some() { found.kind.union(old.kind) } else { found.kind };
-        let (mut expr, old) = (convert(found, kind).expr, convert(old, kind).expr);
-        if only_new {
-            expr = when(old.clone().is_null(), expr).otherwise(old.clone())?;
-        }
-        if let Some(condition) = &condition {
-            expr = when(condition.clone(), expr).otherwise(old)?;
-        }
-        values.push((name, Typed::new(expr, kind)));
+        let (found, old) = (convert(found, kind), convert(old, kind));
+        let value = match (&condition, only_new) {
+            (None, false) => found,
+            _ => put(found, old, condition.clone(), only_new),
+        };
+        values.push((name, value));
     }
     Ok(frame.with_columns(values)?.without_hidden(&hidden))
+}
+
+/// What was found, or the value of before: where a condition does not hold, and if `only_new` where there is
+/// one. It reads each of them once: a filter that is moved below many lookups of one field takes a copy of
+/// what it reads from each of them.
+fn put(found: Typed, old: Typed, condition: Option<Expr>, only_new: bool) -> Typed {
+    let kind = old.kind;
+    let function = columns("lookup_put", kind, move |arguments, rows| {
+        let (found, old) = (whole(&arguments[0], kind, rows)?, whole(&arguments[1], kind, rows)?);
+        let applies = arguments.get(2);
+        let takes = |row| {
+            let applies = applies.is_none_or(|applies| applies.get(row).truth() == Some(true));
+            applies && !(only_new && old.is_valid(row))
+        };
+        let takes = BooleanArray::new(BooleanBuffer::collect_bool(rows, takes), None);
+        Ok(zip(&takes, &found, &old)?)
+    });
+    let condition = condition.map(|condition| Typed::new(condition, ValueType::Boolean));
+    let arguments = [Some(found), Some(old), condition].into_iter().flatten().collect();
+    function.with(only_new.to_string()).call(arguments)
+}
+
+/// An argument as a column.
+fn whole(argument: &Argument, kind: ValueType, rows: usize) -> EngineResult<ArrayRef> {
+    Ok(match argument.values.array() {
+        Some(array) if argument.constant => take(&array, &UInt32Array::from(vec![0; rows]), None)?,
+        Some(array) => array,
+        None => new_null_array(&kind.data_type(), rows),
+    })
 }
 
 /// What is added: what is asked for, or all fields that are not compared.
