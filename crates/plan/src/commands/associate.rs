@@ -74,7 +74,8 @@ impl Distribution {
             let share = self.share(code);
             -share * share.log2()
         };
-        occurring.map(bits).sum::<f64>().max(0.0)
+        // Of -0 and 0 the greater one is either, as the compiler likes.
+        occurring.map(bits).sum::<f64>().abs()
     }
 
     /// The most frequent value, the first of several.
