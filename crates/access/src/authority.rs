@@ -59,6 +59,7 @@ impl Authority {
             indexes_allowed: granted.indexes_allowed,
             indexes_default: granted.indexes_default,
             index_scope: None,
+            is_scoped: false,
             limits: granted.limits,
             permissions: self.permissions.all(),
         }
@@ -88,6 +89,8 @@ pub struct Rights {
     indexes_default: Vec<String>,
     /// The only ones of them, for who came with a token.
     index_scope: Option<Vec<String>>,
+    /// Whether they are less than the user's.
+    is_scoped: bool,
     limits: SearchLimits,
     permissions: Arc<BTreeMap<String, Perms>>,
 }
@@ -104,6 +107,7 @@ impl Rights {
             indexes_allowed: Vec::new(),
             indexes_default: Vec::new(),
             index_scope: None,
+            is_scoped: false,
             limits: SearchLimits::default(),
             permissions: Arc::default(),
         }
@@ -113,6 +117,7 @@ impl Rights {
     #[must_use]
     pub fn scoped(mut self, capabilities: &[String]) -> Self {
         self.capabilities.retain(|name| capabilities.contains(name));
+        self.is_scoped = true;
         self
     }
 
@@ -124,7 +129,15 @@ impl Rights {
             Some(capabilities) => self.scoped(capabilities),
             None => self,
         };
-        Self { index_scope, ..narrowed }
+        let is_scoped = narrowed.is_scoped || index_scope.is_some();
+        Self { index_scope, is_scoped, ..narrowed }
+    }
+
+    /// Whether they are less than the user's, as those of a token with a scope are: they cannot be handed
+    /// on by the user's name.
+    #[must_use]
+    pub fn is_scoped(&self) -> bool {
+        self.is_scoped
     }
 
     fn is_in_scope(&self, index: &IndexName) -> bool {
@@ -345,5 +358,6 @@ mod tests {
         let scope = ["search".to_owned(), "edit_user".to_owned()];
         let narrow = rights("ann", &["search", "edit_roles"], &["*"]).scoped(&scope);
         assert!(narrow.may("search") && !narrow.may("edit_roles") && !narrow.may("edit_user"));
+        assert!(narrow.is_scoped() && !rights("ann", &["search"], &[]).is_scoped());
     }
 }
