@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-import signal
-import socket
-import ssl
 import subprocess
 
 import pytest
@@ -60,10 +57,18 @@ def rebuild(server):
     return done.stdout
 
 
-def flip(path, at=None):
-    """Changes a byte in the middle, or at a place."""
+def flip(path):
+    """Changes a byte in the middle."""
     content = bytearray(path.read_bytes())
-    content[len(content) // 2 if at is None else at] ^= 0xFF
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def scratch(path):
+    """Changes every byte of the first third of a bucket: its end, with which it is opened, is whole."""
+    content = bytearray(path.read_bytes())
+    for at in range(8, len(content) // 3):
+        content[at] ^= 0xFF
     path.write_bytes(content)
 
 
@@ -258,12 +263,12 @@ def finished_job(server, search):
     return answer.json()["entry"][0]["content"]
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
+@pytest.mark.parametrize("damage", ["scratch", "cut", "gone"])
 def test_a_damaged_bucket_is_left_out_and_every_answer_says_so(server, damage):
     path = two_buckets(server)
     without_cache(server)
-    if damage == "flip":
-        flip(path)
+    if damage == "scratch":
+        scratch(path)
     elif damage == "cut":
         path.write_bytes(path.read_bytes()[:1000])
     else:
@@ -309,14 +314,13 @@ def test_sql_gives_no_incomplete_results(server):
     assert server.cli("bucket", "quarantine", path.stem).returncode == 0
     body = json.dumps({"query": "SELECT count(*) AS n FROM main"})
     answer = server.rest("POST", "/api/v1/sql", body=body)
-    assert answer.status >= 500 and "quarantined" in answer.text
+    assert answer.status >= 400 and "quarantined" in answer.text
 
 
 def test_an_export_that_fails_does_not_end_like_one_that_is_whole(server):
     path = two_buckets(server)
     without_cache(server)
-    # Damage that is met in the middle: the end of the object is whole, a page is not.
-    flip(path, at=200)
+    scratch(path)
     conf = server.directory / "conf" / "system" / "local"
     conf.mkdir(parents=True)
     (conf / "limits.conf").write_text("[search]\nallow_partial_results = false\n")
@@ -331,7 +335,7 @@ def test_an_export_that_fails_does_not_end_like_one_that_is_whole(server):
         else:
             assert answer.status >= 500, answer
     done = server.cli("search", "index=main damage | table _raw")
-    assert done.returncode == 1 or "bucket" in done.stderr, done
+    assert done.returncode != 0 and path.stem in done.stderr, done
 
 
 # Senders.
@@ -358,7 +362,6 @@ def test_an_upload_that_stops_says_where_to_go_on(server, tmp_path):
     if at is None:
         # Nothing had been acknowledged, or all of it.
         return
-    wait_for(lambda: True, "the server is up")
     done = server.cli(
         "add", "oneshot", file, "--index", "main", "--sourcetype", "plain", "--skip-bytes", at[1]
     )
