@@ -193,11 +193,7 @@ impl Sifter {
     }
 
     /// The rows that fail by themselves, in order, with the reason; none where there are too many.
-    fn failing(
-        &self,
-        index: &IndexName,
-        batches: &[RecordBatch],
-    ) -> Result<Failing, TooMany> {
+    fn failing(&self, index: &IndexName, batches: &[RecordBatch]) -> Result<Failing, TooMany> {
         let mut found = Vec::new();
         let id = BucketId(uuid::Uuid::nil());
         for (number, batch) in batches.iter().enumerate() {
