@@ -29,12 +29,14 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 	cd $(CONSOLE) && npm run --silent build
 	@touch $@
 
-tools: ## an S3 server, an OpenTelemetry collector, Python clients and a browser for the tests
+tools: ## what the tests start: S3 server, OpenTelemetry collector, OpenID provider, LDAP directory, Python clients, browser
 	@ci/tools/minio.sh
 	@ci/tools/python.sh
 	@ci/tools/splunk-js.sh
 	@ci/tools/chromium.sh
 	@ci/tools/otel.sh
+	@ci/tools/oidc.sh
+	@ci/tools/ldap.sh || true # its tests are skipped by name where there is none
 
 test: tools test-console test-rust test-clients ## everything the tests need, then every test
 

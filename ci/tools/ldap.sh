@@ -3,7 +3,7 @@
 . "$(dirname "$0")/tools.sh"
 
 find_slapd() {
-    for name in "${KARST_SLAPD:-}" slapd /usr/sbin/slapd /usr/lib/openldap/slapd; do
+    for name in "${KARST_SLAPD:-}" slapd /usr/sbin/slapd /usr/lib/openldap/slapd /usr/libexec/slapd; do
         if [ -n "$name" ] && command -v "$name" >/dev/null 2>&1; then
             command -v "$name"
             return 0
