@@ -146,6 +146,10 @@ impl Error {
         match error.kind() {
             Kind::Closed(CloseReason::Fenced) => Self::Fenced { path },
             Kind::Closed(CloseReason::Clean) => Self::Closed { path },
+            // A manifest that does not parse is no "data" to the database.
+            Kind::Internal if matches!(what, "open" | "read") => {
+                Self::Corrupt { path, key: "of the database".to_owned(), reason: chain(error) }
+            }
             Kind::Data => {
                 Self::Corrupt { path, key: "of the database".to_owned(), reason: chain(error) }
             }

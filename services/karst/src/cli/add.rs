@@ -80,6 +80,9 @@ struct Sent {
     events: u64,
     /// Bytes at the beginning that were not to be sent.
     skipped: u64,
+    /// Where the last line begins of what was taken. Its event may be incomplete until the next line
+    /// comes, and is not acknowledged before.
+    last_line: u64,
 }
 
 /// What to say of a file that could not be sent to its end: what is in, and how to go on.
@@ -89,10 +92,10 @@ fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
         text.push_str(&format!("; the files before it are in ({} events)", before.events));
     }
     if sent.bytes > 0 {
-        let at = skip + sent.bytes;
+        let at = skip + sent.last_line;
         text.push_str(&format!(
             "; {} events ({} bytes) of it were taken before, and sending it again would repeat them: go \
-             on with --skip-bytes {at} and this file alone",
+             on with --skip-bytes {at} and this file alone, which repeats its last line at most",
             sent.events, sent.bytes
         ));
     }
@@ -174,7 +177,12 @@ async fn send_file(
             rest = piece.split_off(cut);
         }
         let bytes = piece.len() as u64;
+        let before_last = piece.iter().rev().skip(1).position(|byte| *byte == b'\n');
+        let last_line = before_last.map(|after| bytes - 1 - after as u64);
         sent.events += stream.send(client, piece.into(), end).await?;
+        if let Some(at) = last_line {
+            sent.last_line = sent.bytes + at;
+        }
         sent.bytes += bytes;
         if end {
             return Ok(());
