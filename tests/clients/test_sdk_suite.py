@@ -1,9 +1,9 @@
 """splunk-sdk for Python, unchanged, against Karst: every call that its users make, object by object.
 Searching is in test_sdk.py; what a role may not see is in test_sdk_roles.py."""
 
+import contextlib
 import io
 import itertools
-import contextlib
 import json
 
 import pytest
