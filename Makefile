@@ -49,7 +49,7 @@ test-rust: console ## unit, property, specification and crash tests
 FUZZ_SECONDS ?= 60
 
 fuzz: ## mutated bytes at every decoder, for FUZZ_SECONDS in all
-	cargo run --locked -p karst-fuzzing --example fuzz -- --seconds $(FUZZ_SECONDS)
+	cargo run --locked -p karst-fuzzing --example decoders -- --seconds $(FUZZ_SECONDS)
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh

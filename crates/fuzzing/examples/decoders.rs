@@ -1,4 +1,4 @@
-//! `cargo run -p karst-fuzzing --example fuzz -- --seconds 60 [--seed N] [--target NAME]`: throws mutated
+//! `cargo run -p karst-fuzzing --example decoders -- --seconds 60 [--seed N] [--target NAME]`: throws mutated
 //! bytes at each decoder in turn for the time given together, and fails with what went wrong.
 
 use std::process::ExitCode;
