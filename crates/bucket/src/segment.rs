@@ -144,8 +144,8 @@ const STRETCH: usize = 64;
 /// Longest text that is handled in one piece: each byte of it takes nine of the segmenter's memory.
 const WINDOW: usize = 1 << 20;
 
-/// A text in parts of at most [`WINDOW`] bytes, cut at breakers; a longer word is a part of its own. The parts
-/// have the words of the whole.
+/// A text in parts of at most [`WINDOW`] bytes, cut at breakers; a longer word is a part of its own. The
+/// parts have the words of the whole.
 pub(crate) fn windows(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! What happens to a gRPC request before it is decoded: its token is checked before its body is read, the body
-//! is read and unpacked in the memory that requests share, and what it becomes is measured.
+//! What happens to a gRPC request before it is decoded: its token is checked before its body is read, the
+//! body is read and unpacked in the memory that requests share, and what it becomes is measured.
 //!
 //! The service behind gets one message that is not packed.
 

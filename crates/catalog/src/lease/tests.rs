@@ -1,3 +1,5 @@
+//! Tests of the lease: who may take it, and when.
+
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicBool, Ordering};

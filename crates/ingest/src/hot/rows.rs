@@ -60,8 +60,8 @@ impl Rows {
         self.raw.len()
     }
 
-    /// What the rows count as where text is counted: their text, or half of the memory that they take. That is
-    /// more where events are tiny or have many indexed fields.
+    /// What the rows count as where text is counted: their text, or half of the memory that they take. That
+    /// is more where events are tiny or have many indexed fields.
     pub(crate) fn weight(&self) -> u64 {
         let fields = self.fields.iter().map(|field| field.value.len() + FIELD_BYTES);
         let memory = self.raw.len() + self.rows() * ROW_BYTES + fields.sum::<usize>();

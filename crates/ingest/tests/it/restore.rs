@@ -68,8 +68,9 @@ async fn documents_come_from_the_old_catalog_even_if_its_newest_manifest_is_dama
     let manifests = data.path().join("store/catalog/manifest");
     let newest = files(&manifests).pop().unwrap();
     let mut bytes = fs::read(&newest).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0xff;
+    // A manifest has no checksum: one changed byte may mean nothing.
+    let quarter = bytes.len() / 4;
+    bytes[quarter..3 * quarter].fill(0);
     fs::write(&newest, bytes).unwrap();
     let found = check(&local(data.path()), "catalog", false).await.unwrap();
     assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
