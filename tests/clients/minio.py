@@ -42,16 +42,20 @@ class Store:
         self.process.kill()
         self.process.wait(20)
 
-    def _make_bucket(self):
+    def _takes_objects(self):
+        """MinIO answers before it knows who may write."""
         try:
             self.files.create_dir("karst")
+            with self.files.open_output_stream("karst/ready") as file:
+                file.write(b"ready")
+            self.files.delete_file("karst/ready")
             return True
         except OSError:
             assert self.process.poll() is None, (self.directory / "minio.log").read_text()
             return False
 
     def ready(self):
-        karst.wait_for(self._make_bucket, "MinIO is ready", 30)
+        karst.wait_for(self._takes_objects, "MinIO is ready", 30)
         return self
 
     def variables(self):
