@@ -454,7 +454,7 @@ def main():
 
             store = minio.start(folder)
         print(f"{options.kills} kills, seed {options.seed}", flush=True)
-        disk = states.small_disk(folder / "disk") if options.states else None
+        disk = states.small_disk(folder / "small-disk") if options.states else None
         with disk or contextlib.nullcontext() as mounted:
             campaign = Campaign(
                 folder,
