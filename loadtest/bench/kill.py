@@ -258,6 +258,7 @@ class Campaign:
         environment = {
             "KARST_MAX_DATA_SIZE_MIB": "1",
             "KARST_PARALLEL_INGESTION_PIPELINES": "2",
+            "KARST_FENCED_SECONDS": "1",
             **(store.variables() if store else {}),
         }
         url = f"s3://karst/kill-{seed}" if store else None

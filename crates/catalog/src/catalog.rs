@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, watch};
 use crate::adapter::{Adapter, LastFailure};
 use crate::codec::{self, Entry};
 use crate::commit::Plan;
-use crate::error::{Result, chain};
+use crate::error::{Result, chain, opened};
 use crate::{Commit, Document, Error, Settings, Snapshot};
 
 /// The catalog, open for writing. Clones share it.
@@ -78,12 +78,16 @@ impl Catalog {
         }
         let failure = LastFailure::default();
         let adapter = Arc::new(Adapter::new(store, failure.clone()));
-        let building =
-            Db::builder(path, adapter).with_settings(database).with_db_cache_disabled().build();
-        let database =
-            patiently((settings.slow_commit, &failure), "opening the catalog", Box::pin(building))
-                .await
-                .map_err(|error| Error::from_database(path, "open", &error))?;
+        let building = Db::builder(path.to_owned(), adapter)
+            .with_settings(database)
+            .with_db_cache_disabled()
+            .build();
+        let database = patiently(
+            (settings.slow_commit, &failure),
+            "opening the catalog",
+            Box::pin(opened(path, building)),
+        )
+        .await?;
         let loading = Box::pin(load(&database, path));
         let (buckets, mut snapshot) =
             patiently((settings.slow_commit, &failure), "reading the catalog", loading).await?;

@@ -158,6 +158,21 @@ impl Error {
     }
 }
 
+/// Opens a database apart from this task: its library panics over some kinds of damage.
+pub(crate) async fn opened<T: Send + 'static>(
+    path: &str,
+    opening: impl Future<Output = std::result::Result<T, slatedb::Error>> + Send + 'static,
+) -> Result<T> {
+    match tokio::spawn(opening).await {
+        Ok(opened) => opened.map_err(|error| Error::from_database(path, "open", &error)),
+        Err(panic) => Err(Error::Corrupt {
+            path: path.to_owned(),
+            key: "of the database".to_owned(),
+            reason: panic.to_string(),
+        }),
+    }
+}
+
 /// An error and its causes in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

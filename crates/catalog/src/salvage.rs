@@ -22,7 +22,7 @@ use theirs::memory::InMemory;
 
 use crate::Error;
 use crate::codec::{self, Entry};
-use crate::error::{Result, chain};
+use crate::error::{Result, chain, opened};
 
 /// Manifests that are tried, the newest first.
 const MANIFESTS: usize = 16;
@@ -112,8 +112,8 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
     for tried in 0..manifests.len() {
         let store = copy(objects, &manifests[..tried]).await;
         let options = DbReaderOptions { skip_wal_replay: true, ..DbReaderOptions::default() };
-        let opened = DbReader::open(path, store, DbReaderMode::FollowLatest, options);
-        match Box::pin(opened).await {
+        let opening = DbReader::open(path.to_owned(), store, DbReaderMode::FollowLatest, options);
+        match Box::pin(opened(path, opening)).await {
             Ok(reader) => {
                 let pairs = scan(&reader, damage).await;
                 // Nothing is written: an error of closing is of no interest.
