@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::checkpoints::{Checkpoints, Record, SEEK};
 use super::fingerprint::Fingerprint;
-use super::place::Seen;
+use super::place::{Seen, open};
 use super::tail::read_at;
 use super::target::MonitorTarget;
 use crate::unpack::{Packing, unpack};
@@ -25,6 +25,8 @@ const SAMPLE: usize = 16 << 10;
 pub(crate) enum Decision {
     /// Nothing is in it yet.
     Empty,
+    /// Its name leads to another file by now.
+    Moved,
     /// Follow it from a place.
     Follow(Start),
     /// The content of a file that is still followed: wait for what becomes of that.
@@ -63,8 +65,11 @@ pub(crate) struct Candidate<'a> {
 
 /// Judges a plain or packed file; blocks.
 pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io::Result<Decision> {
-    let Candidate { path, seen, target, .. } = candidate;
-    let file = File::open(path)?;
+    let Candidate { path, target, .. } = candidate;
+    let Some(file) = open(path, candidate.seen.id)? else { return Ok(Decision::Moved) };
+    // It may have grown, or been truncated, since it was looked at.
+    let seen = Seen::of(&file.metadata()?);
+    let candidate = Candidate { seen, ..candidate };
     let head = read_at(&file, 0, SAMPLE.max(target.init_crc_length))?;
     if head.is_empty() {
         return Ok(Decision::Empty);
@@ -168,9 +173,10 @@ pub(crate) enum Unpacked {
 pub(crate) fn examine_packed(
     book: &Mutex<Checkpoints>,
     candidate: Candidate<'_>,
+    file: &File,
 ) -> io::Result<Unpacked> {
     let Candidate { path, target, .. } = candidate;
-    let mut reader = unpack(File::open(path)?)?;
+    let mut reader = unpack(file)?;
     let mut head = Vec::new();
     let most = SAMPLE.max(target.init_crc_length) as u64;
     reader.by_ref().take(most).read_to_end(&mut head)?;
@@ -285,7 +291,49 @@ pub(crate) fn lock(book: &Mutex<Checkpoints>) -> std::sync::MutexGuard<'_, Check
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    /// Rotation between a look at the names and the look into the files: taking the new file for the
+    /// one that was seen read the old one twice.
+    #[test]
+    fn a_file_that_took_the_name_of_the_one_that_was_seen_is_not_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("app.log");
+        let target = MonitorTarget::new(
+            &directory.path().to_string_lossy(),
+            model::IndexName::new("main").unwrap(),
+            "me".into(),
+        );
+        let target = target.unwrap();
+        let book = Checkpoints::open(&directory.path().join("book"), 10).unwrap();
+        let book = Mutex::new(book);
+        std::fs::write(&path, "the old file\n").unwrap();
+        let seen = Seen::at(&path).unwrap();
+        let (start, seek) =
+            (Fingerprint::of(b"the old file\n"), Fingerprint::of(b"the old file\n"));
+        let known = Record {
+            key: 1,
+            id: Some(seen.id),
+            path: path.clone(),
+            start,
+            start_len: 13,
+            offset: 13,
+            seek,
+            packed: None,
+        };
+        lock(&book).put(known.clone());
+        let candidate =
+            Candidate { path: &path, seen, target: &target, from_end: false, has_zeros: false };
+        std::fs::rename(&path, directory.path().join("app.log.1")).unwrap();
+        assert!(matches!(examine(&book, candidate).unwrap(), Decision::Moved));
+        std::fs::write(&path, "the new file\n").unwrap();
+        assert!(matches!(examine(&book, candidate).unwrap(), Decision::Moved));
+        assert_eq!(lock(&book).of_file(seen.id), Some(&known));
+        let renamed = directory.path().join("app.log.1");
+        let found = examine(&book, Candidate { path: &renamed, ..candidate }).unwrap();
+        assert!(matches!(found, Decision::Follow(Start { key: Some(1), offset: 13, .. })));
+    }
 
     #[test]
     fn rotated_names_are_of_one_family() {

@@ -191,6 +191,7 @@ impl Monitor {
         }
         match decision {
             Ok(Decision::Empty) => {}
+            Ok(Decision::Moved) => self.stale = true,
             Ok(Decision::Follow(start)) => self.follow(path, seen, number, start),
             Ok(Decision::CopyOf(key)) => self.park(path, seen, Why::CopyOf(key)),
             Ok(Decision::Packed(signature)) => self.park(path, seen, Why::Settling(signature)),

@@ -1,7 +1,7 @@
 //! Packed files: unpacked once, from where the file they were made from had been read.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use super::checkpoints::{Checkpoints, Record, SEEK};
 use super::examine::{Candidate, Start, Unpacked, examine_packed, lock};
 use super::fingerprint::Fingerprint;
 use super::flight::Flight;
-use super::place::Seen;
+use super::place::{Seen, open};
 use super::target::MonitorTarget;
 use super::turn::Shared;
 use crate::unpack::{send_chunks, unpack};
@@ -38,6 +38,8 @@ pub(crate) enum Taken {
     Whole(u64),
     /// Its content is that of a file that is still followed.
     CopyOf(u64),
+    /// Its name leads to another file by now.
+    Moved,
     /// Not text.
     Binary,
     /// It cannot be read to its end; what was read is safe.
@@ -59,17 +61,20 @@ pub(crate) async fn take(
         let target = &file.target;
         let (path, seen) = (&*file.path, file.seen);
         let candidate = Candidate { path, seen, target, from_end: false, has_zeros };
-        examine_packed(&shelf, candidate)
+        let Some(opened) = open(path, seen.id)? else { return Ok(None) };
+        let known = examine_packed(&shelf, candidate, &opened)?;
+        Ok(Some((known, opened)))
     });
     let fail = |error| Taken::Broken(Error::read(packed.path.display(), error));
-    let start = match look.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
-        Ok(Unpacked::From(start)) => start,
-        Ok(Unpacked::CopyOf(key)) => return Taken::CopyOf(key),
-        Ok(Unpacked::Binary) => return Taken::Binary,
+    let (start, file) = match look.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Ok(Some((Unpacked::From(start), file))) => (start, file),
+        Ok(Some((Unpacked::CopyOf(key), _))) => return Taken::CopyOf(key),
+        Ok(Some((Unpacked::Binary, _))) => return Taken::Binary,
+        Ok(None) => return Taken::Moved,
         Err(error) => return fail(error),
     };
     let mut reading = Reading::new(start);
-    match reading.run(shared, packed).await {
+    match reading.run(shared, packed, file).await {
         Ok(None) => {
             let key = reading.note(book, packed, true);
             Taken::Whole(key)
@@ -101,10 +106,11 @@ impl Reading {
         &mut self,
         shared: &Shared,
         packed: &PackedFile,
+        file: File,
     ) -> Result<Option<io::Error>, Error> {
         let (sender, mut chunks) = mpsc::channel(2);
-        let (path, skip) = (packed.path.clone(), self.start.offset);
-        let reader = tokio::task::spawn_blocking(move || read(&path, skip, &sender));
+        let skip = self.start.offset;
+        let reader = tokio::task::spawn_blocking(move || read(file, skip, &sender));
         let key = format!("packed:{}:{}", packed.instance, packed.path.display());
         let stream = StreamKey(key.into());
         let mut broken = None;
@@ -176,8 +182,9 @@ impl Reading {
     }
 }
 
-fn read(path: &std::path::Path, skip: u64, chunks: &mpsc::Sender<io::Result<Bytes>>) {
-    let opened = File::open(path).and_then(|file| {
+/// Unpacks a file from its beginning, without its first bytes.
+fn read(mut file: File, skip: u64, chunks: &mpsc::Sender<io::Result<Bytes>>) {
+    let opened = file.rewind().and_then(|()| {
         let mut reader = unpack(file)?;
         io::copy(&mut reader.by_ref().take(skip), &mut io::sink())?;
         Ok(reader)

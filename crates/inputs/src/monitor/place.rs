@@ -1,6 +1,6 @@
 //! What a file is to the system: which one, how large, when written.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -43,6 +43,20 @@ impl Seen {
     pub(crate) fn time(&self) -> EventTime {
         EventTime(self.modified)
     }
+}
+
+/// Opens a file that was looked at; `None` if its name leads to another one by now, or to none.
+///
+/// Rotation moves files between a look at their names and the moment they are opened: whoever takes
+/// what the name leads to for the file that was seen reads one twice and the other never.
+pub(crate) fn open(path: &Path, id: FileId) -> io::Result<Option<File>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let same = Seen::of(&file.metadata()?).id == id;
+    Ok(same.then_some(file))
 }
 
 fn micros(time: SystemTime) -> i64 {

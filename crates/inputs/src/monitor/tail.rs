@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::checkpoints::{self, Record, SEEK};
 use super::fingerprint::Fingerprint;
 use super::flight::Flight;
-use super::place::{FileId, Seen};
+use super::place::{FileId, Seen, open};
 use super::turn::Shared;
 use crate::{Error, Input, InputMeta, Note, StreamKey};
 
@@ -377,7 +377,7 @@ impl Tail {
         let (file, path, id, read) =
             (self.file.clone(), self.path.clone(), self.seen.id, self.read);
         let work = move || {
-            let file = file.or_else(|| reopen(&path, id).ok().flatten())?;
+            let file = file.or_else(|| open(&path, id).ok().flatten().map(Arc::new))?;
             let from = read.saturating_sub(SEEK as u64);
             let bytes = read_at(&file, from, usize::try_from(read - from).ok()?).ok()?;
             Some(Fingerprint::of(&bytes))
@@ -417,8 +417,8 @@ fn fetch(
 ) -> io::Result<Piece> {
     let file = match file {
         Some(file) => file,
-        None => match reopen(path, id)? {
-            Some(file) => file,
+        None => match open(path, id)? {
+            Some(file) => Arc::new(file),
             None => return Ok(Piece::Missing),
         },
     };
@@ -435,17 +435,6 @@ fn fetch(
         return Ok(Piece::Replaced);
     }
     Ok(Piece::Bytes { bytes: bytes.into(), back: before, seen, file })
-}
-
-/// The file of that name, if it is still the one that is meant.
-fn reopen(path: &Path, id: FileId) -> io::Result<Option<Arc<File>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let same = Seen::of(&file.metadata()?).id == id;
-    Ok(same.then(|| Arc::new(file)))
 }
 
 /// Up to that many bytes from a place; fewer at the end of the file.

@@ -138,6 +138,11 @@ impl Monitor {
                     self.taken_in.push((path.clone(), seen, key));
                 }
             }
+            Taken::Moved => {
+                self.parked.remove(path);
+                self.status.remove(path);
+                self.stale = true;
+            }
             Taken::CopyOf(key) => self.park(path.clone(), seen, Why::CopyOf(key)),
             Taken::Binary => {
                 tracing::info!(path = %path.display(), "what is packed in a file is not text");
