@@ -20,7 +20,7 @@ async fn events_of_buckets_and_journal_are_there_once_after_a_rebuild() {
     setup.events(&["in a bucket", "with the first"]).await;
     setup.ingest.roll_all(None).await.unwrap();
     setup.events(&["in the journal"]).await;
-    drop(setup);
+    setup.stop().await;
     forget_catalog(data.path());
     let done = rebuilt(data.path()).await;
     assert_eq!((done.buckets, done.events, done.found), (1, 2, 1));
@@ -50,7 +50,7 @@ async fn parts_of_a_merged_bucket_are_not_taken_for_buckets() {
     setup.ingest.rotate().await.unwrap();
     let before = setup.rows().await;
     assert_eq!(setup.catalog.snapshot().len(), 1);
-    drop(setup);
+    setup.stop().await;
     forget_catalog(data.path());
     let done = rebuilt(data.path()).await;
     assert_eq!((done.buckets, done.events, done.superseded), (1, 8, 4));
@@ -64,7 +64,7 @@ async fn documents_come_from_the_old_catalog_even_if_its_newest_manifest_is_dama
     setup.events(&["kept"]).await;
     setup.ingest.roll_all(None).await.unwrap();
     setup.catalog.put_document("users", "rita", json!({"roles": ["user"]})).await.unwrap();
-    drop(setup);
+    setup.stop().await;
     let manifests = data.path().join("store/catalog/manifest");
     let newest = files(&manifests).pop().unwrap();
     let mut bytes = fs::read(&newest).unwrap();

@@ -100,6 +100,12 @@ fn parts_of(
 }
 
 impl Setup {
+    /// Ends, so that nothing is written behind the back of whoever changes files after it.
+    pub(crate) async fn stop(self) {
+        drop(self.ingest);
+        self.catalog.close().await.unwrap();
+    }
+
     /// The ingest as inputs see it.
     pub(crate) fn sink(&self) -> Arc<dyn Sink> {
         Arc::clone(&self.ingest) as Arc<dyn Sink>
