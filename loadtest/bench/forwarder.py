@@ -11,7 +11,7 @@ BINARY = pathlib.Path(
     os.environ.get("KARST_FORWARDER_BINARY", karst.TARGET / "debug" / "karst-forwarder")
 )
 # Batches that a logger writes before it moves its file away, as log rotation does.
-ROTATE = 200
+ROTATE = int(os.environ.get("BENCH_ROTATE", 200))
 
 
 class Forwarder:

@@ -250,6 +250,7 @@ class Campaign:
         forwarded=False,
         disk=None,
         bad_states=False,
+        only=None,
     ):
         self.folder = pathlib.Path(folder)
         self.dice = random.Random(seed)
@@ -275,6 +276,10 @@ class Campaign:
         self.forwarder = self.forward() if forwarded else None
         if bad_states:
             self.victims += states.victims(self)
+        if only:
+            wanted = only.split(",")
+            self.victims = [one for one in self.victims if any(text in one.name for text in wanted)]
+            assert self.victims, f"no victim has one of {wanted} in its name"
         self.kills = collections.Counter()
         self.token, self.acks = karst.TOKEN, False
         self.slowest_start = 0.0
@@ -321,6 +326,10 @@ class Campaign:
             if number % GROUP == 0 or number == kills:
                 self.check_group()
                 print(f"  {number} kills: {self.summary()}", flush=True)
+                if self.lost or self.duplicated:
+                    # What happened is in the logs; more kills would only bury it.
+                    print(f"  {dict(self.kills)}\n  the directory is {self.folder}", flush=True)
+                    return self
         self.over.set()
         self.sending.set()
         for sender in self.senders:
@@ -373,23 +382,27 @@ class Campaign:
         assert self.server.stop() == 0, "the server did not stop in order"
         assert "panicked" not in self.server.log_text()
 
-    def wait_for_files(self, group):
-        """What is in files arrives when it can: the check is made when it all has, or in a minute."""
-        lines = EVENTS * sum(1 for one in self.ledger.groups[group] if one.endpoint == "file")
-        numbers = [sender.number for sender in self.senders if isinstance(sender, Logger)]
-        words = " OR ".join(f'"id=g{group}s{number}n*"' for number in numbers)
-        deadline = time.monotonic() + 60
-        while lines and time.monotonic() < deadline:
-            if self.server.count(f"index=main kill ({words})") >= lines:
-                return
-            time.sleep(0.2)
-
-    def check(self, group):
-        self.wait_for_files(group)
+    def found(self, group):
+        """How often each event of a group is there."""
         found = collections.Counter()
         for index in INDEXES:
             search = f'search index={index} kill "id=g{group}s*" | rex "id=(?<one>\\S+)" | table one'
             found.update(row["one"] for row in self.server.export(search))
+        return found
+
+    def settled(self, group):
+        """What is in files arrives when it can: the check is made when it all has, or in a minute."""
+        files = [one for one in self.ledger.groups[group] if one.endpoint == "file"]
+        deadline = time.monotonic() + 60
+        while True:
+            found = self.found(group)
+            missing = any(not found[one] for request in files for one in request.ids())
+            if not missing or time.monotonic() > deadline:
+                return found
+            time.sleep(0.5)
+
+    def check(self, group):
+        found = self.settled(group)
         known = set()
         for request in self.ledger.groups[group]:
             ids = request.ids()
@@ -413,6 +426,17 @@ class Campaign:
             f"{acknowledged:,} events acknowledged, {len(self.lost)} lost,"
             f" {len(self.duplicated)} duplicated; {again} requests sent again"
         )
+
+    def named(self, events):
+        """Of each request that lost or doubled something: which of its events, and when it was sent."""
+        requests = {}
+        for one, request in events.items():
+            number = int(one.removeprefix(f"{request.key}e"))
+            requests.setdefault(request.key, (request, []))[1].append(number)
+        for request, numbers in itertools.islice(requests.values(), 20):
+            yield f"{request}: {len(numbers)} events, {min(numbers)} to {max(numbers)}"
+        if len(requests) > 20:
+            yield f"and {len(requests) - 20} other requests, up to {list(requests)[-1]}"
 
     def report(self):
         requests = self.ledger.all()
@@ -444,6 +468,7 @@ def main():
     parser.add_argument(
         "--states", action="store_true", help="full disk, fenced, torn journal (Linux, root)"
     )
+    parser.add_argument("--only", help="only victims with one of these texts (a,b) in their name")
     parser.add_argument("--keep", action="store_true", help="leave the directory behind")
     options = parser.parse_args()
     folder = harness.temporary_folder()
@@ -464,13 +489,14 @@ def main():
                 forwarded=options.forwarder,
                 disk=mounted,
                 bad_states=options.states,
+                only=options.only,
             )
             with campaign:
                 campaign.run(options.kills)
         print("\n" + "\n".join(campaign.report()))
         for name, events in (("lost", campaign.lost), ("duplicated", campaign.duplicated)):
-            for one, request in itertools.islice(events.items(), 10):
-                print(f"{name}: {one} of {request}")
+            for text in campaign.named(events):
+                print(f"{name}: {text}")
         return 1 if campaign.lost or campaign.duplicated else 0
     finally:
         if store is not None:
