@@ -115,7 +115,7 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_TAKE_OVER")]
     pub(crate) take_over: bool,
     /// How many seconds a server goes on to say that its catalog was taken over, before it ends.
-    #[arg(long, env = "KARST_FENCED_SECONDS", default_value_t = 60)]
+    #[arg(long, env = "KARST_FENCED_SECONDS", default_value_t = 20)]
     pub(crate) fenced_seconds: u64,
     /// Take over the journal that another instance.id has written: what of it is in buckets already is
     /// told by arrival times.
