@@ -114,7 +114,8 @@ class TornJournal(State):
 
     def bring_about(self):
         self.server.kill()
-        files = [path for path in (self.server.data / "journal").rglob("*") if path.is_file()]
+        # Segments are the only files that grow; the others are replaced whole, and synced before that.
+        files = (self.server.data / "journal").rglob("*.journal")
         newest = max(files, key=lambda path: path.stat().st_mtime, default=None)
         if newest is not None:
             with newest.open("ab") as file:
