@@ -200,9 +200,7 @@ class ServerVictim:
         self.campaign.server.kill()
 
     def recover(self):
-        begun = time.monotonic()
-        self.campaign.server.start()
-        self.campaign.slowest_start = max(self.campaign.slowest_start, time.monotonic() - begun)
+        self.campaign.start_server(self.name)
 
 
 class StoreVictim:
@@ -282,7 +280,7 @@ class Campaign:
             assert self.victims, f"no victim has one of {wanted} in its name"
         self.kills = collections.Counter()
         self.token, self.acks = karst.TOKEN, False
-        self.slowest_start = 0.0
+        self.slowest_start = (0.0, "nobody")
         self.lost, self.duplicated, self.kept_unknown = {}, {}, 0
 
     def __enter__(self):
@@ -346,6 +344,11 @@ class Campaign:
             time.sleep(self.dice.uniform(0, 1.0))
         victim.recover()
         self.raise_failures()
+
+    def start_server(self, victim):
+        begun = time.monotonic()
+        self.server.start()
+        self.slowest_start = max(self.slowest_start, (time.monotonic() - begun, victim))
 
     def raise_failures(self):
         for sender in self.senders:
@@ -454,7 +457,7 @@ class Campaign:
                 f" ({self.kept_unknown:,} of them kept)",
             ),
             ("requests sent again", f"{sum(1 for one in requests if one.sends > 1):,}"),
-            ("slowest restart", f"{self.slowest_start:.1f} s"),
+            ("slowest restart", f"{self.slowest_start[0]:.1f} s, after a kill of {self.slowest_start[1]}"),
         ]
         return ["| kill test | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)]
 
@@ -493,6 +496,8 @@ def main():
             )
             with campaign:
                 campaign.run(options.kills)
+            if mounted and options.keep:
+                shutil.copytree(mounted, folder / "kept-disk")
         print("\n" + "\n".join(campaign.report()))
         for name, events in (("lost", campaign.lost), ("duplicated", campaign.duplicated)):
             for text in campaign.named(events):
