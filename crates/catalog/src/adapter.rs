@@ -1,9 +1,9 @@
-//! Our object store, as the database's newer `object_store` release wants it.
+//! Adapts our object store to the newer `object_store` release that the database uses.
 //!
-//! The database brings its own copy of the `object_store` crate (0.14, ours is 0.13, the one
-//! DataFusion uses). Only one client is configured: this adapter turns calls and answers of one
-//! release into the other's, one to one. Conditions, errors and metadata keep their meaning, on which
-//! fencing rests. Nothing is cached, retried or counted here.
+//! The database depends on `object_store` 0.14; Karst and DataFusion use 0.13. Only one client is
+//! configured: this adapter translates calls and results between the releases, one to one.
+//! Conditions, errors and metadata keep their meaning, because fencing relies on them. Nothing is
+//! cached, retried or counted here.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,14 +21,14 @@ use theirs::Result;
 
 use crate::error::chain;
 
-/// Our store behind their trait.
+/// Our store behind the trait of the newer release.
 #[derive(Debug, Clone)]
 pub(crate) struct Adapter {
     inner: Arc<dyn ours::ObjectStore>,
     failure: LastFailure,
 }
 
-/// What the store said last when it did not take an object; the database repeats in silence.
+/// The last error of a failed put; the database retries without reporting it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastFailure(Arc<Mutex<Option<String>>>);
 
@@ -37,7 +37,7 @@ impl LastFailure {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// The reason for waiting.
+    /// The last error, as the reason for a delay.
     pub(crate) fn reason(&self) -> String {
         let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         failure.unwrap_or_else(|| "the object store does not answer".to_owned())
@@ -131,7 +131,7 @@ impl theirs::ObjectStore for Adapter {
         locations: BoxStream<'static, Result<theirs::path::Path>>,
     ) -> BoxStream<'static, Result<theirs::path::Path>> {
         let inner = Arc::clone(&self.inner);
-        // One after the other, so that an error of the incoming stream stays in its place.
+        // Sequentially, so that an error of the incoming stream keeps its position.
         let delete = move |location: theirs::path::Path| {
             let inner = Arc::clone(&inner);
             async move {
@@ -212,7 +212,7 @@ impl theirs::ObjectStore for Adapter {
     }
 }
 
-/// Why an object was not taken: a full disk by its name.
+/// Why a put failed; a full disk is named as such.
 fn reason_of(error: &ours::Error) -> String {
     if runtime::store::is_full(error) {
         return format!("no space left on device: {}", chain(error));
@@ -263,7 +263,7 @@ fn to_tags(tags: &theirs::TagSet) -> Result<ours::TagSet> {
     if tags.encoded().is_empty() {
         return Ok(ours::TagSet::default());
     }
-    // The database sets none; the encoded form cannot be handed over as it is.
+    // The database sets no tags; the encoded form cannot be converted.
     Err(not_implemented("object tags"))
 }
 
@@ -285,7 +285,7 @@ fn to_attributes(attributes: &theirs::Attributes) -> Result<ours::Attributes> {
     Ok(converted)
 }
 
-/// Attributes of a kind that only a newer release knows are left out: they are information only.
+/// Drops attributes that only the newer release knows: they are informational.
 fn from_attributes(attributes: &ours::Attributes) -> theirs::Attributes {
     let mut converted = theirs::Attributes::new();
     for (name, value) in attributes {
@@ -331,7 +331,8 @@ async fn from_get(got: ours::GetResult, head: bool) -> Result<theirs::GetResult>
     let stream = if head {
         futures::stream::empty().boxed()
     } else if matches!(got.payload, ours::GetResultPayload::File(..)) {
-        // A file's own stream comes in 8 KiB steps, each a task; the database reads small ranges.
+        // The stream of a local file has 8 KiB chunks, each a task; the database reads small
+        // ranges.
         let bytes = got.bytes().await.map_err(from_error)?;
         futures::stream::once(async move { Ok(bytes) }).boxed()
     } else {

@@ -1,4 +1,4 @@
-//! The open catalog: one writer over the database, and what it holds in memory.
+//! The open catalog: the single writer to the database, and its in-memory state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -40,12 +40,12 @@ struct Inner {
     failure: LastFailure,
 }
 
-/// What only the writer needs.
+/// State of the writer.
 struct Writer {
     buckets: HashMap<BucketId, Arc<BucketEntry>>,
-    /// Commits since write-ahead files were folded.
+    /// Commits since the write-ahead files were last compacted.
     unfolded: u32,
-    /// Set once nothing can be written any more; every later commit gets it.
+    /// The permanent write failure, if any; every later commit returns it.
     failed: Option<Error>,
 }
 
@@ -58,12 +58,12 @@ impl fmt::Debug for Catalog {
 }
 
 impl Catalog {
-    /// Opens the catalog below `path` of the store, makes it when it is new, and fences whoever had
-    /// it open before.
+    /// Opens the catalog below `path` in the store, creating it if it does not exist, and fences
+    /// any earlier writer.
     ///
     /// # Errors
-    /// [`Error::Store`] when the store is away, [`Error::NoConditions`] when it is not safe,
-    /// [`Error::Corrupt`] or [`Error::Version`] when an entry cannot be read.
+    /// [`Error::Store`] if the store is unavailable, [`Error::NoConditions`] if it ignores
+    /// conditional puts, [`Error::Corrupt`] or [`Error::Version`] if an entry cannot be read.
     pub async fn open(
         store: Arc<dyn ObjectStore>,
         path: &str,
@@ -93,7 +93,7 @@ impl Catalog {
             patiently((settings.slow_commit, &failure), "reading the catalog", loading).await?;
         snapshot.changed = clock.now();
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
-        // The first commit folds what earlier processes may have left unfolded.
+        // The first commit compacts what earlier processes may have left.
         let unfolded = settings.fold_commits - 1;
         let writer = Mutex::new(Writer { buckets, unfolded, failed: None });
         let (view, _) = watch::channel(Arc::new(snapshot));
@@ -103,12 +103,13 @@ impl Catalog {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Makes one atomic change durable. When it returns `Ok`, [`snapshot`](Self::snapshot) shows it.
-    /// While the store is away it waits and keeps trying. Repeating a commit is harmless.
+    /// Makes one atomic change durable. After `Ok`, [`snapshot`](Self::snapshot) includes it. While
+    /// the store is unavailable it waits and retries. Commits are idempotent.
     ///
     /// # Errors
-    /// [`Error::Fenced`] when another process took the catalog over; [`Error::Conflict`] and
-    /// [`Error::Invalid`] when the commit contradicts the catalog or itself. Nothing is changed then.
+    /// [`Error::Fenced`] if another process took the catalog over; [`Error::Conflict`] and
+    /// [`Error::Invalid`] if the commit contradicts the catalog or itself. The catalog is then
+    /// unchanged.
     pub async fn commit(&self, commit: Commit) -> Result<()> {
         if let Some(reason) = commit.contradiction() {
             return Err(self.inner.invalid("a commit", &reason));
@@ -124,20 +125,21 @@ impl Catalog {
         self.inner.view.borrow().clone()
     }
 
-    /// Snapshots as they come; the receiver always has the newest.
+    /// A receiver that always has the newest snapshot.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.inner.view.subscribe()
     }
 
-    /// Waits until a change has failed because another process has opened the catalog.
+    /// Waits until this catalog is fenced by another process.
     pub async fn fenced(&self) {
         let mut fenced = self.inner.fenced.subscribe();
         // The sender lives in self, so waiting cannot fail.
         let _ = fenced.wait_for(|fenced| *fenced).await;
     }
 
-    /// How far the streams of an indexer are in object storage: what a recovery need not replay.
+    /// The journal positions up to which the streams of an indexer are in object storage; recovery
+    /// replays only what is above them.
     #[allow(clippy::unused_async)] // A remote catalog would have to ask.
     pub async fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
         self.snapshot().positions(indexer)
@@ -146,8 +148,8 @@ impl Catalog {
     /// Writes a small document, durable on return.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); [`Error::Invalid`] for a name with a NUL or an empty one, or a
-    /// document larger than the limit.
+    /// As [`commit`](Self::commit); [`Error::Invalid`] if the name is empty or contains NUL, or the
+    /// document exceeds the size limit.
     pub async fn put_document(&self, kind: &str, name: &str, json: Value) -> Result<()> {
         self.check_document_name(kind, name)?;
         let size = serde_json::to_vec(&json).map_or(0, |text| text.len());
@@ -162,10 +164,10 @@ impl Catalog {
             .await
     }
 
-    /// Writes documents of kinds and names in one durable change.
+    /// Writes several documents in one atomic, durable change.
     ///
     /// # Errors
-    /// As [`put_document`](Self::put_document); the limit of a document's size does not hold here.
+    /// As [`put_document`](Self::put_document); the size limit does not apply.
     pub async fn put_documents(&self, documents: Vec<(String, String, Value)>) -> Result<()> {
         for (kind, name, _) in &documents {
             self.check_document_name(kind, name)?;
@@ -179,7 +181,7 @@ impl Catalog {
         self.snapshot().documents(kind)
     }
 
-    /// Deletes a document, durable on return; one that is not there is no error.
+    /// Deletes a document, durable on return; deleting a missing one is not an error.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -189,10 +191,10 @@ impl Catalog {
         self.inner.in_time(move |now, _, path| Plan::document(now, &kind, &name, None, path)).await
     }
 
-    /// Ends writing, after commits under way, and leaves a catalog that opens fast.
+    /// Closes the catalog after pending commits, and compacts it so that it opens fast.
     ///
     /// # Errors
-    /// [`Error::Fenced`] or [`Error::Store`]; what was committed is durable all the same.
+    /// [`Error::Fenced`] or [`Error::Store`]; committed changes are durable in any case.
     pub async fn close(&self) -> Result<()> {
         let inner = &self.inner;
         let mut writer = inner.writer.lock().await;
@@ -224,8 +226,8 @@ impl Inner {
         Error::Invalid { path: self.path.clone(), what, reason }
     }
 
-    /// As [`change`](Self::change), for somebody who waits for the answer: after the deadline it is told
-    /// that the change is still under way, and why.
+    /// As [`change`](Self::change), with a deadline for interactive callers: after it, returns an
+    /// error that the change is still pending, and why.
     async fn in_time<F>(self: &Arc<Self>, plan: F) -> Result<()>
     where
         F: FnOnce(&Snapshot, &Writer, &str) -> Result<Plan> + Send + 'static,
@@ -241,8 +243,8 @@ impl Inner {
         }
     }
 
-    /// Plans a change on the newest state and carries it out, even if the caller goes away: the
-    /// view must follow what is durable.
+    /// Plans a change on the newest state and applies it, even if the caller is cancelled: the
+    /// snapshot must match the durable state.
     async fn change<F>(self: &Arc<Self>, plan: F) -> Result<()>
     where
         F: FnOnce(&Snapshot, &Writer, &str) -> Result<Plan> + Send + 'static,
@@ -260,7 +262,7 @@ impl Inner {
                 return Ok(());
             }
             if let Err(error) = inner.write(&planned).await {
-                // The database does not give up on the store by itself, so it is over for good.
+                // The database never gives up on the store by itself, so this error is permanent.
                 if matches!(error, Error::Fenced { .. }) {
                     inner.fenced.send_replace(true);
                 }
@@ -322,7 +324,7 @@ impl Inner {
         }
     }
 
-    /// Folds write-ahead files, so that opening stays fast. Nothing is lost when it fails.
+    /// Compacts write-ahead files, so that opening stays fast. A failure loses nothing.
     async fn fold(self: Arc<Self>) {
         let options = FlushOptions { flush_type: FlushType::MemTable };
         if let Err(error) = Box::pin(self.database.flush_with_options(options)).await {
@@ -339,8 +341,9 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Tries a conditional update that must fail. `false`: the store says it has no such thing (then
-/// the database runs without it); an error: the store pretends, or is away.
+/// Tries a conditional update that must fail. `false`: the store reports that it has no conditional
+/// updates (the database then works without them); an error: the store ignores the condition, or is
+/// unavailable.
 async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool> {
     let probe = Path::from(format!("{path}/conditions-probe"));
     let never = UpdateVersion { e_tag: Some("\"0\"".to_owned()), version: None };
@@ -358,21 +361,22 @@ async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool
             Err(Error::Store { path, what: "reach the store", reason })
         }
         Ok(_) => {
-            // Leaving the probe behind does no harm, so a failing delete is not worth a word.
+            // A leftover probe is harmless, so a failed delete is ignored.
             let _ = store.delete(&probe).await;
             Err(Error::NoConditions { path: path.to_owned() })
         }
     }
 }
 
-/// Bytes that opening a catalog asks for at a time.
+/// Read-ahead while opening a catalog, in bytes.
 const READ_AHEAD: usize = 4 << 20;
 
 type Loaded = (HashMap<BucketId, Arc<BucketEntry>>, Snapshot);
 
 async fn load(database: &Db, path: &str) -> Result<Loaded> {
     let failed = |error: slatedb::Error| Error::from_database(path, "read", &error);
-    // All of it, far away perhaps: block after block, 2,000 buckets took minutes at 50 ms each.
+    // Reads everything, perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at
+    // 50 ms per block.
     let ahead = ScanOptions::default().with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(8);
     let mut entries = database.scan_with_options(.., &ahead).await.map_err(failed)?;
     let mut buckets = HashMap::new();
@@ -407,7 +411,7 @@ async fn load(database: &Db, path: &str) -> Result<Loaded> {
     Ok((buckets, snapshot))
 }
 
-/// Waits for work that must not be given up, and says so in the log while it takes long.
+/// Waits for work that must not be cancelled, and logs while it takes long.
 async fn patiently<F: Future>(
     (every, failure): (Duration, &LastFailure),
     what: &str,

@@ -1,8 +1,8 @@
-//! Keys and values of the catalog as bytes.
+//! Binary encoding of the keys and values of the catalog.
 //!
-//! A key's first byte is its kind, so that one scan reads the whole catalog in order. A value's first
-//! byte is its format's version; the rest is JSON compressed with zstd (names repeat a lot in field
-//! catalogues), or a plain number for positions. Versions are only ever added.
+//! A key's first byte is its kind, so that one scan reads the whole catalog in order. A value's
+//! first byte is its format version; the rest is JSON compressed with zstd (field catalogues repeat
+//! many names), or a number for positions. Old versions stay readable.
 //!
 //! ```text
 //! b <id, 16 bytes>                                           -> 1 zstd(json BucketEntry)
@@ -23,9 +23,9 @@ const BUCKET: u8 = b'b';
 const DOCUMENT: u8 = b'd';
 const DISCARDED: u8 = b'g';
 const POSITION: u8 = b'p';
-/// All kinds, in the order of keys.
+/// All kinds, in key order.
 pub(crate) const KINDS: [u8; 4] = [BUCKET, DOCUMENT, DISCARDED, POSITION];
-/// Decompressed values beyond this are damage, not data: a summary is at most a few MiB.
+/// Larger decompressed values are treated as damage: a summary has at most a few MiB.
 const MAX_VALUE: usize = 256 << 20;
 const LEVEL: i32 = 3;
 
@@ -38,7 +38,7 @@ pub(crate) enum Entry {
     Position(StreamId, JournalPosition),
 }
 
-/// Why bytes are not an entry.
+/// Why bytes cannot be decoded as an entry.
 #[derive(Debug)]
 pub(crate) enum Damage {
     Version(u8),
@@ -46,7 +46,7 @@ pub(crate) enum Damage {
 }
 
 impl Damage {
-    /// With the place it was found at.
+    /// The error for this damage, with path and key.
     pub(crate) fn at(self, path: &str, key: &[u8]) -> Error {
         let (path, key) = (path.to_owned(), key.escape_ascii().to_string());
         match self {
@@ -89,7 +89,7 @@ pub(crate) fn position_key(stream: &StreamId) -> Vec<u8> {
     key
 }
 
-/// A JSON value; fails only where serde does, which for our types is never.
+/// Encodes a JSON value; fails only if serde does, which it never does for our types.
 pub(crate) fn json_value<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, Damage> {
     let json = serde_json::to_vec(value).map_err(content)?;
     let packed = zstd::bulk::compress(&json, LEVEL).map_err(content)?;
@@ -111,7 +111,7 @@ pub(crate) fn time_value(time: EventTime) -> Vec<u8> {
     bytes
 }
 
-/// The entry that a key and its value are.
+/// Decodes an entry.
 pub(crate) fn decode(key: &[u8], value: &[u8]) -> Result<Entry, Damage> {
     let body = match value.split_first() {
         Some((&VERSION, body)) => body,
@@ -211,7 +211,7 @@ mod tests {
             let mut value = json_value(&json).unwrap();
             let at = at % value.len();
             value[at] ^= flip;
-            // The database checks blocks itself; here it is enough not to panic.
+            // The database verifies blocks itself; here it is enough not to panic.
             let _ = decode(&document_key("user", "a"), &value);
         }
     }

@@ -1,4 +1,4 @@
-//! One atomic change of the catalog, and what is left of it to do.
+//! An atomic change of the catalog, and the plan to apply it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,42 +9,42 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::{Error, Snapshot, codec};
 
-/// Longest path of a discarded object.
+/// Maximum length of the path of a garbage object.
 const MAX_PATH: usize = 1024;
 
-/// One atomic change: buckets that appear, buckets that go, and how far streams are safe.
+/// An atomic change: buckets to add and remove, and new journal positions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// Buckets that exist from now on. One that is there already may only change its state.
+    /// Buckets to add. An existing bucket may only change its state.
     pub add: Vec<BucketEntry>,
-    /// Buckets that no longer exist; ids that are not there are ignored.
+    /// Buckets to remove; unknown IDs are ignored.
     pub remove: Vec<BucketId>,
-    /// How far each stream is in object storage. Positions never go back.
+    /// Journal positions up to which each stream is in object storage. They never decrease.
     ///
-    /// When none of them is ahead of what is known, the commit is a repetition, and buckets it
-    /// would add that are not there have been replaced since: they are left out.
+    /// If none of them is ahead of the known positions, the commit is a repetition. Buckets that it
+    /// would add and that do not exist have then been replaced by a merge, and are ignored.
     pub positions: Vec<(StreamId, JournalPosition)>,
-    /// Buckets that must be there, so that what replaces them does not bring back what has gone
-    /// meanwhile. If one is missing, nothing is changed.
+    /// Buckets that must exist, so that a replacement does not restore deleted events. If one is
+    /// missing, the commit fails without changes.
     pub expect: Vec<BucketId>,
-    /// Objects that no bucket refers to from now on, or not yet: whoever looks after the catalog
-    /// deletes them at their time, also after a crash.
+    /// Objects without a bucket, from now on or not yet: the garbage collector deletes them when
+    /// they are due, also after a crash.
     pub discard: Vec<Discarded>,
-    /// Paths of discarded objects that have been deleted, or belong to a bucket from now on.
+    /// Paths of garbage objects that have been deleted, or now belong to a bucket.
     pub forget: Vec<String>,
 }
 
-/// An object without a bucket.
+/// A garbage object: an object without a bucket.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Discarded {
     /// Its path in the store of buckets.
     pub path: String,
-    /// When nobody reads it any more.
+    /// When it may be deleted, because no search reads it any more.
     pub delete_after: EventTime,
 }
 
 impl Commit {
-    /// The rule the commit breaks by itself, if any.
+    /// The rule that the commit violates regardless of the catalog, if any.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let mut seen = HashSet::new();
         for entry in &self.add {
@@ -67,7 +67,7 @@ impl Commit {
     }
 }
 
-/// Everything a change does: what to write, and what is in memory afterwards.
+/// What a change writes, and the resulting in-memory state.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) puts: Vec<(Vec<u8>, Vec<u8>)>,
@@ -78,7 +78,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A plan that does nothing yet.
+    /// An empty plan.
     pub(crate) fn from(now: &Snapshot) -> Self {
         let next = now.clone();
         Self { puts: vec![], deletes: vec![], next, added: vec![], removed: vec![] }
@@ -88,7 +88,7 @@ impl Plan {
         self.puts.is_empty() && self.deletes.is_empty()
     }
 
-    /// What a commit does to the catalog at `path` that has `buckets`.
+    /// Plans a commit to the catalog at `path`.
     pub(crate) fn commit(
         now: &Snapshot,
         buckets: &HashMap<BucketId, Arc<BucketEntry>>,
@@ -139,7 +139,7 @@ impl Plan {
         }
     }
 
-    /// Moves streams forward; whether any moved.
+    /// Advances positions; returns whether any advanced.
     fn advance(&mut self, positions: &[(StreamId, JournalPosition)]) -> bool {
         let mut ahead = false;
         for (stream, position) in positions {
@@ -177,7 +177,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Puts several documents.
+    /// Writes several documents.
     pub(crate) fn documents(
         now: &Snapshot,
         documents: Vec<(String, String, Value)>,
@@ -190,7 +190,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Puts or (without content) deletes a document.
+    /// Writes a document, or deletes it if there is no content.
     pub(crate) fn document(
         now: &Snapshot,
         kind: &str,

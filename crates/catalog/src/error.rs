@@ -1,11 +1,11 @@
-//! Why the catalog cannot do what it was asked.
+//! Errors of the catalog.
 
 use model::{BucketId, ErrorKind};
 
 /// Result of a catalog operation.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Why the catalog cannot do what it was asked.
+/// Errors of the catalog.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// Another process has opened the same catalog; this one must stop writing.
@@ -23,7 +23,7 @@ pub enum Error {
              this one with --take-over, which stops the other"
     )]
     Held {
-        /// Which.
+        /// The live server.
         by: Box<crate::Holder>,
     },
     /// The catalog has been closed.
@@ -32,17 +32,17 @@ pub enum Error {
         /// Where the catalog is.
         path: String,
     },
-    /// The store failed or refused.
+    /// The store failed or refused a request.
     #[error("catalog \"{path}\" cannot {what}: {reason}; check the object store and try again")]
     Store {
         /// Where the catalog is.
         path: String,
-        /// What was being done.
+        /// The operation.
         what: &'static str,
-        /// What the store or database said.
+        /// The error of the store or database.
         reason: String,
     },
-    /// The store has not taken a change in time; it is still tried.
+    /// The store has not accepted a change within the deadline; it is still being retried.
     #[error(
         "catalog \"{path}\" has not taken the change within {seconds} s: {reason}; it is still tried, so \
              it may yet take effect"
@@ -50,12 +50,12 @@ pub enum Error {
     Slow {
         /// Where the catalog is.
         path: String,
-        /// How long it was waited for.
+        /// The deadline in seconds.
         seconds: u64,
-        /// What the store said last.
+        /// The last error of the store.
         reason: String,
     },
-    /// The store ignores conditions on puts, so that two writers would destroy each other's work.
+    /// The store ignores conditional puts, so two writers could overwrite each other's changes.
     #[error(
         "the object store of catalog \"{path}\" ignores If-Match on PUT; use S3, a current MinIO \
              or a local directory"
@@ -64,7 +64,7 @@ pub enum Error {
         /// Where the catalog is.
         path: String,
     },
-    /// A bucket of this id is already there with another content.
+    /// A bucket with this ID already exists with other content.
     #[error(
         "bucket {id} is already in catalog \"{path}\" with another object or summary; a bucket id \
              is never used twice"
@@ -75,7 +75,7 @@ pub enum Error {
         /// The bucket.
         id: BucketId,
     },
-    /// A bucket that the commit relies on is not there any more.
+    /// A bucket that the commit requires no longer exists.
     #[error("bucket {id} has gone from catalog \"{path}\" meanwhile; look again")]
     Gone {
         /// Where the catalog is.
@@ -83,17 +83,17 @@ pub enum Error {
         /// The bucket.
         id: BucketId,
     },
-    /// The request contradicts itself or breaks a limit.
+    /// The request is inconsistent or exceeds a limit.
     #[error("catalog \"{path}\" refuses {what}: {reason}")]
     Invalid {
         /// Where the catalog is.
         path: String,
-        /// What was asked.
+        /// The request.
         what: String,
-        /// The rule it breaks.
+        /// The violated rule.
         reason: String,
     },
-    /// Stored bytes are not what was written.
+    /// A stored entry is damaged.
     #[error(
         "catalog \"{path}\" has a damaged entry {key}: {reason}; restore the prefix from a \
              backup or from the bucket's older version"
@@ -103,7 +103,7 @@ pub enum Error {
         path: String,
         /// The entry's key, escaped.
         key: String,
-        /// What does not fit.
+        /// What is wrong.
         reason: String,
     },
     /// A newer release wrote the entry.
@@ -116,9 +116,9 @@ pub enum Error {
         path: String,
         /// The entry's key, escaped.
         key: String,
-        /// The format's number.
+        /// The format version of the entry.
         found: u8,
-        /// The newest this release knows.
+        /// The newest version that this release supports.
         known: u8,
     },
 }
@@ -129,7 +129,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Held { .. } | Self::Conflict { .. } | Self::Gone { .. } => ErrorKind::Conflict,
-            // Another server can do it.
+            // Another server can handle it.
             Self::Fenced { .. } => ErrorKind::Unavailable,
             Self::Closed { .. } | Self::Store { .. } | Self::Slow { .. } => ErrorKind::Unavailable,
             Self::NoConditions { .. } | Self::Invalid { .. } | Self::Version { .. } => {
@@ -139,14 +139,14 @@ impl Error {
         }
     }
 
-    /// What a database error means for the catalog.
+    /// Converts a database error to an error of the catalog.
     pub(crate) fn from_database(path: &str, what: &'static str, error: &slatedb::Error) -> Self {
         use slatedb::{CloseReason, ErrorKind as Kind};
         let path = path.to_owned();
         match error.kind() {
             Kind::Closed(CloseReason::Fenced) => Self::Fenced { path },
             Kind::Closed(CloseReason::Clean) => Self::Closed { path },
-            // A manifest that does not parse is no "data" to the database.
+            // The database does not report an unparsable manifest as a data error.
             Kind::Internal if matches!(what, "open" | "read") => {
                 Self::Corrupt { path, key: "of the database".to_owned(), reason: chain(error) }
             }
@@ -158,7 +158,7 @@ impl Error {
     }
 }
 
-/// Opens a database apart from this task: its library panics over some kinds of damage.
+/// Opens a database in a separate task, because the library panics on some kinds of damage.
 pub(crate) async fn opened<T: Send + 'static>(
     path: &str,
     opening: impl Future<Output = std::result::Result<T, slatedb::Error>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What a fuzzer needs of the insides: entries as bytes.
+//! Entry points for fuzzing: encoded entries.
 
 use std::hint::black_box;
 
@@ -6,12 +6,12 @@ use model::{EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId};
 
 use crate::codec;
 
-/// Reads an entry.
+/// Decodes an entry.
 pub fn entry(key: &[u8], value: &[u8]) {
     let _ = black_box(codec::decode(key, value));
 }
 
-/// Entries that are right.
+/// Valid entries.
 #[must_use]
 pub fn entries() -> Vec<(Vec<u8>, Vec<u8>)> {
     let stream = StreamId {

@@ -1,9 +1,9 @@
-//! Which server uses the catalog now: a small object beside it that its holder renews.
+//! The lease: a small object next to the catalog that the server in use renews.
 //!
-//! Opening the catalog fences whoever had it open, without asking. The lease is the question before: a
-//! server that finds another's looks whether it is still renewed, and leaves a live one alone. It is
-//! a courtesy between servers, not what makes the catalog safe; that is the fence, so that a lease that
-//! is lost, deleted or taken over by force can hurt no data.
+//! Opening the catalog fences an earlier writer unconditionally. The lease is checked before that:
+//! a server that finds another server's lease watches whether it is renewed, and does not start if
+//! it is. The lease only prevents accidental takeovers; safety comes from fencing, so a lost,
+//! deleted or forcibly taken lease cannot damage data.
 //!
 //! ```text
 //! no lease                       -> ours
@@ -12,8 +12,8 @@
 //! of anybody else, standing still for the window -> ours
 //! ```
 //!
-//! Clocks are not compared: what counts is whether the object *changes* while it is looked at. Costs at
-//! the default of 10 seconds: one PUT each, 260,000 a month, 1.30 USD on S3.
+//! Clocks are not compared: the lease is live if the object *changes* while it is being watched.
+//! Costs at the default of 10 seconds: one PUT each, 260,000 a month, 1.30 USD on S3.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,30 +27,31 @@ use tokio::time::{Instant, sleep};
 use crate::Error;
 use crate::error::{Result, chain};
 
-/// Where the lease is, below the store's root.
+/// The path of the lease object in the store.
 const PLACE: &str = "lease/catalog.json";
-/// How often somebody who waits looks, at most.
+/// Minimum interval between checks of a waiting server.
 const LOOK: Duration = Duration::from_secs(1);
-/// Longest body that is read: what is larger was not written here.
+/// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// A server, as others see it.
+/// A server, as described in its lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The installation, for people: the same at every start over a data directory, and in a copy of it.
+    /// The installation ID, for display: the same at every start on a data directory, and in a copy
+    /// of it.
     pub instance: String,
-    /// The process; new at every start.
+    /// Identifies the process; new at every start.
     pub nonce: String,
-    /// The lock that the process holds on its data directory, if it is of a kind that only one process
-    /// on earth can hold.
+    /// The lock of the process on its data directory, if its kind guarantees that only one process
+    /// can hold it.
     pub lock: Option<String>,
     /// The machine.
     pub host: String,
-    /// The process on it.
+    /// Its process ID.
     pub pid: u32,
-    /// When it started, for people.
+    /// Its start time, for display.
     pub started: String,
-    /// Where it can be reached.
+    /// Its management address.
     pub management: String,
     /// Its data directory.
     pub data: String,
@@ -63,10 +64,11 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// How a lease is kept.
+/// Settings of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseSettings {
-    /// How often it is renewed. Shorter finds a dead server and a fence sooner, and costs one PUT each.
+    /// The renewal interval. A shorter one detects a dead server and a takeover sooner; each
+    /// renewal costs one PUT.
     pub renewal: Duration,
 }
 
@@ -76,26 +78,26 @@ impl Default for LeaseSettings {
     }
 }
 
-/// The object.
+/// The contents of the lease object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Document {
     #[serde(flatten)]
     holder: Holder,
-    /// Counts, so that every renewal changes the object.
+    /// A counter, so that every renewal changes the object.
     renewal: u64,
-    /// How often its holder renews it: how long others have to look.
+    /// The renewal interval of the holder, from which others derive how long to watch.
     renewal_ms: u64,
 }
 
 impl Document {
-    /// Twice what a live holder takes, and a little for a slow store.
+    /// Two renewal intervals, plus a margin for a slow store.
     fn window(&self) -> Duration {
         let renewal = Duration::from_millis(self.renewal_ms).min(Duration::from_secs(60));
         renewal * 2 + renewal.min(Duration::from_secs(1))
     }
 }
 
-/// The lease, held.
+/// A held lease.
 #[derive(Debug)]
 pub struct Lease {
     store: Arc<dyn ObjectStore>,
@@ -104,7 +106,7 @@ pub struct Lease {
     version: UpdateVersion,
 }
 
-/// Why a lease is no longer held.
+/// Why a lease was lost.
 #[derive(Debug)]
 pub enum Lost {
     /// Another server has taken it.
@@ -112,11 +114,12 @@ pub enum Lost {
 }
 
 impl Lease {
-    /// Takes the lease, at once where nobody can hold it, else after having looked for a while;
-    /// `waiting` is told for whom and how long. With `take_over`, a live holder is no obstacle.
+    /// Takes the lease: at once if nobody can hold it, otherwise after watching it; `waiting` is
+    /// called with the holder and the time. With `take_over`, the lease of a live holder is taken
+    /// too.
     ///
     /// # Errors
-    /// [`Error::Held`] by another live server; [`Error::Store`] when the store fails.
+    /// [`Error::Held`] if another live server has it; [`Error::Store`] if the store fails.
     pub async fn take(
         store: Arc<dyn ObjectStore>,
         holder: Holder,
@@ -154,7 +157,7 @@ impl Lease {
             };
             match put(store.as_ref(), &document, mode).await {
                 Ok(version) => return Ok(Self { store, settings, document, version }),
-                // Somebody was faster: look at who.
+                // Another server was faster: read its lease.
                 Err(
                     object_store::Error::AlreadyExists { .. }
                     | object_store::Error::Precondition { .. }
@@ -165,11 +168,11 @@ impl Lease {
         }
     }
 
-    /// Renews it until the signal to stop; gives it back then, or who has taken it. A store that is
-    /// away is waited for: only another server's lease ends this one.
+    /// Renews the lease until shutdown and returns it then, or returns the server that took it.
+    /// While the store is unavailable it waits: only another server's lease ends this one.
     ///
     /// # Errors
-    /// [`Lost`] says to whom.
+    /// [`Lost`] if the lease was lost.
     pub async fn keep(mut self, shutdown: &Shutdown) -> std::result::Result<Self, Lost> {
         let mut failing = false;
         while shutdown.sleep(self.settings.renewal).await {
@@ -188,8 +191,8 @@ impl Lease {
         Ok(self)
     }
 
-    /// Takes it away, so that the next server need not look. Does not fail: a lease that stays is
-    /// found to stand still.
+    /// Deletes the lease, so that the next server need not wait. Does not fail: a leftover lease is
+    /// recognized as not renewed.
     pub async fn release(self) {
         let path = Path::from(PLACE);
         let now = read(self.store.as_ref()).await;
@@ -218,7 +221,8 @@ impl Lease {
         }
     }
 
-    /// Why it was not as it was left: another's, or our own renewal whose answer was lost, or gone.
+    /// Finds out why the object changed: another server's lease, our own renewal whose response was
+    /// lost, or deleted.
     async fn look(&mut self) -> std::result::Result<(), Renewal> {
         let found = read(self.store.as_ref()).await.map_err(Renewal::Failed)?;
         match found {
@@ -242,14 +246,14 @@ enum Renewal {
     Failed(Error),
 }
 
-/// Whether the process that wrote it is surely gone: it was this process, or one that held the very
+/// Whether the process that wrote it is certainly gone: it was this process, or one that held the
 /// lock that this process holds now.
 fn is_ours(found: &Document, own: &Holder) -> bool {
     let same_lock = own.lock.is_some() && found.holder.lock == own.lock;
     found.holder.nonce == own.nonce || same_lock
 }
 
-/// The object as it was found.
+/// The lease object as last read.
 #[derive(Debug, Clone, PartialEq)]
 struct Watched {
     document: Document,

@@ -1,8 +1,8 @@
-//! The durable truth of which buckets exist, kept in object storage.
+//! The catalog: which buckets exist. Durable, in object storage.
 //!
-//! It does not read or write bucket objects, does not decide what is merged or frozen, and holds no
-//! opinion about peers. It is a small key-value database (SlateDB) below one prefix of the store;
-//! everything in it is also in memory, so reading the catalog costs no request.
+//! The crate does not read or write bucket objects, does not decide what is merged or frozen, and
+//! knows nothing about other servers. The catalog is a small key-value database (SlateDB) below one
+//! prefix of the store. All of it is also in memory, so reading costs no request.
 //!
 //! ```text
 //! ingest: roll -> put the bucket's object -> Catalog::commit(add, positions) -> release the journal
@@ -11,17 +11,18 @@
 //! ```
 //!
 //! Guarantees:
-//! - A [`Commit`] is one atomic, durable write: all of it or nothing, also after a crash at any
-//!   moment. When [`Catalog::commit`] returns, [`Catalog::snapshot`] shows it.
-//! - A commit may be repeated: the second time it changes nothing, even if the bucket it added has
-//!   been replaced by a merge in between.
-//! - There is one writer. A [`Lease`] tells who; it is asked for before the catalog is opened.
-//!   Opening the catalog a second time fences the first: its commits fail with [`Error::Fenced`] and
+//! - A [`Commit`] is one atomic, durable write: all or nothing, also after a crash at any moment.
+//!   When [`Catalog::commit`] returns, [`Catalog::snapshot`] shows it.
+//! - Commits are idempotent: a repeated commit changes nothing, even if the bucket it added has
+//!   been replaced by a merge in the meantime.
+//! - There is one writer. A [`Lease`], taken before the catalog is opened, names it. Opening the
+//!   catalog a second time fences the first writer: its commits fail with [`Error::Fenced`] and
 //!   change nothing.
-//! - A put that the store did but did not report is told from a fence by its metadata. A directory
-//!   keeps none: there the catalog reports a fence, and opening it again goes on with nothing lost.
-//! - A dropped (cancelled) call to `commit` is still carried out or not at all, and the snapshot
-//!   follows what is durable.
+//! - A put that succeeded without a response is distinguished from fencing by its metadata. A local
+//!   directory stores no metadata: there the catalog reports that it is fenced, and reopening it
+//!   loses nothing.
+//! - A cancelled (dropped) call to `commit` is applied completely or not at all, and the snapshot
+//!   matches the durable state.
 //!
 //! Example:
 //! ```no_run

@@ -1,9 +1,9 @@
-//! What can still be read of a catalog, without opening it for writing: for checks beside a running
-//! server, and for a rebuild when it cannot be opened any more.
+//! Reads as much as possible of a catalog without opening it for writing: for checks next to a
+//! running server, and for a rebuild if it can no longer be opened.
 //!
-//! The catalog's objects are copied into memory and read there, so nothing in the store changes and
-//! nobody is fenced. Newest first: the newest manifest, else the one before it, and so on; then every
-//! write-ahead file that can be read, in order. What could not be read is listed.
+//! The objects of the catalog are copied into memory and read there, so the store is unchanged and
+//! no writer is fenced. The newest readable manifest is used, then every readable write-ahead file,
+//! in order. Unreadable parts are listed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,30 +24,30 @@ use crate::Error;
 use crate::codec::{self, Entry};
 use crate::error::{Result, chain, opened};
 
-/// Manifests that are tried, the newest first.
+/// Maximum number of manifests to try, the newest first.
 const MANIFESTS: usize = 16;
 
-/// What was read of a catalog.
+/// The readable contents of a catalog.
 #[derive(Debug, Clone, Default)]
 pub struct Salvaged {
     /// Buckets.
     pub buckets: Vec<BucketEntry>,
-    /// How far streams are in object storage.
+    /// Journal positions.
     pub positions: Vec<(StreamId, JournalPosition)>,
     /// Kind, name and content.
     pub documents: Vec<(String, String, Value)>,
     /// Objects that no bucket refers to.
     pub discarded: Vec<(String, EventTime)>,
-    /// What could not be read. Empty: this is the whole catalog.
+    /// What could not be read. If empty, the catalog is complete.
     pub damage: Vec<String>,
     /// Objects below the catalog's prefix.
     pub objects: usize,
 }
 
-/// Reads what can be read of the catalog below `path`.
+/// Reads as much as possible of the catalog below `path`.
 ///
 /// # Errors
-/// [`Error::Store`] when the store cannot be listed or read; damage is no error.
+/// [`Error::Store`] if the store cannot be listed or read; damage is not an error.
 pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvaged> {
     let objects = fetch(store, path).await?;
     let mut salvaged = Salvaged { objects: objects.len(), ..Salvaged::default() };
@@ -85,7 +85,7 @@ async fn fetch(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Objects> {
     for meta in listed {
         let bytes = match store.get(&meta.location).await {
             Ok(found) => found.bytes().await.map_err(failed)?,
-            // A running server cleans up.
+            // A running server may have deleted it.
             Err(object_store::Error::NotFound { .. }) => continue,
             Err(error) => return Err(failed(error)),
         };
@@ -94,7 +94,7 @@ async fn fetch(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Objects> {
     Ok(objects)
 }
 
-/// A copy in memory, without some of the objects.
+/// An in-memory copy that excludes some objects.
 async fn copy(objects: &Objects, without: &[String]) -> Arc<InMemory> {
     let store = InMemory::new();
     for (path, bytes) in objects.iter().filter(|(path, _)| !without.contains(path)) {
@@ -104,7 +104,7 @@ async fn copy(objects: &Objects, without: &[String]) -> Arc<InMemory> {
     Arc::new(store)
 }
 
-/// The sorted files, as the newest manifest that can be read has them.
+/// The contents of the sorted files according to the newest readable manifest.
 async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> Pairs {
     let folder = format!("{path}/manifest/");
     let manifests = objects.keys().filter(|path| path.starts_with(&folder));
@@ -116,7 +116,7 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
         match Box::pin(opened(path, opening)).await {
             Ok(reader) => {
                 let pairs = scan(&reader, damage).await;
-                // Nothing is written: an error of closing is of no interest.
+                // Nothing was written, so an error on close is irrelevant.
                 let _ = reader.close().await;
                 return pairs;
             }
@@ -129,7 +129,7 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
     Pairs::new()
 }
 
-/// All pairs, kind by kind, so that damage in one kind leaves the others.
+/// All entries, kind by kind, so that damage in one kind does not affect the others.
 async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
     let mut pairs = Pairs::new();
     for kind in codec::KINDS {
@@ -158,8 +158,8 @@ async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
     pairs
 }
 
-/// Applies write-ahead files on top. Those that were folded already have nothing newer than what is
-/// there for a key, unless a later file has it too.
+/// Applies write-ahead files on top. Files that were already compacted have nothing newer for a
+/// key, unless a later file has the key too.
 async fn apply_write_ahead(
     objects: &Objects,
     path: &str,
@@ -203,7 +203,7 @@ async fn apply_write_ahead(
     }
 }
 
-/// Copies every object below `path` to the same place below `to`; how many.
+/// Copies every object below `path` to the same relative path below `to`; returns their number.
 ///
 /// # Errors
 /// [`Error::Store`].

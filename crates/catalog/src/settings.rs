@@ -1,8 +1,8 @@
-//! How often the catalog talks to the store, and what that costs.
+//! Settings of the catalog: how often it sends requests to the store, and what that costs.
 //!
 //! S3 bills requests (about 5 USD per million PUT or LIST, 0.4 USD per million GET), so an idle
-//! catalog must be nearly silent. The database polls because other processes could write; here
-//! there is one writer, and being fenced shows at the next commit anyway, so polling is slow.
+//! catalog must send almost no requests. The database polls because other processes could write;
+//! here there is one writer, and fencing is detected at the next commit anyway, so polling is slow.
 //!
 //! Measured with a counting store and the defaults: an idle catalog makes about 75 GETs and 4 LISTs
 //! an hour, which is less than 0.05 USD a month. A commit is one PUT (plus about 4 requests every
@@ -15,29 +15,28 @@ use crate::Error;
 /// Settings of the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How often the writer looks whether it was fenced or compaction made progress, without
-    /// committing itself. Commits notice a fence at once. Each look is 2 GETs: 24 an hour at the
-    /// default of 5 minutes.
+    /// How often an idle writer checks whether it was fenced or compaction made progress. Commits
+    /// detect fencing at once. Each check is 2 GETs: 24 an hour at the default of 5 minutes.
     pub poll_interval: Duration,
-    /// How often compaction of folded files is considered. About 6 GETs each: 36 an hour at the
-    /// default of 10 minutes. Longer lets small files pile up, which slows opening.
+    /// How often compaction is considered. About 6 GETs each: 36 an hour at the default of 10
+    /// minutes. With a longer interval small files accumulate, which slows opening.
     pub compaction_interval: Duration,
-    /// How often files that are no longer needed are looked for. 4 LISTs and about 15 GETs each, at
-    /// the default of 1 hour. Longer keeps more dead bytes.
+    /// How often unused files are collected. 4 LISTs and about 15 GETs each, at the default of 1
+    /// hour. A longer interval keeps more garbage.
     pub cleanup_interval: Duration,
-    /// How long a file must have been unneeded before it is deleted. A process that was suspended
-    /// longer than this and resumes could read files that are gone; it is fenced then.
+    /// Minimum age of unused files before they are deleted. A process that was suspended longer
+    /// than this and resumes could read deleted files; it is fenced by then.
     pub cleanup_age: Duration,
-    /// After how many commits the write-ahead files are folded into one sorted file (three
-    /// requests). Opening reads each write-ahead file since then, one request each.
+    /// Number of commits after which the write-ahead files are compacted into one sorted file
+    /// (three requests). Opening reads each later write-ahead file, one request each.
     pub fold_commits: u32,
     /// Largest document (user, token, index definition) in bytes.
     pub document_bytes: usize,
-    /// How long a change of a document, which somebody waits for, may take before its caller is told that
-    /// it is still under way.
+    /// Deadline of a document change: after it, the caller gets an error that the change is still
+    /// pending.
     pub document_deadline: Duration,
-    /// After how long a commit that the store does not accept is reported in the log, and again
-    /// after each such time. The commit goes on trying until the store is back.
+    /// Interval at which a commit that the store does not accept is reported in the log. The commit
+    /// is retried until the store is available.
     pub slow_commit: Duration,
 }
 
@@ -60,7 +59,7 @@ impl Settings {
     /// Checks the relations between settings.
     ///
     /// # Errors
-    /// [`Error::Invalid`] names the first that cannot work.
+    /// [`Error::Invalid`] names the first invalid combination.
     pub fn validate(&self) -> Result<(), Error> {
         let fail = |what: &str, reason: &str| {
             Err(Error::Invalid {
@@ -89,7 +88,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The database's settings. Writing to the store is started by each commit itself.
+    /// The settings of the database. Each commit triggers its own write to the store.
     pub(crate) fn database(&self) -> slatedb::Settings {
         use slatedb::config::{
             CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions,
@@ -111,14 +110,14 @@ impl Settings {
             manifest_poll_interval: self.poll_interval,
             l0_sst_size_bytes: 16 << 20,
             max_unflushed_bytes: 256 << 20,
-            // Only opening reads these files, so there may be many between two compactions.
+            // These files are read only on opening, so there may be many between two compactions.
             l0_max_ssts: 64,
             l0_max_ssts_per_key: 64,
             compactor_options: Some(CompactorOptions {
                 poll_interval: self.compaction_interval,
                 max_concurrent_compactions: 1,
                 worker: Some(worker),
-                // An idle compactor asks nothing here; a running one should not wait long.
+                // An idle compactor sends no requests here; a running one should not wait long.
                 commit_compacted_interval: Duration::from_secs(5),
                 ..CompactorOptions::default()
             }),

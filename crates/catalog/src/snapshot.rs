@@ -1,7 +1,7 @@
-//! The catalog at one moment, immutable and shared.
+//! An immutable, shared snapshot of the catalog.
 //!
-//! Taking one costs a pointer copy; a commit builds the next from the last, sharing every index that
-//! it does not touch.
+//! Taking one is a pointer copy. A commit builds the next snapshot from the previous one and shares
+//! every index that it does not change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Document {
 /// Buckets of one index, newest event first, then by id.
 type Buckets = Arc<Vec<Arc<BucketEntry>>>;
 
-/// The catalog after some commit; consistent in itself.
+/// The consistent state of the catalog after a commit.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub(crate) indexes: HashMap<IndexName, Buckets>,
@@ -36,7 +36,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Indexes that have buckets, in no order.
+    /// Indexes that have buckets, unordered.
     pub fn indexes(&self) -> impl Iterator<Item = &IndexName> {
         self.indexes.keys()
     }
@@ -80,20 +80,21 @@ impl Snapshot {
         self.positions.keys().map(|stream| stream.indexer).collect()
     }
 
-    /// Grows with every change; equal numbers of one open catalog mean equal content.
+    /// A version number that increases with every change; within one open catalog, equal numbers
+    /// mean equal content.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// When the catalog was changed or, with no change yet, opened by this process.
+    /// When this process last changed the catalog, or opened it if it has not changed it.
     #[must_use]
     pub fn changed(&self) -> EventTime {
         self.changed
     }
 
-    /// Buckets of the indexes (all when the list is empty) in which events of the range may be,
-    /// newest event first within each index. Frozen buckets are among them.
+    /// Buckets of the indexes (all if the list is empty) that may contain events of the range,
+    /// newest event first within each index. Includes frozen buckets.
     pub fn overlapping<'a>(
         &'a self,
         indexes: &'a [IndexName],
@@ -110,14 +111,14 @@ impl Snapshot {
         })
     }
 
-    /// How far the streams of an indexer are in object storage.
+    /// The journal positions of the streams of an indexer.
     #[must_use]
     pub fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
         let own = self.positions.iter().filter(|(stream, _)| stream.indexer == indexer);
         own.map(|(stream, position)| (stream.clone(), *position)).collect()
     }
 
-    /// Objects that no bucket refers to, and when each may be deleted.
+    /// Garbage objects, and when each may be deleted.
     pub fn discarded(&self) -> impl Iterator<Item = (&str, EventTime)> {
         self.discarded.iter().map(|(path, time)| (path.as_str(), *time))
     }
@@ -137,7 +138,7 @@ impl Snapshot {
             .collect()
     }
 
-    /// Puts a bucket in the place of one with the same id, or anew.
+    /// Inserts or replaces a bucket.
     pub(crate) fn insert(&mut self, entry: Arc<BucketEntry>, old: Option<&Arc<BucketEntry>>) {
         if let Some(old) = old {
             self.remove(old);
@@ -148,7 +149,7 @@ impl Snapshot {
         self.count += 1;
     }
 
-    /// Takes a bucket out.
+    /// Removes a bucket.
     pub(crate) fn remove(&mut self, entry: &BucketEntry) {
         let Some(shared) = self.indexes.get_mut(&entry.index) else { return };
         let buckets = Arc::make_mut(shared);
