@@ -1,15 +1,15 @@
-//! Settings of the allocator, which reads them before a program begins.
+//! Settings of the allocator, which reads them before the program starts.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Makes the program begin again, as the same process, with settings of the allocator in its
-/// environment; returns at once where they are all there. What the operator has set stays.
+/// Restarts the program in the same process (exec) with the allocator settings in its environment;
+/// returns at once if they are already set. Settings of the operator take precedence.
 ///
 /// # Errors
-/// The program cannot be found or begun again; it can go on as it is.
+/// If the program cannot be found or restarted; it can continue without the settings.
 pub fn begin_again_with(settings: &[(&str, &str)]) -> io::Result<()> {
     let missing = || settings.iter().filter(|(name, _)| std::env::var_os(name).is_none());
     if missing().next().is_none() {

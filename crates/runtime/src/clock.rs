@@ -1,7 +1,7 @@
-//! The time of day, real or moved by hand.
+//! The wall clock, real or manual.
 //!
-//! Only the time of day passes through here; how long something took is measured with
-//! `std::time::Instant`, which needs no stand-in because no decision depends on it.
+//! Only wall-clock time goes through here. Durations are measured with `std::time::Instant`, which
+//! needs no test double because no decision depends on them.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use model::EventTime;
 
-/// Tells the time of day.
+/// A wall clock.
 pub trait Clock: Send + Sync + Debug + 'static {
     /// Now, in UTC microseconds.
     fn now(&self) -> EventTime;
@@ -30,7 +30,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that changes only when it is set or advanced, for tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
@@ -50,7 +50,7 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
         let step = |now: i64| Some(now.saturating_add(micros));
-        // `fetch_update` with a closure that always gives a value cannot fail.
+        // `fetch_update` with a closure that always returns a value cannot fail.
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, step);
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong at the door to effects.
+//! Errors of this crate.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use model::ErrorKind;
 /// Why a part of the process could not be set up or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The log level is not understood.
+    /// Invalid log level.
     #[error(
         "log level \"{level}\" is not valid ({reason}); use error, warn, info, debug or trace, \
              optionally per crate as in \"info,ingest=debug\""
     )]
     Level {
-        /// What was given.
+        /// The given value.
         level: String,
-        /// What the filter's parser says.
+        /// The error of the filter parser.
         reason: String,
     },
     /// Metrics or logs are set up once per process, and this was the second time.
@@ -24,23 +24,23 @@ pub enum Error {
         /// Which part.
         what: &'static str,
     },
-    /// The store's URL or its settings cannot be used.
+    /// Invalid store URL or store settings.
     #[error("object store \"{url}\" cannot be used: {reason}")]
     StoreUrl {
-        /// What was given.
+        /// The given value.
         url: String,
         /// What is wrong and how to fix it.
         reason: String,
     },
-    /// The store does not answer, or refuses.
+    /// The store does not respond, or refuses.
     #[error(
         "object store \"{url}\" does not answer: {source}; check the address, the bucket's \
              name and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT)"
     )]
     StoreAway {
-        /// What was given.
+        /// The given value.
         url: String,
-        /// What the client says.
+        /// The error of the client.
         source: object_store::Error,
     },
     /// A setting is out of its range.
@@ -48,7 +48,7 @@ pub enum Error {
     Setting {
         /// Its name.
         name: &'static str,
-        /// The rule it breaks.
+        /// The violated rule.
         reason: &'static str,
     },
     /// Tasks still run after the grace time.
@@ -56,7 +56,7 @@ pub enum Error {
     StillRunning {
         /// How many.
         tasks: usize,
-        /// How long they were waited for.
+        /// The grace time.
         waited: Duration,
     },
 }

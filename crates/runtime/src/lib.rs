@@ -1,10 +1,9 @@
-//! The one door to effects: clock, store, shutdown of background work, health, metric names, tracing
-//! set-up.
+//! All access to the outside: clock, object stores, shutdown of background tasks, health, metric
+//! names, logging.
 //!
-//! Other crates take what they need from here as arguments, so that a test can hand in a clock it
-//! moves by hand and wait for every task to end. It holds no domain knowledge and reads neither
-//! configuration nor, but for settings of the allocator, the environment: `services` decides levels,
-//! formats and URLs and passes them in.
+//! Other crates take these as arguments, so that a test can pass a manual clock and wait for every
+//! task to end. This crate has no domain knowledge and reads neither configuration nor the
+//! environment (except allocator settings): `services` passes levels, formats and URLs.
 //!
 //! ```text
 //! services -> telemetry::install(level, format), metrics::Recorder::install()

@@ -1,12 +1,12 @@
-//! The process as a whole.
+//! Process-wide functions.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Makes the program begin again, as the same process, with the same arguments and environment.
-/// Everything it holds open is closed. Returns only if that cannot be done.
+/// Restarts the program in the same process (exec), with the same arguments and environment. All
+/// open files are closed. Returns only on failure.
 #[must_use]
 pub fn begin_again() -> io::Error {
     let program = match std::env::current_exe() {
@@ -19,8 +19,8 @@ pub fn begin_again() -> io::Error {
     again.args(arguments).exec()
 }
 
-/// Bytes of memory this process may use: the machine's, or less where its container is given less;
-/// `None` where the system does not tell.
+/// Bytes of memory available to this process: that of the machine, or the limit of its container;
+/// `None` if unknown.
 #[must_use]
 pub fn memory() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -32,8 +32,8 @@ pub fn memory() -> Option<u64> {
     Some(limit.map_or(total, |limit| limit.min(total)))
 }
 
-/// From now on, files and directories that this process and its children make are readable by its own
-/// user only, whatever the umask it was started with. Call it first: before threads, before files.
+/// Makes all files and directories created by this process and its children private to its user,
+/// whatever umask it was started with. Call it before starting threads or creating files.
 pub fn make_files_private() {
     // Neither the standard library nor rustix without its feature `process` (which would rebuild half of
     // what Karst depends on) can set it.

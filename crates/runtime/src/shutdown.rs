@@ -1,8 +1,8 @@
 //! The stop signal and the list of background tasks that must end after it.
 //!
-//! Guarantees: the signal is sticky (who asks late still sees it); [`Shutdown::finish`] returns only
-//! when every task has ended, or says how many did not. It leaves to the tasks how to stop: each
-//! listens to [`Shutdown::stopped`] and finishes its work.
+//! Guarantees: the signal is sticky (late subscribers see it); [`Shutdown::finish`] returns when
+//! every task has ended, or reports how many have not. Each task listens to [`Shutdown::stopped`]
+//! and ends by itself.
 
 use std::future::Future;
 use std::time::Duration;
@@ -21,14 +21,14 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// A signal that has not been given, with no tasks.
+    /// A new signal without tasks.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A part that can be stopped alone, and is stopped with the whole; its tasks count for the part
-    /// only, so finish the part first.
+    /// A child that can be stopped separately, and is stopped with its parent. Its tasks belong to
+    /// the child only, so finish the child first.
     #[must_use]
     pub fn part(&self) -> Self {
         Self { token: self.token.child_token(), tasks: TaskTracker::new() }
@@ -43,7 +43,7 @@ impl Shutdown {
         self.tasks.spawn(task)
     }
 
-    /// Runs blocking work on a thread of its own; [`finish`](Self::finish) waits for it.
+    /// Runs blocking work on a separate thread; [`finish`](Self::finish) waits for it.
     pub fn spawn_blocking<F, T>(&self, work: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -74,7 +74,7 @@ impl Shutdown {
         self.token.clone()
     }
 
-    /// Waits until the signal is given or the time is over; `true` means go on.
+    /// Waits for the signal or the time-out; `true` means that the signal was not given.
     pub async fn sleep(&self, time: Duration) -> bool {
         tokio::select! {
             () = self.token.cancelled() => false,
@@ -85,7 +85,7 @@ impl Shutdown {
     /// Gives the signal and waits until every task has ended.
     ///
     /// # Errors
-    /// [`Error::StillRunning`] when tasks are left after `grace`; they keep running.
+    /// [`Error::StillRunning`] if tasks are still running after `grace`; they keep running.
     pub async fn finish(&self, grace: Duration) -> Result<(), Error> {
         self.stop();
         self.tasks.close();

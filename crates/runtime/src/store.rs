@@ -2,9 +2,8 @@
 //!
 //! Guarantees: a `put` that returned is durable (S3 by contract, a directory by fsync, see
 //! [`DurableLocal`]); conditional puts (create, and update by etag) are real on both; paths are
-//! below the URL's prefix. Each request to S3 is counted as it is sent, and an error says what it was,
-//! where it went and what the network said. It leaves caching to `cache` and what is stored to
-//! everybody else.
+//! below the URL's prefix. Each request to S3 is counted when sent, and an error names the
+//! operation, the URL and the network error. Caching is the task of `cache`.
 //!
 //! | URL | store |
 //! | --- | --- |
@@ -30,26 +29,26 @@ pub use requests::Attempts;
 
 use crate::Error;
 
-/// How to reach a store.
+/// How to access a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// `AWS_*` variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
-    /// `AWS_REGION`, `AWS_ENDPOINT`, ...) as the process got them; only `services` reads the
-    /// environment. Names the client does not know are ignored. Without keys, the client asks the
-    /// machine (web identity, container, instance metadata).
+    /// `AWS_REGION`, `AWS_ENDPOINT`, ...) as passed to the process; only `services` reads the
+    /// environment. Unknown names are ignored. Without keys, the client uses web identity,
+    /// container or instance credentials.
     pub variables: BTreeMap<String, String>,
-    /// How often one request is tried again after a failure that may pass (5xx, reset, timeout).
-    /// More tries ride out longer outages, and hide them longer.
+    /// Number of retries of a request after a transient failure (5xx, reset, timeout). More retries
+    /// survive longer outages, and hide them longer.
     pub retries: usize,
-    /// How long all tries of one request may take together, from the first one.
+    /// Time limit of all tries of a request together.
     pub retry_time: Duration,
-    /// How long one try may take, body included. Must allow for the largest single body (one
+    /// Time limit of one try, including the body. Must allow for the largest single body (one
     /// multipart part) on the slowest link.
     pub timeout: Duration,
-    /// How long a connection may take to be made.
+    /// Connect time-out.
     pub connect_timeout: Duration,
-    /// Whether the body's SHA-256 is part of the signature. Costs CPU on every upload (about 1 s
-    /// per GB and core); TLS already protects the body, so it is off.
+    /// Whether to sign the SHA-256 of the body. Costs CPU on every upload (about 1 s per GB and
+    /// core); TLS already protects the body, so it is off.
     pub sign_payload: bool,
 }
 
@@ -70,7 +69,7 @@ impl Options {
     /// Checks the relations between settings.
     ///
     /// # Errors
-    /// [`Error::Setting`] names the first that cannot work.
+    /// [`Error::Setting`] names the first invalid one.
     pub fn validate(&self) -> Result<(), Error> {
         let fail = |name, reason| Err(Error::Setting { name, reason });
         if self.timeout.is_zero() || self.connect_timeout.is_zero() {
@@ -83,22 +82,22 @@ impl Options {
     }
 }
 
-/// A store with what to call it in messages.
+/// A store with a description for messages.
 #[derive(Debug, Clone)]
 pub struct OpenStore {
     /// The store; paths are relative to the URL.
     pub store: Arc<dyn ObjectStore>,
-    /// For people: kind, place and endpoint, never a secret.
+    /// Kind, location and endpoint, without secrets.
     pub description: String,
     url: String,
 }
 
 impl OpenStore {
-    /// Asks the store for one listing, so that a wrong address or key shows at start and not at the
-    /// first upload.
+    /// Sends one list request, so that a wrong address or key is detected at the start and not at
+    /// the first upload.
     ///
     /// # Errors
-    /// [`Error::StoreAway`] carries what the store said.
+    /// [`Error::StoreAway`] with the error of the store.
     pub async fn check(&self) -> Result<(), Error> {
         let first = self.store.list(None).next().await;
         match first {
@@ -108,7 +107,7 @@ impl OpenStore {
     }
 }
 
-/// Opens the store a URL names. Nothing is asked of the network yet, see [`OpenStore::check`].
+/// Opens the store of a URL. Sends no request yet, see [`OpenStore::check`].
 ///
 /// # Errors
 /// [`Error::StoreUrl`] says what is wrong with the URL or the variables, and how to fix it.
@@ -193,7 +192,7 @@ fn s3_builder(bucket: &str, options: &Options) -> AmazonS3Builder {
     builder.with_client_options(client).with_retry(retry)
 }
 
-/// Whether an error says that a disk or a quota is full, at whatever depth.
+/// Whether an error, or any of its causes, says that a disk or quota is full.
 #[must_use]
 pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
@@ -224,7 +223,7 @@ mod tests {
         Ok(put.e_tag.unwrap())
     }
 
-    /// What every store must do for the catalog to be safe on it.
+    /// The conditional puts that the catalog requires of every store.
     async fn check_conditional_puts(store: &dyn ObjectStore) {
         let version = |e_tag: &str| {
             PutMode::Update(object_store::UpdateVersion {

@@ -1,15 +1,15 @@
-//! A directory as object storage that survives a power cut.
+//! A directory as object storage that survives a power failure.
 //!
-//! `object_store`'s `LocalFileSystem` never calls fsync: after a power cut an object it reported as
-//! written can be missing or empty, and Karst has released its journal by then. This store writes
-//! each object to a staging file, fsyncs it, moves it into place, and fsyncs the directories, so that
-//! an object is either absent or complete, and one that was reported is there. That costs two fsyncs
-//! per object (milliseconds on NVMe, tens on a disk). It also adds what `LocalFileSystem` lacks,
-//! conditional update by etag, under a lock file, so that the catalog is as safe on a directory as
-//! on S3. Reading, listing and deleting are `LocalFileSystem`'s own.
+//! `object_store`'s `LocalFileSystem` never calls fsync: after a power failure an object that it
+//! reported as written can be missing or empty, after Karst has already released its journal. This
+//! store writes each object to a staging file, fsyncs it, moves it into place, and fsyncs the
+//! directories, so that an object is either absent or complete, and a reported one is durable. That
+//! costs two fsyncs per object (milliseconds on NVMe, tens on a disk). It also adds what
+//! `LocalFileSystem` lacks, conditional update by etag, under a lock file, so that the catalog is
+//! as safe on a directory as on S3. Reading, listing and deleting use `LocalFileSystem`.
 //!
-//! It leaves to the operator that one directory is on one machine: etags and locks of network file
-//! systems are not relied on.
+//! A directory must be used from one machine only: etags and locks on network file systems are not
+//! reliable.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -38,15 +38,15 @@ const NAME: &str = "DurableLocal";
 pub struct DurableLocal {
     inner: Arc<LocalFileSystem>,
     root: Arc<PathBuf>,
-    /// Numbers staging files; the process id keeps processes apart.
+    /// Numbers staging files; the process ID distinguishes processes.
     staged: Arc<AtomicU64>,
 }
 
 impl DurableLocal {
-    /// The store in `root`, which is made when it is missing.
+    /// Opens the store in `root`, creating the directory if it is missing.
     ///
     /// # Errors
-    /// When the directory cannot be made or read.
+    /// If the directory cannot be created or read.
     pub fn open(root: impl AsRef<FilePath>) -> Result<Self> {
         let generic = |error: io::Error| failed(root.as_ref(), "make the directory", error);
         fs::create_dir_all(root.as_ref()).map_err(generic)?;
@@ -61,7 +61,7 @@ impl DurableLocal {
         &self.root
     }
 
-    /// A staging name beside the target: `#` and digits, which listings leave out.
+    /// A staging name next to the target: `#` and digits, which listings ignore.
     fn stage(&self, target: &FilePath) -> Result<Staged> {
         let number = self.staged.fetch_add(1, Ordering::Relaxed);
         let mut name = target.as_os_str().to_owned();
@@ -91,7 +91,7 @@ impl DurableLocal {
         self.sync_directories(target)
     }
 
-    /// Held while an etag is compared and the object replaced, against other processes too.
+    /// Held while an etag is compared and the object replaced; excludes other processes, too.
     fn lock(&self) -> Result<File> {
         let path = self.root.join(".lock#0");
         let file = File::create(&path).map_err(|error| failed(&path, "create", error))?;
@@ -99,7 +99,7 @@ impl DurableLocal {
         Ok(file)
     }
 
-    /// Makes the object's name durable, and those of directories that may be new.
+    /// Syncs the directory entries of the object and of directories that may be new.
     fn sync_directories(&self, target: &FilePath) -> Result<()> {
         for directory in target.ancestors().skip(1) {
             let synced = File::open(directory).and_then(|opened| opened.sync_all());
@@ -132,7 +132,7 @@ impl fmt::Display for DurableLocal {
     }
 }
 
-/// Attributes and tags have no place in a plain file.
+/// Attributes and tags cannot be stored in a plain file.
 fn refuse_attributes(empty: bool, operation: &str) -> Result<()> {
     if empty {
         return Ok(());
@@ -213,7 +213,7 @@ impl ObjectStore for DurableLocal {
     }
 }
 
-/// A file beside its final place; removed unless it is published.
+/// A staging file; removed unless it is published.
 #[derive(Debug)]
 struct Staged {
     file: File,
@@ -229,7 +229,7 @@ impl Staged {
         Ok(())
     }
 
-    /// A link fails when the name is taken, which a rename does not.
+    /// A hard link fails if the name exists; a rename does not.
     fn publish_new(self, target: &FilePath) -> Result<()> {
         self.file.sync_all().map_err(|error| failed(&self.path, "fsync", error))?;
         fs::hard_link(&self.path, target).map_err(|error| match error.kind() {
@@ -244,7 +244,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.kept {
-            // A leftover is invisible to listings and harmless; nothing better can be done here.
+            // A leftover is invisible to listings and harmless.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -288,7 +288,7 @@ struct Upload {
 }
 
 impl Upload {
-    /// The staging file, once no part is being written any more.
+    /// The staging file, once all parts are written.
     fn take(&mut self) -> Result<Staged> {
         let staged = self.staged.take().and_then(Arc::into_inner);
         staged.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Requests to S3 as they go over the wire: each try counted, failures with all their causes.
+//! Counts requests to S3 as sent, including retries, and reports failures with all causes.
 
 use std::error::Error;
 use std::fmt;
@@ -14,20 +14,20 @@ use object_store::client::{
 
 use crate::metrics as names;
 
-/// How often one read is sent. Put a clone into the extensions of its `GetOptions` and ask when the read
-/// is done. A store that is not S3 leaves it at 0.
+/// Counts the tries of one read. Put a clone into the extensions of its `GetOptions` and read it
+/// afterwards. Stores other than S3 leave it at 0.
 #[derive(Debug, Clone, Default)]
 pub struct Attempts(Arc<AtomicU32>);
 
 impl Attempts {
-    /// How often it was sent after the first time, also for the rest of a body that broke off.
+    /// The number of retries, including requests for the rest of a broken body.
     #[must_use]
     pub fn retries(&self) -> u32 {
         self.0.load(Relaxed).saturating_sub(1)
     }
 }
 
-/// Makes HTTP clients that count.
+/// Creates HTTP clients that count requests.
 #[derive(Debug, Default)]
 pub(super) struct Counted(ReqwestConnector);
 
@@ -57,7 +57,7 @@ impl HttpService for Requests {
         match answer {
             Ok(answer) => {
                 let status = answer.status();
-                // Others are answers: not there, there already, not changed.
+                // Other statuses are results: not found, already exists, not modified.
                 if status.is_server_error() || matches!(status.as_u16(), 408 | 429) {
                     failed(status.as_str().to_owned());
                 }
@@ -96,7 +96,7 @@ fn kind(kind: HttpErrorKind) -> &'static str {
     }
 }
 
-/// What the network said, down to the last cause: the client's own text ends at "error sending request".
+/// The network error with all causes: the text of the client ends at "error sending request".
 #[derive(Debug)]
 struct Causes(String);
 
