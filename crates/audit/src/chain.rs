@@ -1,7 +1,7 @@
-//! The chain: each record's hash covers its text and the hash of the record before.
+//! The hash chain: the hash of a record covers its text and the hash of the previous record.
 //!
-//! The hash is keyed (HMAC-SHA-256), so that a copy of the records, in a backup or in the index, cannot be
-//! changed and chained anew by somebody who does not have the key.
+//! The hash is keyed (HMAC-SHA-256), so that nobody without the key can change a copy of the
+//! records (in a backup or in the index) and compute a new chain.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What chains records.
+/// The key of the chain.
 #[derive(Clone)]
 pub struct Key(hmac::Key);
 
@@ -21,16 +21,16 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// The key of these bytes.
+    /// Creates a key from bytes.
     #[must_use]
     pub fn new(bytes: &[u8; Self::BYTES]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
     }
 
-    /// Bytes for a new key; none if the system has no random numbers.
+    /// Generates a new key; `None` if the system has no random numbers.
     #[must_use]
     pub fn generate() -> Option<[u8; Self::BYTES]> {
         let mut bytes = [0; Self::BYTES];
@@ -38,7 +38,7 @@ impl Key {
         Some(bytes)
     }
 
-    /// The hash of a record that follows another.
+    /// The hash of a record with the given predecessor.
     pub(crate) fn link(&self, previous: &Digest, body: &[u8]) -> Digest {
         let mut context = hmac::Context::with_key(&self.0);
         context.update(&previous.0);
@@ -47,14 +47,14 @@ impl Key {
     }
 }
 
-/// A hash, written in hexadecimal digits.
+/// A hash, in hexadecimal as text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// What the first record follows.
+    /// The predecessor of the first record.
     pub const ZERO: Self = Self([0; 32]);
-    /// Digits of a hash.
+    /// Hexadecimal digits of a hash.
     pub(crate) const DIGITS: usize = 64;
 
     fn of(bytes: &[u8]) -> Self {
@@ -69,7 +69,7 @@ impl Digest {
         Self::of(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
     }
 
-    /// The first digits, to recognise something by that must not be told.
+    /// The first digits, to identify a secret without revealing it.
     #[must_use]
     pub fn short(&self) -> String {
         let mut text = self.to_string();
@@ -93,7 +93,7 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = ();
 
-    /// Lower-case digits only: one hash has one text.
+    /// Accepts lower-case digits only, so that each hash has one text form.
     fn from_str(text: &str) -> Result<Self, ()> {
         let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         if text.len() != Self::DIGITS || !text.bytes().all(lower) {

@@ -1,4 +1,4 @@
-//! Why something could not be recorded.
+//! Errors of the audit trail.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ pub enum Error {
         action: &'static str,
         /// Which one.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
-    /// The queue is full and stays so.
+    /// The queue stayed full.
     #[error("the audit trail is too slow: its queue ([audit] queueSize) is full")]
     QueueFull,
-    /// The server is going down.
+    /// The server is stopping.
     #[error("the audit trail is closed")]
     Closed,
 }

@@ -1,4 +1,4 @@
-//! The files: `audit-<number of the first record>.log`, never renamed, and only added to.
+//! The files `audit-<number of the first record>.log`: append-only, never renamed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
@@ -29,17 +29,17 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<LogFile>, Error> {
     Ok(files)
 }
 
-/// Makes the file whose first record has that number.
+/// Creates the file whose first record has that number.
 pub(crate) fn create(directory: &Path, first: u64) -> Result<(PathBuf, File), Error> {
     let path = directory.join(format!("audit-{first:020}.log"));
     let file = open(&path).map_err(|error| Error::file("create", &path, &error))?;
-    // The file is only there for good once its name is.
+    // The file is durable only once its directory entry is.
     let folder = File::open(directory).and_then(|folder| folder.sync_all());
     folder.map_err(|error| Error::file("write", directory, &error))?;
     Ok((path, file))
 }
 
-/// Opens a file to add to it.
+/// Opens a file for appending.
 pub(crate) fn open(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
@@ -48,7 +48,7 @@ pub(crate) fn open(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// The lines of a file, as they are.
+/// Reads the raw lines of a file.
 pub(crate) struct Lines {
     path: PathBuf,
     reader: BufReader<File>,
@@ -60,7 +60,7 @@ impl Lines {
         Ok(Self { path: path.to_owned(), reader: BufReader::with_capacity(256 << 10, file) })
     }
 
-    /// The next line without its end, and whether it has one; none at the end of the file.
+    /// The next line without its line end, and whether it had one; `None` at the end of the file.
     pub(crate) fn next(&mut self, line: &mut Vec<u8>) -> Result<Option<bool>, Error> {
         line.clear();
         let read = self.reader.read_until(b'\n', line);

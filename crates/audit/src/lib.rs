@@ -1,16 +1,17 @@
-//! The audit trail: who did what, from where, with what outcome, in files that only grow and whose
-//! records are chained, so that a change to them is found.
+//! The audit trail: who did what, from where, with what outcome, in append-only files whose records
+//! are chained, so that changes are detected.
 //!
-//! Not here: what is worth a record (`api` and the server decide), where records are indexed, how the
-//! head of the chain is anchored outside of the files; `docs/audit.md` says who can forge what.
+//! Not part of this crate: which actions are recorded (`api` and the server decide), how records
+//! are indexed, how the head of the chain is saved outside the files. `docs/audit.md` describes who
+//! can forge what.
 //!
 //! ```text
 //! Record -> AuditLog (bounded queue) -> write, fsync -> audit-<seq>.log -> Reader -> index _audit
 //!                                          \-> Head -> anchors                 \-> Verifier
 //! ```
 //!
-//! Invariants: sequence numbers have no gaps; a record's hash covers its text and the hash before it;
-//! what [`AuditLog::append`] has answered is synced; what is read to be indexed was synced before.
+//! Invariants: sequence numbers have no gaps; a record's hash covers its text and the hash before
+//! it; records are synced before [`AuditLog::append`] returns and before they are indexed.
 
 mod chain;
 mod error;

@@ -1,26 +1,26 @@
-//! How often one sender's misuse is worth a record: a flood of refused requests must not fill the disk.
+//! Rate limit for records of refused requests per sender, so that a flood cannot fill the disk.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Senders that are remembered; others share what is left.
+/// Maximum number of tracked senders; further ones share a limit.
 const SENDERS: usize = 4_096;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Whether to record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Yes, and say that so many before it were not.
+    /// Record, with the number of suppressed records before it.
     Record {
-        /// Those that were left out.
+        /// The number of suppressed records.
         suppressed: u64,
     },
-    /// No; it is counted.
+    /// Do not record; only count.
     Suppress,
 }
 
-/// At most so many records of a sender in a second.
+/// Limits the records of a sender per second.
 #[derive(Debug)]
 pub struct Limiter {
     per_second: u32,
@@ -35,20 +35,20 @@ struct Sender {
 }
 
 impl Limiter {
-    /// Lets so many a second through.
+    /// A limiter with that many records per second.
     #[must_use]
     pub fn new(per_second: u32) -> Self {
         Self { per_second: per_second.max(1), senders: Mutex::default() }
     }
 
-    /// One more of a sender.
+    /// Counts a refusal of a sender.
     #[must_use]
     pub fn take(&self, sender: &str, now: Instant) -> Verdict {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
         if !senders.contains_key(sender) && senders.len() >= SENDERS {
             senders.retain(|_, s| s.suppressed > 0 || now.duration_since(s.since) < SECOND);
         }
-        // Under an attack from very many addresses, all new ones count as one.
+        // In an attack from very many addresses, all new ones are counted as one.
         let name =
             if senders.len() >= SENDERS && !senders.contains_key(sender) { "" } else { sender };
         let fresh = || Sender { since: now, records: 0, suppressed: 0 };
@@ -65,8 +65,8 @@ impl Limiter {
         Verdict::Record { suppressed: std::mem::take(&mut sender.suppressed) }
     }
 
-    /// What was left out and not said yet, by sender; asked now and then, so that the end of a flood is
-    /// recorded too.
+    /// Unreported numbers of suppressed records, by sender. Polled, so that the end of a flood is
+    /// recorded, too.
     #[must_use]
     pub fn unsaid(&self, now: Instant) -> Vec<(String, u64)> {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The trail as those see it who have something to record.
+//! The handle for recording.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ pub struct Head {
     pub hash: Digest,
 }
 
-/// A trail that was opened, and what was found wrong with it.
+/// An opened trail, and the problems found in it.
 #[derive(Debug)]
 pub struct Opened {
     /// The trail.
     pub log: AuditLog,
-    /// For the administrator; they are recorded, too.
+    /// Messages for the administrator; they are recorded, too.
     pub remarks: Vec<String>,
 }
 
-/// Records things. Clones are handles to the same trail.
+/// A handle to the trail; clones share it.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     shared: Arc<Shared>,
@@ -47,9 +47,9 @@ pub(crate) struct Shared {
     pub(crate) head: watch::Sender<Head>,
     /// Why the last write failed.
     pub(crate) failed: watch::Sender<Option<Error>>,
-    /// Records that were not kept because the trail could not be written.
+    /// Records that were lost because the trail could not be written.
     pub(crate) lost: AtomicU64,
-    /// Everything up to here is in the index, if anybody indexes.
+    /// Number of the last indexed record, if records are indexed.
     pub(crate) indexed: AtomicU64,
     room: Arc<Semaphore>,
     queue: mpsc::Sender<Queued>,
@@ -57,11 +57,11 @@ pub(crate) struct Shared {
 }
 
 impl AuditLog {
-    /// Opens the trail in a directory. `anchors` are heads that were noted elsewhere: where the files have
-    /// less, records are missing, and the chain goes on behind them.
+    /// Opens the trail in a directory. `anchors` are heads saved elsewhere: if the files end
+    /// earlier, records are missing, and the chain continues after the missing numbers.
     ///
     /// # Errors
-    /// The files cannot be read or written.
+    /// If the files cannot be read or written.
     pub async fn open(
         directory: PathBuf,
         key: Key,
@@ -99,10 +99,11 @@ impl AuditLog {
         Ok(Opened { log, remarks })
     }
 
-    /// Records something, and returns once it is on the disk: its number.
+    /// Writes a record and returns its number once it is synced.
     ///
     /// # Errors
-    /// It is not recorded. With `onFailure = continue` it is counted instead, and the number is 0.
+    /// If it could not be recorded. With `onFailure = continue` it is counted as lost instead, and
+    /// the number is 0.
     pub async fn append(&self, record: Record) -> Result<u64, Error> {
         let (done, synced) = oneshot::channel();
         let appended = match self.put(record, Some(done)).await {
@@ -112,16 +113,16 @@ impl AuditLog {
         self.tolerated(appended)
     }
 
-    /// Records something without waiting for the disk. It waits only while the queue is full.
+    /// Queues a record without waiting for the disk. Waits only while the queue is full.
     ///
     /// # Errors
-    /// As [`Self::append`], for want of room.
+    /// As [`Self::append`], if the queue stays full.
     pub async fn note(&self, record: Record) -> Result<(), Error> {
         let noted = self.put(record, None).await;
         self.tolerated(noted.map(|()| 0)).map(drop)
     }
 
-    /// As [`Self::note`] where nobody can wait: a record for which there is no room now is counted as lost.
+    /// As [`Self::note`], without waiting: if the queue is full, the record is counted as lost.
     pub fn try_note(&self, record: Record) {
         let record = record.within(self.shared.settings.record_bytes);
         let size = u32::try_from(record.size()).unwrap_or(u32::MAX);
@@ -132,10 +133,10 @@ impl AuditLog {
         }
     }
 
-    /// Whether a change may begin: not while it could not be recorded, unless the settings say so.
+    /// Whether a change may start: not if it could not be recorded, unless the settings allow it.
     ///
     /// # Errors
-    /// Why the last record could not be written.
+    /// The error of the last write.
     pub fn check(&self) -> Result<(), Error> {
         match self.shared.failed.borrow().clone() {
             Some(error) if self.shared.settings.on_failure == OnFailure::Refuse => Err(error),
@@ -143,13 +144,13 @@ impl AuditLog {
         }
     }
 
-    /// The last record that is on the disk, as it moves.
+    /// A receiver of the last synced record.
     #[must_use]
     pub fn head(&self) -> watch::Receiver<Head> {
         self.shared.head.subscribe()
     }
 
-    /// Why the last write failed, as that changes.
+    /// A receiver of the error of the last write, if it failed.
     #[must_use]
     pub fn failures(&self) -> watch::Receiver<Option<Error>> {
         self.shared.failed.subscribe()
@@ -167,12 +168,12 @@ impl AuditLog {
         &self.shared.settings
     }
 
-    /// Notes that everything up to a record is in the index: files may leave once it is.
+    /// Sets the number of the last indexed record: files may be deleted once they are indexed.
     pub fn set_indexed(&self, seq: u64) {
         self.shared.indexed.fetch_max(seq, Relaxed);
     }
 
-    /// The time, as records have it.
+    /// The current time for records.
     #[must_use]
     pub fn now(&self) -> EventTime {
         self.shared.clock.now()
@@ -221,7 +222,7 @@ impl AuditLog {
         metrics::counter!(runtime::metrics::AUDIT_LOST).increment(1);
     }
 
-    /// Writes what is queued, and ends.
+    /// Writes all queued records and closes the trail.
     pub async fn close(&self) {
         let end = Queued { record: Record::end(), time: self.now(), done: None, _permit: None };
         let _ = self.shared.queue.send(end).await;

@@ -1,4 +1,4 @@
-//! Reads records in order, from a number on, as the files grow.
+//! Reads records in order from a given number, following the files as they grow.
 
 use std::path::{Path, PathBuf};
 
@@ -8,18 +8,18 @@ use crate::Error;
 use crate::files::{self, Lines};
 use crate::record::Line;
 
-/// A record as it stands in its file.
+/// A raw record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its number.
     pub seq: u64,
-    /// When it was made, if it says so.
+    /// Its time, if readable.
     pub time: Option<EventTime>,
     /// Its text.
     pub text: String,
 }
 
-/// See the module.
+/// Reads records; see the module.
 pub struct Reader {
     directory: PathBuf,
     next: u64,
@@ -34,16 +34,16 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Reads from the record with that number, or the next one that is there.
+    /// Starts at the record with that number, or the next existing one.
     #[must_use]
     pub fn new(directory: &Path, from: u64) -> Self {
         Self { directory: directory.to_owned(), next: from, open: None, held: None }
     }
 
-    /// The next records up to a number that is synced, not more than `most`.
+    /// The next records up to the synced number, at most `most`.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// If a file cannot be read.
     pub fn read(&mut self, synced: u64, most: usize) -> Result<Vec<Entry>, Error> {
         let mut found = Vec::new();
         while found.len() < most && self.next <= synced {
@@ -71,13 +71,13 @@ impl Reader {
                 continue;
             };
             if lines.next(&mut line)?.is_none() {
-                // What is synced is not in this file: it is in the next.
+                // The synced records are not in this file but in the next.
                 if !self.open_next()? {
                     return Ok(None);
                 }
                 continue;
             }
-            // A torn line was never acknowledged, and a record after it says so.
+            // A torn line was never acknowledged; a later record reports it.
             let Some(read) = Line::parse(&line) else { continue };
             if read.seq >= self.next {
                 let (seq, time) = (read.seq, read.time());
@@ -87,7 +87,8 @@ impl Reader {
         }
     }
 
-    /// Opens the file with the next record, or the one after the open one; false if there is none.
+    /// Opens the file with the next record, or the one after the current file; false if there is
+    /// none.
     fn open_next(&mut self) -> Result<bool, Error> {
         let files = files::list(&self.directory)?;
         let next = match &self.open {

@@ -1,11 +1,12 @@
-//! One record, as text in the form of Splunk's `audittrail`.
+//! A record as text, in the format of Splunk's `audittrail`.
 //!
 //! ```text
 //! Audit:[timestamp="11-22-2026 10:15:00.123 +0000", seq=7, user=ann, action=search, ...][prev=.. hash=..]
 //! ```
 //!
-//! Plain values are words; all others are quoted, with `\"` and `\\` for quotes and backslashes, and `\n` for
-//! the end of a line: a record is one line, and no value can look like a field.
+//! Values that are plain words are unquoted; all others are quoted, with `\"` and `\\` for quotes
+//! and backslashes, and `\n` for line ends: a record is one line, and no value can look like a
+//! field.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -22,25 +23,25 @@ const HASH: &str = " hash=";
 /// Bytes of `][prev=.. hash=..]`.
 const TAIL: usize = PREVIOUS.len() + HASH.len() + 2 * Digest::DIGITS + 1;
 
-/// What became of it, in Splunk's words.
+/// The outcome, in Splunk's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Info {
-    /// It was allowed, and begins.
+    /// Allowed; it starts.
     Granted,
-    /// It was not allowed.
+    /// Not permitted.
     Denied,
-    /// It was done.
+    /// Done.
     Succeeded,
-    /// It was tried.
+    /// Tried and failed.
     Failed,
     /// A search has ended.
     Completed,
-    /// A search was ended before its end.
+    /// A search was cancelled.
     Canceled,
 }
 
 impl Info {
-    /// The word.
+    /// The text form.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -54,14 +55,14 @@ impl Info {
     }
 }
 
-/// What is to be recorded.
+/// The contents of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     fields: Vec<(Cow<'static, str>, String)>,
 }
 
 impl Record {
-    /// What somebody did; nobody in particular is `n/a`, the server itself `splunk-system-user`.
+    /// An action of a user; `n/a` for none, `splunk-system-user` for the server.
     #[must_use]
     pub fn new(user: &str, action: &str, info: Info) -> Self {
         let user = if user.is_empty() { "n/a" } else { user };
@@ -71,13 +72,13 @@ impl Record {
             .with("info", info.word())
     }
 
-    /// Of the server itself.
+    /// An action of the server.
     #[must_use]
     pub fn of_server(action: &str, info: Info) -> Self {
         Self::new("splunk-system-user", action, info)
     }
 
-    /// No record: what ends a queue of them.
+    /// A marker that ends the queue.
     pub(crate) fn end() -> Self {
         Self { fields: Vec::new() }
     }
@@ -86,7 +87,7 @@ impl Record {
         self.fields.is_empty()
     }
 
-    /// With one more field; an empty value is none.
+    /// Adds a field; an empty value is ignored.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl ToString) -> Self {
         let value = value.to_string();
@@ -96,7 +97,7 @@ impl Record {
         self
     }
 
-    /// With one more field, if there is a value.
+    /// Adds a field, if there is a value.
     #[must_use]
     pub fn with_some(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
@@ -105,15 +106,15 @@ impl Record {
         }
     }
 
-    /// Bytes it takes, about.
+    /// Approximate size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let fields = self.fields.iter().map(|(name, value)| name.len() + value.len() + 5);
         fields.sum::<usize>() + TAIL + 64
     }
 
-    /// Cuts values so that the whole has about so many bytes at most. A cut value ends with a mark that
-    /// says how long it was and what its SHA-256 is.
+    /// Truncates values so that the record has about `most` bytes. A truncated value ends with its
+    /// length and SHA-256.
     #[must_use]
     pub fn within(mut self, most: usize) -> Self {
         while self.size() > most {
@@ -140,7 +141,7 @@ impl Record {
         self
     }
 
-    /// The line of the record that follows another, without its end, and its hash.
+    /// The line of the record (without line end) and its hash, given the previous hash.
     pub(crate) fn line(
         &self,
         time: EventTime,
@@ -158,7 +159,7 @@ impl Record {
             write_value(value, &mut line);
         }
         let hash = key.link(previous, line.as_bytes());
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(line, "{PREVIOUS}{previous}{HASH}{hash}]");
         (line, hash)
     }
@@ -187,21 +188,21 @@ fn write_value(value: &str, out: &mut String) {
     out.push('"');
 }
 
-/// A record that was read.
+/// A parsed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
     /// Its number.
     pub seq: u64,
-    /// What it follows.
+    /// The previous hash.
     pub previous: Digest,
-    /// Its hash, as it says.
+    /// Its stated hash.
     pub hash: Digest,
-    /// What the hash covers.
+    /// The text covered by the hash.
     pub(crate) body: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line without its end; none if it is no record.
+    /// Parses a line without its line end; `None` if it is not a record.
     #[must_use]
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
@@ -215,13 +216,13 @@ impl<'a> Line<'a> {
         Some(Self { seq, previous: previous.parse().ok()?, hash, body })
     }
 
-    /// Whether the text is the one its hash was made of.
+    /// Whether the hash matches the text.
     #[must_use]
     pub fn is_genuine(&self, key: &Key) -> bool {
         key.link(&self.previous, self.body.as_bytes()) == self.hash
     }
 
-    /// When it was made.
+    /// Its time.
     #[must_use]
     pub fn time(&self) -> Option<EventTime> {
         let text = self.body.strip_prefix(HEAD)?.split_once('"')?.0;
@@ -244,7 +245,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A value, and what comes after it.
+/// Parses a value; returns it and the rest.
 fn read_value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(", ").unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! Where the chain goes on after a start: behind the last whole record. What lies after it was torn by the
-//! end of the process or the machine; it stays, and the next record says how much it is.
+//! Finds where the chain continues after a start: after the last complete record. Bytes after it
+//! were torn by a crash; they stay, and the next record contains their size.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,28 +11,28 @@ use crate::record::Line;
 use crate::writer::Active;
 use crate::{Error, Info, Record};
 
-/// The action of records that say what was repaired.
+/// The action of records about repairs.
 pub(crate) const REPAIR: &str = "audit_repair";
-/// The action of records that say which records left.
+/// The action of records about expired files.
 pub(crate) const EXPIRE: &str = "audit_expire";
 
-/// What is there.
+/// The recovered state.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) head: Head,
     /// The newest file.
     pub(crate) active: Option<Active>,
-    /// What was torn, to be recorded first.
+    /// The record about torn bytes, to be written first.
     pub(crate) torn: Option<Record>,
 }
 
-/// Finds the end of the chain, and ends a torn line.
+/// Finds the end of the chain, and terminates a torn line.
 pub(crate) fn recover(directory: &Path) -> Result<Recovered, Error> {
     let files = files::list(directory)?;
     let mut head = Head { seq: 0, hash: Digest::ZERO };
     let mut torn = Vec::new();
     let mut ended = true;
-    // A file may have been made and not written before the end: then the one before has the last record.
+    // The newest file may be empty after a crash; the previous one then has the last record.
     let mut from = files.len();
     while from > 0 && head.seq == 0 {
         from -= 1;

@@ -1,32 +1,32 @@
-//! How the trail is kept (`[audit]` of `server.conf`).
+//! Settings of the trail (`[audit]` of `server.conf`).
 
 use std::time::Duration;
 
-/// What becomes of changes that cannot be recorded.
+/// Behaviour for changes that cannot be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
-    /// They are refused: nothing happens unrecorded.
+    /// Refuse them: nothing happens unrecorded.
     Refuse,
-    /// They happen; what was not recorded is counted and said once the trail can be written again.
+    /// Allow them; lost records are counted and reported once the trail can be written again.
     Continue,
 }
 
-/// See the module.
+/// Settings; see the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// `maxFileSize`: a file of this size is followed by a new one.
+    /// `maxFileSize`: size at which a new file begins.
     pub file_bytes: u64,
-    /// `keepDays`: files whose last record is older are deleted; 0 keeps all.
+    /// `keepDays`: age of the last record at which a file is deleted; 0 keeps all.
     pub keep_days: u64,
-    /// `queueSize`: records that wait to be written, in bytes; who has more waits.
+    /// `queueSize`: maximum size of queued records in bytes; further ones wait.
     pub queue_bytes: usize,
-    /// `maxRecordSize`: longer values of a record are cut, with a mark.
+    /// `maxRecordSize`: maximum record size; the longest values are truncated, with a mark.
     pub record_bytes: usize,
     /// `onFailure`.
     pub on_failure: OnFailure,
-    /// How long a record that nobody waits for may wait for room.
+    /// How long a record without a waiting caller may wait for queue space.
     pub queue_wait: Duration,
-    /// `anchorIntervalSecs`: how often the head of the chain is noted outside of its files.
+    /// `anchorIntervalSecs`: how often the head of the chain is saved outside the files.
     pub anchor_interval: Duration,
 }
 

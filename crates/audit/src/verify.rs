@@ -1,7 +1,7 @@
-//! Whether the records are those that were written: all of them, in order, unchanged.
+//! Verifies that the records are complete, in order and unchanged.
 //!
-//! A state machine over lines; the first thing that is wrong is named. What lies behind it is read too, since
-//! it tells a removed record from one that stands elsewhere, and an altered one from one put in.
+//! A state machine over lines that reports the first problem. It reads on after it, to distinguish
+//! a removed record from a moved one, and an altered record from an inserted one.
 
 use std::fmt;
 use std::path::Path;
@@ -13,42 +13,42 @@ use crate::log::Head;
 use crate::record::Line;
 use crate::recovery::{EXPIRE, REPAIR};
 
-/// A head of the chain that was noted outside of its files.
+/// A head of the chain saved outside the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
     /// The number of the record.
     pub seq: u64,
-    /// Its hash, if that was noted.
+    /// Its hash, if saved.
     pub hash: Option<Digest>,
-    /// Where it was noted, for messages.
+    /// Where it was saved, for messages.
     pub noted: &'static str,
 }
 
-/// What was done to the trail.
+/// The kind of tampering or damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A record is not as it was written.
+    /// A record was altered.
     Altered,
-    /// Records are missing between others, or before them.
+    /// Records are missing, not at the end.
     Removed,
-    /// A record stands where none was.
+    /// A record was inserted.
     Inserted,
-    /// A record stands in another place.
+    /// A record was moved.
     Reordered,
     /// Records are missing at the end.
     Truncated,
 }
 
-/// The first thing that is wrong.
+/// The first problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was done.
+    /// The kind.
     pub kind: Kind,
     /// The record.
     pub seq: u64,
     /// File and line.
     pub place: String,
-    /// How that was seen.
+    /// How it was detected.
     pub text: String,
 }
 
@@ -66,20 +66,20 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A trail without a finding.
+/// The result for an intact trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
-    /// Records that were checked.
+    /// Number of checked records.
     pub records: u64,
     /// The first of them.
     pub first: u64,
     /// The last.
     pub head: Head,
-    /// Bytes after the last record that are none; the next start says in a record that they were torn.
+    /// Torn bytes after the last record; the next start records them.
     pub torn: usize,
 }
 
-/// See the module.
+/// The verifier; see the module.
 #[derive(Debug)]
 pub struct Verifier {
     key: Key,
@@ -91,13 +91,13 @@ pub struct Verifier {
     torn: Vec<u8>,
     torn_place: String,
     ended: bool,
-    /// What earlier records left behind them: last number and hash.
+    /// The last number and hash of expired files.
     expired: Vec<Head>,
     found: Option<Finding>,
 }
 
 impl Verifier {
-    /// Checks records from a number on (1: all of them) against heads that were noted elsewhere.
+    /// Verifies records from a number on (1: all) against saved heads.
     #[must_use]
     pub fn new(key: Key, anchors: Vec<Anchor>, from: u64) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Verifier {
         }
     }
 
-    /// The next line, without its end; `ended`: it has one.
+    /// Processes the next line, without its line end; `ended`: whether it had one.
     pub fn line(&mut self, place: &dyn fmt::Display, line: &[u8], ended: bool) {
         let read = Line::parse(line);
         self.ended = ended;
@@ -162,7 +162,7 @@ impl Verifier {
             let text = format!("its hash is not the one noted in {}", anchor.noted);
             return finding(Kind::Altered, read.seq, text);
         }
-        // The first one follows nothing that is here.
+        // The first one has no predecessor in the files.
         self.start?;
         if read.seq > next {
             let text = format!("record {} follows record {}", read.seq, self.head.seq);
@@ -191,7 +191,7 @@ impl Verifier {
         if self.start.is_none() {
             self.start = Some(Head { seq: read.seq, hash: read.previous });
         }
-        // A look at the text before the fields are read.
+        // A cheap text check before parsing the fields.
         if read.body.contains(EXPIRE) && read.field("action").as_deref() == Some(EXPIRE) {
             let last = read.field("last").and_then(|last| last.parse().ok());
             let hash = read.field("last_hash").and_then(|hash| hash.parse().ok());
@@ -199,7 +199,7 @@ impl Verifier {
         }
     }
 
-    /// What lies behind the first finding may tell more about it.
+    /// Later records may refine the first finding.
     fn look_behind(&mut self, read: Option<Line<'_>>) {
         let (Some(read), Some(found)) = (read, &mut self.found) else { return };
         if read.seq != found.seq || !read.is_genuine(&self.key) {
@@ -215,10 +215,10 @@ impl Verifier {
         }
     }
 
-    /// What came of it.
+    /// The result.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first problem.
     pub fn finish(self) -> Result<Summary, Finding> {
         self.end(false)
     }
@@ -252,10 +252,10 @@ impl Verifier {
     }
 }
 
-/// Checks the files of a directory, from a record on.
+/// Verifies the files of a directory, from a record on.
 ///
 /// # Errors
-/// A file cannot be read.
+/// If a file cannot be read.
 pub fn verify_directory(
     directory: &Path,
     key: &Key,
@@ -264,13 +264,13 @@ pub fn verify_directory(
 ) -> Result<Result<Summary, Finding>, Error> {
     let mut verifier = Verifier::new(key.clone(), anchors, from);
     let all = files::list(directory)?;
-    // Files that end before are not read.
+    // Files that end earlier are not read.
     let first = all.iter().rposition(|file| file.first <= from).unwrap_or(0);
     feed(&mut verifier, &all[first..])?;
     Ok(verifier.finish())
 }
 
-/// As [`verify_directory`] for the newest files only, as a start has the time for.
+/// As [`verify_directory`] for the newest files only; fast enough for a start.
 pub(crate) fn check_end(
     directory: &Path,
     key: &Key,

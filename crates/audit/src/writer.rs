@@ -1,4 +1,4 @@
-//! Writes records: those that wait are written and synced together, so that many cost about as much as one.
+//! Writes records with group commit: queued records are written and synced together.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,23 +19,23 @@ use crate::recovery::{EXPIRE, recover};
 use crate::verify::{self, Anchor};
 use crate::{Error, Info, Record};
 
-/// Records of one write at most.
+/// Maximum number of records per write.
 const GROUP: usize = 4_096;
-/// How long a trail that cannot be written is left alone before it is tried again.
+/// Interval between write retries.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A record on its way.
+/// A queued record.
 #[derive(Debug)]
 pub(crate) struct Queued {
     pub(crate) record: Record,
     pub(crate) time: EventTime,
-    /// Who waits for it.
+    /// The waiting caller.
     pub(crate) done: Option<oneshot::Sender<Result<u64, Error>>>,
-    /// Its room in the queue.
+    /// Its queue space.
     pub(crate) _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The file that is written.
+/// The file being written.
 #[derive(Debug)]
 pub(crate) struct Active {
     pub(crate) path: PathBuf,
@@ -43,21 +43,21 @@ pub(crate) struct Active {
     pub(crate) bytes: u64,
 }
 
-/// See the module.
+/// The writer; see the module.
 #[derive(Debug)]
 pub(crate) struct Writer {
     head: Head,
     active: Option<Active>,
-    /// The files have to be read again before the next write.
+    /// Whether the files must be recovered before the next write.
     unsure: bool,
 }
 
-/// What a file no longer has, once the record that says so is synced.
+/// Files to delete once the record about it is synced.
 type Expired = Vec<PathBuf>;
 
 impl Writer {
-    /// Finds the end of the chain and what is wrong with its last files: the writer, the record that comes
-    /// first, and remarks.
+    /// Finds the end of the chain and verifies its last files. Returns the writer, the record to
+    /// write first, and messages.
     pub(crate) fn begin(
         shared: &Shared,
         anchors: &[Anchor],
@@ -65,19 +65,19 @@ impl Writer {
         let directory = &shared.directory;
         std::fs::create_dir_all(directory)
             .map_err(|error| Error::file("create", directory, &error))?;
-        // Before the recovery, which ends a torn line.
+        // Before the recovery, which terminates a torn line.
         let finding = verify::check_end(directory, &shared.key, anchors)?;
         let remarks = finding.iter().map(ToString::to_string).collect();
         let found = recover(directory)?;
         let mut head = found.head;
-        // A number is given once, even if its record is gone.
+        // Numbers are never reused, even if their record is missing.
         head.seq = anchors.iter().map(|anchor| anchor.seq).fold(head.seq, u64::max);
         shared.head.send_replace(head);
         let writer = Self { head, active: found.active, unsure: false };
         Ok((writer, found.torn, remarks))
     }
 
-    /// Writes until the queue ends.
+    /// Writes until the queue is closed.
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Queued>, shared: Arc<Shared>) {
         let mut waiting: Vec<Queued> = Vec::new();
         let mut ends = false;
@@ -85,7 +85,7 @@ impl Writer {
             if waiting.is_empty() {
                 ends = queue.recv().await.is_none_or(|next| take(next, &mut waiting));
             } else {
-                // What could not be written is tried again, with what has come meanwhile.
+                // Failed records are retried together with new ones.
                 let next = tokio::time::timeout(RETRY, queue.recv()).await;
                 ends = next.is_ok_and(|next| next.is_none_or(|next| take(next, &mut waiting)));
             }
@@ -102,14 +102,14 @@ impl Writer {
                 let left = self.write(group, &shared);
                 (self, left)
             });
-            // Only a defect ends a write without an answer; the waiting see that they have none.
+            // Only a bug ends a write without a result; waiting callers then get an error.
             let Ok((writer, left)) = written.await else { return };
             self = writer;
             waiting = left;
         }
     }
 
-    /// Writes a group; gives back what has to be tried again.
+    /// Writes a group; returns the records to retry.
     fn write(&mut self, mut group: Vec<Queued>, shared: &Shared) -> Vec<Queued> {
         let begun = std::time::Instant::now();
         match self.try_write(&mut group, shared) {
@@ -162,7 +162,7 @@ impl Writer {
         group.splice(0..0, first.into_iter().map(queued));
         let written = self.write_lines(group, shared);
         if written.is_err() {
-            // The records of its own are made anew when it tries again.
+            // The writer's own records are recreated on retry.
             group.drain(0..own);
             self.unsure |= was_torn;
         }
@@ -176,7 +176,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Finds the end of the chain after a write of which nobody knows how much there is.
+    /// Finds the end of the chain after a write with an unknown result.
     fn recover_again(&mut self, shared: &Shared) -> Result<Option<Record>, Error> {
         let found = recover(&shared.directory)?;
         let seq = found.head.seq.max(self.head.seq);
@@ -207,7 +207,7 @@ impl Writer {
         }
         let written = active.file.write_all(text.as_bytes()).and_then(|()| active.file.sync_data());
         if let Err(error) = written {
-            // Nobody has been told of these records: without them the file is as it was.
+            // These records were not acknowledged: truncating them restores the file.
             let undone = active.file.set_len(active.bytes).and_then(|()| active.file.sync_data());
             self.unsure = undone.is_err();
             return Err(Error::file("write", &active.path, &error));
@@ -217,7 +217,7 @@ impl Writer {
         Ok(numbers)
     }
 
-    /// Begins a new file after a full one, and says which old ones leave.
+    /// Starts a new file after a full one; returns the records and files that expire.
     fn rotate_if_full(&mut self, shared: &Shared) -> Result<(Vec<Record>, Expired), Error> {
         let full = |active: &Active| active.bytes >= shared.settings.file_bytes;
         if !self.active.as_ref().is_some_and(full) {
@@ -241,7 +241,7 @@ impl Writer {
     }
 }
 
-/// Adds a record to a group; true if it is the end of all.
+/// Adds a record to a group; true if it is the end marker.
 fn take(next: Queued, group: &mut Vec<Queued>) -> bool {
     let ends = next.record.is_end();
     if !ends {
@@ -250,7 +250,7 @@ fn take(next: Queued, group: &mut Vec<Queued>) -> bool {
     ends
 }
 
-/// Whether the records of a file are old enough, and in the index.
+/// Whether a file is old enough and indexed.
 fn has_expired(old: &LogFile, next: &LogFile, shared: &Shared) -> bool {
     let days = shared.settings.keep_days;
     if days == 0 || shared.indexed.load(Relaxed) + 1 < next.first {

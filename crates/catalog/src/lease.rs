@@ -29,7 +29,7 @@ use crate::error::{Result, chain};
 
 /// The path of the lease object in the store.
 const PLACE: &str = "lease/catalog.json";
-/// Minimum interval between checks of a waiting server.
+/// Maximum interval between checks of a waiting server.
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
