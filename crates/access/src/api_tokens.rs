@@ -1,9 +1,10 @@
-//! Tokens that stand for a user: `Authorization: Bearer`, made by `/services/authorization/tokens`.
+//! API tokens: they act for a user (`Authorization: Bearer`) and are created by
+//! `/services/authorization/tokens`.
 //!
-//! A token is a JWT signed with a key of this server (HS512). A static one is a document of the catalog
-//! as well: it can be listed, disabled and removed, and is good for nothing once it is. An ephemeral
-//! one is kept nowhere, lives some hours at most, and ends with the user's password. The document holds
-//! no secret: whoever reads the catalog cannot make the token from it.
+//! A token is a JWT signed with a key of this server (HS512). A static token also has a document in
+//! the catalog: it can be listed, disabled and removed, and is then invalid. An ephemeral token is
+//! not stored; it lasts some hours at most, and ends when the user's password changes. The document
+//! has no secret: the token cannot be reconstructed from the catalog.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,28 +17,28 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 
 const KIND: &str = "api_tokens";
-/// Static tokens there may be.
+/// Maximum number of static tokens.
 const MAX_TOKENS: usize = 100_000;
-/// Static tokens of one user.
+/// Maximum number of static tokens per user.
 const MAX_TOKENS_OF_USER: usize = 1_000;
-/// Longest life of an ephemeral token, in seconds.
+/// Maximum lifetime of an ephemeral token, in seconds.
 pub const MAX_EPHEMERAL_SECONDS: i64 = 6 * 3_600;
-/// A longer text is no token of ours.
+/// Maximum length of our tokens.
 const MAX_TOKEN_BYTES: usize = 4_096;
 
-/// What a token may do at most; it never does more than its user.
+/// The scope of a token: restricts the rights of its user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// Capabilities; all of the user's if none.
+    /// Allowed capabilities; all of the user's if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
-    /// Indexes, with `*`, of those the user may search; all of them if none.
+    /// Allowed indexes (with `*`), among those of the user; all if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexes: Option<Vec<String>>,
 }
 
 impl Scope {
-    /// Whether the token may use a capability, if its user may.
+    /// Whether the scope allows a capability that the user has.
     #[must_use]
     pub fn allows(&self, capability: &str) -> bool {
         self.capabilities.as_ref().is_none_or(|all| all.iter().any(|name| name == capability))
@@ -47,47 +48,47 @@ impl Scope {
 /// A static token, without its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiToken {
-    /// Names it; `jti` of the token.
+    /// Its ID: `jti` of the JWT.
     pub id: String,
-    /// For whom it stands.
+    /// The user it acts for.
     pub user: String,
-    /// Who made it.
+    /// Its creator.
     pub created_by: String,
-    /// What it is for, in its maker's words.
+    /// Its purpose, as free text.
     pub audience: String,
-    /// When it was made; epoch seconds, as all times here.
+    /// Creation time; all times are epoch seconds.
     pub created: i64,
-    /// From when on it is good.
+    /// Start of its validity.
     pub not_before: i64,
-    /// Until when.
+    /// End of its validity.
     pub expires: Option<i64>,
-    /// Whether it is good for anything.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// What it may do at most.
+    /// Its scope.
     #[serde(default)]
     pub scope: Scope,
 }
 
-/// A token to make.
+/// A token to create.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// For whom.
+    /// The user it acts for.
     pub user: String,
-    /// By whom.
+    /// Its creator.
     pub created_by: String,
-    /// What for.
+    /// Its purpose.
     pub audience: String,
-    /// From when on; now if none.
+    /// Start of its validity; default now.
     pub not_before: Option<i64>,
-    /// Until when; for ever if none.
+    /// Until when; default never.
     pub expires: Option<i64>,
-    /// Whether it is kept nowhere.
+    /// Whether it is ephemeral (not stored).
     pub ephemeral: bool,
-    /// What it may do at most.
+    /// Its scope.
     pub scope: Scope,
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Claims {
     iss: String,
@@ -101,21 +102,21 @@ struct Claims {
     nbr: i64,
     #[serde(default)]
     ephemeral: bool,
-    /// Of an ephemeral token; that of a static one is in its document.
+    /// The scope of an ephemeral token; that of a static one is in its document.
     #[serde(default)]
     scope: Scope,
 }
 
-/// Who came with a token.
+/// The bearer of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bearer {
-    /// The token's name.
+    /// The token's ID.
     pub id: String,
-    /// For whom it stands.
+    /// The user it acts for.
     pub user: String,
-    /// When it was made, if it is ephemeral: it ends with the user's password.
+    /// Creation time of an ephemeral token, which ends when the user's password changes.
     pub ephemeral_since: Option<i64>,
-    /// What it may do at most.
+    /// Its scope.
     pub scope: Scope,
 }
 
@@ -124,11 +125,11 @@ pub struct Bearer {
 pub struct Use {
     /// Epoch seconds; 0: never.
     pub at: i64,
-    /// From where.
+    /// Client address.
     pub from: Option<IpAddr>,
 }
 
-/// All static tokens, and the key of all.
+/// All static tokens, and the signing key.
 pub struct ApiTokens {
     catalog: Catalog,
     issuer: String,
@@ -144,13 +145,13 @@ impl std::fmt::Debug for ApiTokens {
 }
 
 impl ApiTokens {
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub const KEY_BYTES: usize = 32;
 
-    /// Reads the tokens from the catalog. `issuer` names this server in them.
+    /// Reads the tokens from the catalog. `issuer` identifies this server in tokens.
     ///
     /// # Errors
-    /// If the catalog holds one that cannot be read.
+    /// If a token document is unreadable.
     pub fn load(
         catalog: Catalog,
         issuer: &str,
@@ -171,10 +172,10 @@ impl ApiTokens {
         })
     }
 
-    /// Makes a token: its name and its text, which is told this once.
+    /// Creates a token; returns its ID and its text, which is not stored.
     ///
     /// # Errors
-    /// If the catalog cannot be written, or there are too many.
+    /// If the catalog cannot be written, or the limit is reached.
     pub async fn create(&self, now: i64, new: NewToken) -> Result<(String, String), Error> {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let token = ApiToken {
@@ -238,8 +239,8 @@ impl ApiTokens {
         Ok(())
     }
 
-    /// Who comes with a text; none if it is no token, or not good now. Whether its user still exists is
-    /// for others to find out.
+    /// The bearer of a token; `None` if the text is not a valid token. Does not check whether its
+    /// user still exists.
     #[must_use]
     pub fn bearer(&self, now: i64, text: &str, from: Option<IpAddr>) -> Option<Bearer> {
         let claims = self.claims(text)?;
@@ -266,7 +267,7 @@ impl ApiTokens {
         if text.len() > MAX_TOKEN_BYTES {
             return None;
         }
-        // Times are compared by `bearer`, with the server's clock.
+        // `bearer` compares times with the server's clock.
         let mut validation = Validation::new(Algorithm::HS512);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
@@ -284,13 +285,13 @@ impl ApiTokens {
         all
     }
 
-    /// A static token by its name.
+    /// A static token by its ID.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<(ApiToken, Use)> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// Makes a token good or not; false if there is none.
+    /// Enables or disables a token; false if it does not exist.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -300,7 +301,7 @@ impl ApiTokens {
         Ok(true)
     }
 
-    /// Removes a token for good; false if there is none.
+    /// Removes a token; false if it does not exist.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -313,7 +314,7 @@ impl ApiTokens {
         Ok(true)
     }
 
-    /// Removes all tokens of a user that is gone.
+    /// Removes all tokens of a removed user.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -327,7 +328,7 @@ impl ApiTokens {
     }
 }
 
-/// Whether a text looks like a token (of ours or of an OIDC provider) rather than a session's key.
+/// Whether a text looks like a token (ours or of an OIDC provider) rather than a session key.
 #[must_use]
 pub fn looks_like_jwt(text: &str) -> bool {
     text.len() > 20 && text.bytes().filter(|byte| *byte == b'.').count() == 2

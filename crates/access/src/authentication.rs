@@ -1,4 +1,4 @@
-//! How users log in: `authentication.conf`, and what `server.conf` says of sessions.
+//! Settings of authentication: `authentication.conf`, and the session settings of `server.conf`.
 
 use std::time::Duration;
 
@@ -15,30 +15,30 @@ const LOCAL: &str = "splunk_auth";
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Where users come from besides the local ones.
+/// The external identity provider.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ProviderSettings {
-    /// Nowhere: `authType = Splunk`.
+    /// None: `authType = Splunk`.
     #[default]
     Local,
-    /// Directories, asked in turn: `authType = LDAP`.
+    /// LDAP directories, tried in order: `authType = LDAP`.
     Ldap(Vec<ldap::LdapSettings>),
     /// One OpenID provider: `authType = OIDC`.
     Oidc(Box<oidc::OidcSettings>),
 }
 
-/// All that decides about logins.
+/// All settings of authentication.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AuthenticationSettings {
-    /// What too many wrong passwords lead to.
+    /// Account lockout.
     pub lockout: LockoutSettings,
-    /// What a password must be like.
+    /// Password policy.
     pub passwords: PasswordPolicy,
-    /// How long logins last.
+    /// Session limits.
     pub sessions: SessionSettings,
-    /// `verboseLoginFailMsg`: whether refusals tell their reason.
+    /// `verboseLoginFailMsg`: whether login errors show their reason.
     pub verbose: bool,
-    /// Where other users come from.
+    /// The identity provider.
     pub provider: ProviderSettings,
 }
 
@@ -46,7 +46,7 @@ impl AuthenticationSettings {
     /// Reads authentication.conf and server.conf.
     ///
     /// # Errors
-    /// A value that does not fit its setting; an `authType` that Karst has not.
+    /// If a value is invalid, or `authType` is not supported.
     pub fn read(authentication: &Effective, server: &Effective) -> Result<Self, Error> {
         let local = Stanza { conf: authentication, name: LOCAL };
         Ok(Self {
@@ -144,7 +144,7 @@ fn provider(conf: &Effective) -> Result<ProviderSettings, Error> {
     }
 }
 
-/// A stanza of a file, and the values of its keys.
+/// A stanza of a `.conf` file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stanza<'a> {
     pub(crate) conf: &'a Effective,
@@ -172,7 +172,7 @@ impl<'a> Stanza<'a> {
         self.text(key).unwrap_or(default).to_owned()
     }
 
-    /// Texts separated by `;`.
+    /// A list separated by `;`.
     pub(crate) fn list(&self, key: &str) -> Vec<String> {
         split(self.text(key).unwrap_or_default())
     }
@@ -205,7 +205,7 @@ impl<'a> Stanza<'a> {
         span.map(Some).ok_or_else(|| self.wrong(key, "a time span such as 90s, 30m, 1h or 2d"))
     }
 
-    /// A secret: the text, or what is in the file that it names.
+    /// A secret: the value, or the contents of the file it names.
     pub(crate) fn secret(&self, key: &'static str) -> Result<Option<String>, Error> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let Some(path) = text.strip_prefix("file:") else { return Ok(Some(text.to_owned())) };
@@ -214,7 +214,7 @@ impl<'a> Stanza<'a> {
             .map_err(|error| self.wrong(key, format!("a file that can be read ({error})")))
     }
 
-    /// The roles of groups: `[roleMap_<strategy>]`, `role = group;group`.
+    /// The mapping of groups to roles: `[roleMap_<strategy>]`, `role = group;group`.
     pub(crate) fn role_map(&self) -> Vec<(String, Vec<String>)> {
         let stanza = self.conf.stanza(&format!("roleMap_{}", self.name));
         let entries = stanza.map_or(&[][..], |stanza| &stanza.entries);
@@ -237,8 +237,8 @@ fn split(text: &str) -> Vec<String> {
     text.split(';').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// A time span as Splunk writes it: `90`, `90s`, `30m`, `1h`, `2d`; none if it is something else or
-/// nothing.
+/// Parses a time span in Splunk's format: `90`, `90s`, `30m`, `1h`, `2d`; `None` if invalid or
+/// empty.
 #[must_use]
 pub fn time_span(text: &str) -> Option<Duration> {
     let text = text.trim();

@@ -1,8 +1,9 @@
-//! The one place that says what a user may do: REST, searches, SQL and Flight SQL all ask it.
+//! Authorization: the one place that decides what a user may do, for REST, searches, SQL and Flight
+//! SQL.
 //!
-//! [`Authority`] holds users, roles and permissions; [`Rights`] are what one user may do at the moment of
-//! a request. Rights are taken once per request and go with it, so that a search which runs for an hour
-//! is held to what its user could do when it was started.
+//! [`Authority`] holds users, roles and permissions; [`Rights`] are the rights of one user at the
+//! time of a request. They are computed once per request and stay with it, so a search that runs
+//! for an hour keeps the rights that its user had when it started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::limits::SearchLimits;
 use crate::roles::Granted;
 use crate::{Accounts, Permissions, Perms, Role, Roles, Scope, like};
 
-/// Reads and changes every object, and jobs of others.
+/// Grants read and write access to every object, and to jobs of others.
 const ALL_OBJECTS: &str = "admin_all_objects";
 
-/// Users, their roles, and the permissions of shared objects. Clones are handles to the same.
+/// Users, their roles, and the permissions of shared objects. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct Authority {
     accounts: Arc<Accounts>,
@@ -25,26 +26,26 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// The authority over these.
+    /// Creates the authority.
     #[must_use]
     pub fn new(accounts: Arc<Accounts>, roles: Arc<Roles>, permissions: Arc<Permissions>) -> Self {
         Self { accounts, roles, permissions }
     }
 
-    /// What a user may do now; nothing if there is no such user.
+    /// The current rights of a user; none if the user does not exist.
     #[must_use]
     pub fn of(&self, user: &str) -> Rights {
         let roles = self.accounts.user(user).map(|user| user.roles).unwrap_or_default();
         self.of_roles(user, &roles)
     }
 
-    /// What somebody with these roles may do, to compare with what a caller may.
+    /// The rights of a user with these roles, to compare with those of a caller.
     #[must_use]
     pub fn of_roles(&self, user: &str, roles: &[String]) -> Rights {
         self.rights(user, self.roles.granted(roles))
     }
 
-    /// What users of a role would have if it were as given, whatever is kept of it.
+    /// The rights that a role would grant if it were as given, regardless of the stored one.
     #[must_use]
     pub fn of_role(&self, role: &Role) -> Rights {
         self.rights("", self.roles.granted_by(role))
@@ -66,37 +67,37 @@ impl Authority {
     }
 }
 
-/// An object that is shared or somebody's own, as permissions see it.
+/// An object, for permission checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object<'a> {
-    /// Whose it is.
+    /// Its owner.
     pub owner: &'a str,
-    /// Whether others than the owner may see it at all.
+    /// Whether it is shared.
     pub shared: bool,
     /// `nobody/<app>/<conf>/<name>`, the key of its permissions.
     pub place: &'a str,
 }
 
-/// What a user may do, as of one moment.
+/// The rights of a user at one moment.
 #[derive(Debug, Clone)]
 pub struct Rights {
     user: String,
     is_system: bool,
-    /// Own roles and those they import.
+    /// Roles, including imported ones.
     roles: BTreeSet<String>,
     capabilities: BTreeSet<String>,
     indexes_allowed: Vec<String>,
     indexes_default: Vec<String>,
-    /// The only ones of them, for who came with a token.
+    /// Restriction of indexes by the scope of a token.
     index_scope: Option<Vec<String>>,
-    /// Whether they are less than the user's.
+    /// Whether they are restricted by a scope.
     is_scoped: bool,
     limits: SearchLimits,
     permissions: Arc<BTreeMap<String, Perms>>,
 }
 
 impl Rights {
-    /// What the server itself may do: everything. For tests, and for work that no user asked for.
+    /// The rights of the server itself: all. For tests and internal work.
     #[must_use]
     pub fn of_system(user: &str) -> Self {
         Self {
@@ -113,7 +114,7 @@ impl Rights {
         }
     }
 
-    /// The same user with no more than these capabilities, as a token with a scope has.
+    /// The same user, restricted to these capabilities, as by the scope of a token.
     #[must_use]
     pub fn scoped(mut self, capabilities: &[String]) -> Self {
         self.capabilities.retain(|name| capabilities.contains(name));
@@ -121,7 +122,7 @@ impl Rights {
         self
     }
 
-    /// The same user with no more than a token's scope.
+    /// The same user, restricted to the scope of a token.
     #[must_use]
     pub fn narrowed(self, scope: &Scope) -> Self {
         let index_scope = scope.indexes.clone();
@@ -133,8 +134,7 @@ impl Rights {
         Self { index_scope, is_scoped, ..narrowed }
     }
 
-    /// Whether they are less than the user's, as those of a token with a scope are: they cannot be handed
-    /// on by the user's name.
+    /// Whether they are restricted by the scope of a token: they cannot be passed on by user name.
     #[must_use]
     pub fn is_scoped(&self) -> bool {
         self.is_scoped
@@ -145,19 +145,19 @@ impl Rights {
         self.index_scope.as_ref().is_none_or(reached)
     }
 
-    /// Whether they are the server's own.
+    /// Whether they are those of the server.
     #[must_use]
     pub fn is_system(&self) -> bool {
         self.is_system
     }
 
-    /// Whose rights they are.
+    /// The user name.
     #[must_use]
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// The roles, imported ones included.
+    /// The roles, including imported ones.
     #[must_use]
     pub fn roles(&self) -> &BTreeSet<String> {
         &self.roles
@@ -175,20 +175,20 @@ impl Rights {
         self.is_system || self.capabilities.contains(capability)
     }
 
-    /// Whether the user reads an object: the owner, the roles that its permissions name, or with
+    /// Whether the user may read an object: as its owner, by a role in its permissions, or with
     /// `admin_all_objects`.
     #[must_use]
     pub fn may_read(&self, object: &Object<'_>) -> bool {
         self.is_allowed(object, |perms| &perms.read)
     }
 
-    /// Whether the user changes an object.
+    /// Whether the user may change an object.
     #[must_use]
     pub fn may_write(&self, object: &Object<'_>) -> bool {
         self.is_allowed(object, |perms| &perms.write)
     }
 
-    /// Whether the user makes objects that others see.
+    /// Whether the user may create shared objects.
     #[must_use]
     pub fn may_share(&self) -> bool {
         self.may(ALL_OBJECTS) || self.is_named(&Perms::default().write)
@@ -208,18 +208,18 @@ impl Rights {
     }
 
     fn is_named(&self, names: &[String]) -> bool {
-        // `nobody` stands for everybody where nobody in particular is meant.
+        // `nobody` means everybody.
         names.iter().any(|name| name == "*" || name == "nobody" || self.roles.contains(name))
     }
 
-    /// The places of shared objects that the user does not read.
+    /// The keys of shared objects that the user may not read.
     pub fn hidden(&self) -> impl Iterator<Item = &str> {
         let all = self.may(ALL_OBJECTS);
         let hidden = move |(_, perms): &(&String, &Perms)| !all && !self.is_named(&perms.read);
         self.permissions.iter().filter(hidden).map(|(place, _)| place.as_str())
     }
 
-    /// Which of the indexes the user may search.
+    /// Filters the indexes to those that the user may search.
     #[must_use]
     pub fn searchable(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
         indexes.retain(|index| self.may_search(index));
@@ -233,7 +233,7 @@ impl Rights {
         self.is_system || (allowed() && self.is_in_scope(index))
     }
 
-    /// Which of the indexes the user's searches read if they name none.
+    /// Filters the indexes to the default indexes of the user's searches.
     #[must_use]
     pub fn searched(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
         let is_default =
@@ -242,17 +242,17 @@ impl Rights {
         indexes
     }
 
-    /// How much and how far the user searches.
+    /// The user's search limits.
     #[must_use]
     pub fn limits(&self) -> &SearchLimits {
         &self.limits
     }
 
-    /// Whether these rights hold all of the other's: whoever grants rights, or takes over a user, may
-    /// not gain by it.
+    /// Whether these rights include all of the other's: granting rights or taking over a user must
+    /// not give the caller more rights.
     ///
     /// # Errors
-    /// The first right that the other has and this has not, in words.
+    /// A description of the first right that only the other has.
     pub fn covers(&self, other: &Self) -> Result<(), String> {
         if self.is_system {
             return Ok(());
@@ -276,15 +276,15 @@ impl Rights {
     }
 }
 
-/// Whether a pattern of `srchIndexesAllowed` means the index. One has to begin with `_` to reach
-/// internal indexes.
+/// Whether a pattern of `srchIndexesAllowed` matches the index. Only patterns that begin with `_`
+/// match internal indexes.
 pub(crate) fn reaches(pattern: &str, index: &IndexName) -> bool {
     let (pattern, name) = (pattern.trim().to_lowercase(), index.as_str());
     let hidden = index.is_internal() && !pattern.starts_with('_');
     !hidden && like(&pattern, name)
 }
 
-/// Whether whatever the second pattern reaches is reached by the first.
+/// Whether the first pattern matches everything that the second matches.
 fn includes(wide: &str, narrow: &str) -> bool {
     let (wide, narrow) = (wide.trim().to_lowercase(), narrow.trim().to_lowercase());
     wide == narrow || (narrow.starts_with('_') == wide.starts_with('_') && like(&wide, &narrow))

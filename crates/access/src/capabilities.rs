@@ -1,7 +1,7 @@
-//! What a role can be given: Splunk's names of capabilities, so that roles and clients carry over.
+//! Capabilities, with Splunk's names, so that existing roles and clients work.
 
-/// All of them, sorted. Each is asked for by a path, a command or a rule about objects
-/// (`docs/rights.md` says which); what nothing asks for is not offered.
+/// All of them, sorted. Each is required by a path, a command or an object rule (see
+/// `docs/rights.md`); capabilities without effect are not offered.
 pub const ALL: &[&str] = &[
     "admin_all_objects",
     "change_own_password",
@@ -53,7 +53,7 @@ pub const ALL: &[&str] = &[
     "upload_lookup_files",
 ];
 
-/// What every user may do.
+/// Capabilities of `user`.
 pub const USER: &[&str] = &[
     "change_own_password",
     "edit_own_objects",
@@ -77,7 +77,7 @@ pub const USER: &[&str] = &[
     "upload_lookup_files",
 ];
 
-/// What power users may do besides.
+/// Additional capabilities of `power`.
 pub const POWER: &[&str] = &["edit_messages", "edit_tokens_own", "run_sendalert", "run_walklex"];
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! Why accounts, roles, tokens or secrets cannot be read or changed.
+//! Errors of users, roles, tokens and secrets.
 
 use model::ErrorKind;
 
-/// Why accounts, roles, tokens or secrets cannot be read or changed.
+/// Errors of users, roles, tokens and secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The catalog failed.
     #[error("catalog: {0}")]
     Catalog(#[from] catalog::Error),
-    /// A document of the catalog is not what was written.
+    /// A document of the catalog is invalid.
     #[error("the document {kind}/{name} of the catalog is damaged: {reason}")]
     Document {
         /// Users, roles, tokens.
         kind: &'static str,
         /// Which one.
         name: String,
-        /// What does not fit.
+        /// What is wrong.
         reason: String,
     },
     /// Another token has the same secret.
@@ -24,39 +24,39 @@ pub enum Error {
         /// The other token's name.
         name: String,
     },
-    /// There are too many.
+    /// A limit is reached.
     #[error("there are {limit} tokens already (max_number_of_tokens)")]
     TooManyTokens {
         /// The limit.
         limit: usize,
     },
-    /// There are too many.
+    /// A limit is reached.
     #[error("there are {limit} {what} already, the limit")]
     TooMany {
-        /// Of what.
+        /// The kind of object.
         what: &'static str,
         /// The limit.
         limit: usize,
     },
-    /// Something sealed that this server has no key for.
+    /// Encrypted data for which this server has no key.
     #[error("\"{name}\" cannot be opened: it was sealed with another key, or is damaged")]
     Sealed {
         /// Which one.
         name: String,
     },
-    /// A password that does not fit the rules; it is not in the text.
+    /// A password violates the policy; the error does not contain it.
     #[error("{reason}")]
     Password {
-        /// What it lacks.
+        /// The violated rules.
         reason: String,
     },
-    /// A name that is none of a user.
+    /// An invalid user name.
     #[error("{reason}")]
     UserName {
         /// What is wrong with it.
         reason: String,
     },
-    /// A setting of authentication.conf or server.conf that does not fit.
+    /// An invalid setting of authentication.conf or server.conf.
     #[error("{place}: [{stanza}] {name} = {value}: expected {expected}")]
     Authentication {
         /// File and line.
@@ -65,12 +65,12 @@ pub enum Error {
         stanza: String,
         /// The key.
         name: &'static str,
-        /// What it says.
+        /// The value.
         value: String,
-        /// What it could say.
+        /// The accepted values.
         expected: String,
     },
-    /// An identity provider failed, or says what is not to be believed.
+    /// An identity provider failed, or its response failed verification.
     #[error("identity provider \"{name}\": {reason}")]
     Provider {
         /// Its stanza.
@@ -78,10 +78,10 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// More passwords wait to be checked than may.
+    /// Too many password checks are queued.
     #[error("too many logins at a time; try again later")]
     Busy,
-    /// A defect in Karst.
+    /// An internal error.
     #[error("internal error: {0}")]
     Internal(String),
 }

@@ -1,30 +1,30 @@
-//! Users of other providers (LDAP, OIDC): who they are there, and the roles that gives them here.
+//! Users of external providers (LDAP, OIDC), and the mapping of their groups to roles.
 
 use crate::authentication::Stanza;
 
-/// A user as a provider knows it.
+/// A user as reported by a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalUser {
     /// Login name, in lower case.
     pub name: String,
-    /// Name for people.
+    /// Full name.
     pub realname: String,
-    /// Address.
+    /// Email address.
     pub email: String,
-    /// Groups there.
+    /// Groups at the provider.
     pub groups: Vec<String>,
     /// The stanza of the provider.
     pub provider: String,
-    /// As of when the provider says so; epoch seconds.
+    /// When the provider reported this; epoch seconds.
     pub since: i64,
 }
 
-/// Which groups give which roles: `[roleMap_<strategy>]`.
+/// Maps groups to roles: `[roleMap_<strategy>]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleMap {
     /// Role, groups.
     pub groups_of: Vec<(String, Vec<String>)>,
-    /// `defaultRoles`: of users whom no group gives a role.
+    /// `defaultRoles`: roles of users without a mapped group.
     pub default: Vec<String>,
 }
 
@@ -34,8 +34,7 @@ impl RoleMap {
         Self { groups_of: stanza.role_map(), default }
     }
 
-    /// The roles of a user in these groups. Names of groups are compared without regard to case, as
-    /// directories do.
+    /// The roles of a user in these groups. Group names are case-insensitive, as in directories.
     #[must_use]
     pub fn roles(&self, groups: &[String]) -> Vec<String> {
         let is_in = |group: &String| groups.iter().any(|own| own.eq_ignore_ascii_case(group));
@@ -54,7 +53,7 @@ impl RoleMap {
     }
 }
 
-/// Why a name cannot be a user's.
+/// Why a user name is invalid, if it is.
 #[must_use]
 pub fn user_name_fault(name: &str) -> Option<String> {
     let bad = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ':' | '/' | '\\');

@@ -1,8 +1,7 @@
-//! Logins with a directory: find the user, bind as the user, read the user's groups.
+//! LDAP login: finds the user, binds as the user, reads the user's groups.
 //!
-//! What a user types is escaped before it becomes part of a filter, and never becomes part of a name. A
-//! password that is empty is refused here: directories take such a bind for an anonymous one and
-//! succeed.
+//! User input is escaped in filters, and never becomes part of a DN. Empty passwords are refused
+//! here: directories treat such a bind as anonymous and let it succeed.
 
 use std::io;
 use std::os::unix::net;
@@ -114,7 +113,7 @@ impl LdapSettings {
     }
 }
 
-/// A filter that Karst puts beside its own conditions.
+/// A filter that is combined with our own conditions.
 fn filter(stanza: &Stanza<'_>, key: &'static str) -> Result<String, Error> {
     let text = stanza.text_or(key, "(objectclass=*)");
     let text = if text.starts_with('(') { text } else { format!("({text})") };
@@ -131,7 +130,7 @@ fn attribute(stanza: &Stanza<'_>, key: &'static str, default: &str) -> Result<St
     if fits { Ok(name) } else { Err(stanza.wrong(key, "the name of an attribute")) }
 }
 
-/// A user found, not yet believed.
+/// A user that was found but not yet authenticated.
 #[derive(Debug)]
 struct Found {
     dn: String,
@@ -146,7 +145,7 @@ impl Found {
     }
 }
 
-/// A directory to ask.
+/// An LDAP directory.
 #[derive(Debug)]
 pub struct LdapDirectory {
     settings: LdapSettings,
@@ -154,7 +153,7 @@ pub struct LdapDirectory {
 }
 
 impl LdapDirectory {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     ///
     /// # Errors
     /// If the certificates to trust cannot be read.
@@ -163,16 +162,16 @@ impl LdapDirectory {
         Ok(Self { settings, tls })
     }
 
-    /// How its users are understood.
+    /// The settings.
     #[must_use]
     pub fn settings(&self) -> &LdapSettings {
         &self.settings
     }
 
-    /// The user of a name and a password; none if the directory knows no such pair.
+    /// Authenticates a user; `None` if name or password is wrong.
     ///
     /// # Errors
-    /// If the directory cannot be asked.
+    /// If the directory cannot be queried.
     pub async fn log_in(
         &self,
         now: i64,
@@ -202,7 +201,7 @@ impl LdapDirectory {
         let mut ldap = self.connect().await?;
         self.bind_to_search(&mut ldap).await?;
         let found = self.find_user(&mut ldap, name).await?;
-        // A name that is not there costs a bind as well, so that names cannot be probed by time.
+        // An unknown name also costs a bind, so that names cannot be probed by timing.
         let decoy = || format!("{}=nobody-{}", self.settings.user_name, rand::random::<u64>());
         let dn = found.as_ref().map_or_else(decoy, |found| found.dn.clone());
         let right = ldap.simple_bind(&dn, password).await?.rc == 0;
@@ -215,7 +214,7 @@ impl LdapDirectory {
         let _ = ldap.unbind().await;
         let text = |attribute: &str| found.value(attribute).unwrap_or_default().to_owned();
         Ok(Some(ExternalUser {
-            // The directory's own spelling: it may compare names more loosely than Karst.
+            // The directory's spelling: it may compare names more loosely than Karst.
             name: found.value(&self.settings.user_name).unwrap_or(name).to_lowercase(),
             realname: text(&self.settings.real_name),
             email: text(&self.settings.email),
@@ -242,7 +241,7 @@ impl LdapDirectory {
         Ok(ldap)
     }
 
-    /// A local stream whose bytes go to the directory through TLS.
+    /// A local stream that is tunneled to the directory through TLS.
     async fn encrypted(
         &self,
         tls: &Arc<ClientConfig>,
@@ -254,7 +253,7 @@ impl LdapDirectory {
         let (ours, theirs) = net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut near = UnixStream::from_std(ours)?;
-        // Ends when either side does.
+        // Ends when either side closes.
         tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
         Ok(theirs)
     }
@@ -264,7 +263,7 @@ impl LdapDirectory {
         ldap.simple_bind(dn, password).await?.success().map(drop)
     }
 
-    /// The entry of a user; none if there is none, or if it is not clear which one it is.
+    /// The entry of a user; `None` if there is none, or more than one.
     async fn find_user(
         &self,
         ldap: &mut Ldap,
@@ -331,11 +330,11 @@ impl LdapDirectory {
     }
 }
 
-/// Results of searches that are no failures here.
+/// LDAP result code that is not an error here.
 const SIZE_LIMIT: u32 = 4;
 const NO_SUCH_OBJECT: u32 = 32;
 
-/// TLS that trusts the certificates of `caCertFile` only, or those of the system.
+/// A TLS configuration that trusts only `caCertFile`, or the system certificates.
 fn trusting(settings: &LdapSettings) -> Result<Arc<ClientConfig>, Error> {
     let fail = |reason: String| Error::Provider { name: settings.name.clone(), reason };
     let mut roots = RootCertStore::empty();
@@ -400,7 +399,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_password_is_not_sent_to_the_directory() {
-        // Nothing listens there: had the directory been asked, it would be an error.
+        // Nothing listens there: a query would be an error.
         let directory = LdapDirectory::new(read(&format!("{CONF}port = 1")).unwrap()).unwrap();
         assert_eq!(directory.log_in(0, "ann", "").await.unwrap(), None);
         assert_eq!(directory.log_in(0, "", "x").await.unwrap(), None);

@@ -1,11 +1,11 @@
-//! How much and how far the users of a role search: Splunk's quotas, time windows and search filters.
+//! Search limits of roles: Splunk's quotas, time windows and search filters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::Role;
 
-/// Settings of a role with a number, and what they are if nobody set them.
+/// Numeric settings of a role, and their defaults.
 pub const NUMBERS: &[(&str, i64)] = &[
     ("cumulativeSrchJobsQuota", 0),
     ("srchDiskQuota", 100),
@@ -13,7 +13,7 @@ pub const NUMBERS: &[(&str, i64)] = &[
     ("srchTimeEarliest", -1),
     ("srchTimeWin", -1),
 ];
-/// The setting that holds a role's search filter.
+/// The setting of a role's search filter.
 pub const FILTER: &str = "srchFilter";
 
 /// Quotas of built-in roles that differ from [`NUMBERS`], by role.
@@ -25,32 +25,32 @@ pub(crate) const BUILT_IN: &[(&str, &str, &str)] = &[
     ("power", "srchDiskQuota", "500"),
 ];
 
-/// What all roles of a user together allow: the most of each quota, the widest of each window.
+/// The combined limits of all roles of a user: the largest quotas and widest windows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchLimits {
-    /// `srchJobsQuota`: searches of the user that run at once; none is no limit.
+    /// `srchJobsQuota`: concurrent searches of the user; `None` is no limit.
     pub jobs: Option<usize>,
-    /// `cumulativeSrchJobsQuota`: searches at once of all users of a role, by role.
+    /// `cumulativeSrchJobsQuota`: concurrent searches of all users of a role, by role.
     pub jobs_of_role: BTreeMap<String, usize>,
-    /// `srchDiskQuota`: bytes of kept results of the user's jobs.
+    /// `srchDiskQuota`: size in bytes of the results of the user's jobs.
     pub result_bytes: Option<u64>,
-    /// `srchTimeWin`: the longest span of time a search covers, back from its end.
+    /// `srchTimeWin`: maximum time range of a search, counted back from its end.
     pub window: Option<Duration>,
-    /// `srchTimeEarliest`: how far back from now a search looks.
+    /// `srchTimeEarliest`: how far back from now a search may go.
     pub earliest: Option<Duration>,
-    /// `srchFilter`: the events that the user's searches see, as a text of the search language.
+    /// `srchFilter`: filter that is added to the user's searches, in SPL.
     pub filter: Option<String>,
 }
 
 impl SearchLimits {
-    /// What roles say, imported ones included.
+    /// The limits of these roles, including imported ones.
     pub(crate) fn of(roles: &[Role]) -> Self {
         let of_role = |role: &Role| {
             let quota = usize::try_from(number(role, "cumulativeSrchJobsQuota")).ok();
             quota.filter(|quota| *quota > 0).map(|quota| (role.name.clone(), quota))
         };
         Self {
-            // A quota of 0 takes the limit away, as Splunk has it.
+            // A quota of 0 means no limit, as in Splunk.
             jobs: least_bounded(roles, "srchJobsQuota").and_then(|n| usize::try_from(n).ok()),
             jobs_of_role: roles.iter().filter_map(of_role).collect(),
             result_bytes: least_bounded(roles, "srchDiskQuota")
@@ -84,13 +84,13 @@ fn number(role: &Role, name: &str) -> i64 {
     role.settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The largest quota of the roles; none if one of them has no limit.
+/// The largest quota of the roles; `None` if one of them has no limit.
 fn least_bounded(roles: &[Role], name: &str) -> Option<i64> {
     let numbers: Vec<i64> = roles.iter().map(|role| number(role, name)).collect();
     if numbers.contains(&0) { None } else { numbers.into_iter().max().or(Some(0)) }
 }
 
-/// The widest window of the roles: 0 takes the limit away, -1 says nothing.
+/// The widest window of the roles: 0 means no limit, -1 is unset.
 fn span(roles: &[Role], name: &str) -> Option<Duration> {
     let numbers: Vec<i64> = roles.iter().map(|role| number(role, name)).collect();
     if numbers.contains(&0) {
@@ -100,7 +100,7 @@ fn span(roles: &[Role], name: &str) -> Option<Duration> {
     u64::try_from(seconds).ok().map(Duration::from_secs)
 }
 
-/// What one of the roles lets through: `*` is everything, nothing said says nothing.
+/// The combined filters of the roles: `*` allows everything, an empty filter is unset.
 fn filter(roles: &[Role]) -> Option<String> {
     let said = roles.iter().filter_map(|role| role.settings.get(FILTER));
     let mut filters: Vec<&str> = said.map(|text| text.trim()).filter(|t| !t.is_empty()).collect();

@@ -1,13 +1,12 @@
-//! Who may not try a password now: failures of a user and of an address, the delays and locks that
-//! follow from them.
+//! Account lockout: failed logins by user and address, and the resulting delays and locks.
 //!
-//! Guarantees: no clock and no lock of its own; every step is told the time. Memory is bounded: the
-//! entry whose last failure is oldest leaves first, one without a lock before one with a lock. Names
-//! that are no users count like users, so that nobody learns from it which names exist.
+//! Guarantees: uses neither a clock nor a mutex; every call passes the time. Memory is bounded: the
+//! entry with the oldest failure is evicted first, unlocked entries before locked ones. Unknown
+//! names are treated like users, so that attackers cannot learn which names exist.
 //!
-//! Failures from this machine and from elsewhere are counted apart: whoever tries passwords over the
-//! network does not lock out an administrator who sits at the server. A success takes back only the
-//! failures of its own address: automation that logs in all the time does not clear an attacker's count.
+//! Failures from this machine and from the network are counted separately: guessing passwords over
+//! the network does not lock out an administrator on the server. A success resets only the failures
+//! of its own address: automation that logs in regularly does not reset an attacker's count.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -17,17 +16,17 @@ use std::time::{Duration, Instant};
 /// Limits of failed logins; `[splunk_auth]` of authentication.conf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockoutSettings {
-    /// `lockoutUsers`: whether users are locked at all. Delays and the limit of addresses stay.
+    /// `lockoutUsers`: whether users are locked. Delays and the limit per address always apply.
     pub users: bool,
-    /// `lockoutAttempts`: failures of a user that lock it.
+    /// `lockoutAttempts`: failures that lock a user.
     pub attempts: u32,
-    /// `lockoutThresholdMins`: in what time they have to happen.
+    /// `lockoutThresholdMins`: time window of the failures.
     pub threshold: Duration,
-    /// `lockoutMins`: how long a lock holds.
+    /// `lockoutMins`: duration of a lock.
     pub lock: Duration,
-    /// `lockoutSourceAttempts`: failures of an address, for whatever users, that lock the address.
+    /// `lockoutSourceAttempts`: failures from an address, for any user, that lock the address.
     pub source_attempts: u32,
-    /// `lockoutMaxEntries`: users, addresses and pairs of both that are remembered, each.
+    /// `lockoutMaxEntries`: maximum number of users, of addresses and of pairs that are tracked.
     pub max_entries: usize,
 }
 
@@ -44,27 +43,27 @@ impl Default for LockoutSettings {
     }
 }
 
-/// Failures of a pair of user and address without a delay.
+/// Failures of a user from an address before delays start.
 const FREE_FAILURES: u32 = 2;
 /// The first delay; each further failure doubles it.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// The longest delay.
+/// The maximum delay.
 const LAST_DELAY: Duration = Duration::from_secs(60);
 
 /// Whether a password may be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It may.
+    /// It may be tried.
     Open,
-    /// Not yet: the pair of user and address failed too often just now.
+    /// Not yet: too many recent failures of this user from this address.
     Delayed(Duration),
-    /// Not for so long: the user is locked.
+    /// The user is locked for this time.
     UserLocked(Duration),
-    /// Not for so long: the address is locked.
+    /// The address is locked for this time.
     SourceLocked(Duration),
 }
 
-/// What a failure led to.
+/// The consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
     /// It was counted.
@@ -75,13 +74,13 @@ pub enum Consequence {
     LockedSource,
 }
 
-/// Where a login comes from, as far as it matters here.
+/// The source of a login, normalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Source(IpAddr);
 
 impl Source {
-    /// None: from within the process, which is this machine. One subscriber has many IPv6 addresses,
-    /// so their first 64 bits count.
+    /// `None`: from within the process, which counts as this machine. IPv6 addresses are reduced to
+    /// their /64 prefix, because one subscriber has many.
     fn of(address: Option<IpAddr>) -> Self {
         let address =
             address.map_or(IpAddr::V6(Ipv6Addr::LOCALHOST), |address| address.to_canonical());
@@ -111,7 +110,7 @@ impl Failures {
         Self { count: 0, first: now, last: now, locked: false }
     }
 
-    /// Nothing of it matters any more.
+    /// Whether the entry has expired.
     fn is_over(&self, now: Instant, settings: &LockoutSettings) -> bool {
         let lasts = if self.locked { settings.lock } else { settings.threshold };
         now.saturating_duration_since(self.last) >= lasts
@@ -126,7 +125,7 @@ impl Failures {
 /// A user, on this machine or elsewhere.
 type UserKey = (String, bool);
 
-/// All failures that matter still.
+/// All failures that have not expired.
 #[derive(Debug)]
 pub struct Lockout {
     settings: LockoutSettings,
@@ -136,7 +135,7 @@ pub struct Lockout {
 }
 
 impl Lockout {
-    /// Without any failures.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(settings: LockoutSettings) -> Self {
         Self { settings, users: HashMap::new(), sources: HashMap::new(), pairs: HashMap::new() }
@@ -170,7 +169,7 @@ impl Lockout {
         (!left.is_zero()).then_some(left)
     }
 
-    /// A password was wrong.
+    /// Records a wrong password.
     pub fn failed(&mut self, now: Instant, user: &str, address: Option<IpAddr>) -> Consequence {
         let source = Source::of(address);
         let settings = &self.settings;
@@ -188,7 +187,7 @@ impl Lockout {
         Consequence::Counted
     }
 
-    /// A password was right.
+    /// Records a correct password.
     pub fn succeeded(&mut self, user: &str, address: Option<IpAddr>) {
         let source = Source::of(address);
         let Some(own) = self.pairs.remove(&(user.to_owned(), source)) else { return };
@@ -201,7 +200,7 @@ impl Lockout {
         }
     }
 
-    /// Forgets a user's failures; whether the user was locked.
+    /// Clears a user's failures; returns whether the user was locked.
     pub fn unlock(&mut self, now: Instant, user: &str) -> bool {
         let was = self.is_locked(now, user);
         self.users.retain(|(name, _), _| name != user);
@@ -209,7 +208,7 @@ impl Lockout {
         was
     }
 
-    /// Whether a user is locked, on this machine or elsewhere.
+    /// Whether a user is locked, locally or for the network.
     #[must_use]
     pub fn is_locked(&self, now: Instant, user: &str) -> bool {
         [true, false].into_iter().any(|local| {
@@ -219,7 +218,7 @@ impl Lockout {
     }
 }
 
-/// Counts a failure, in an entry that is made if need be.
+/// Counts a failure, creating an entry if necessary.
 fn count<'a, K: Clone + Eq + Hash>(
     entries: &'a mut HashMap<K, Failures>,
     key: K,
@@ -232,7 +231,7 @@ fn count<'a, K: Clone + Eq + Hash>(
     let failures = entries.entry(key).or_insert_with(|| Failures::new(now));
     let too_old = now.saturating_duration_since(failures.first) >= settings.threshold;
     if failures.is_over(now, settings) || (too_old && !failures.locked) {
-        // Of a count that began too long ago, its end still is recent: it is halved, not forgotten.
+        // If a count began too long ago, part of it is still recent: it is halved, not reset.
         let kept = if failures.is_over(now, settings) { 0 } else { failures.count / 2 };
         *failures = Failures { count: kept, ..Failures::new(now) };
     }

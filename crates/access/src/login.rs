@@ -1,4 +1,4 @@
-//! A login: admitted or not, the password, what has to be changed first, who the user is.
+//! Logins: admission, password check, forced password changes, provisioning of external users.
 
 use std::net::IpAddr;
 use std::sync::{MutexGuard, PoisonError};
@@ -10,59 +10,59 @@ use crate::lockout::{Admission, Consequence, Lockout};
 use crate::oidc::OidcProvider;
 use crate::{Accounts, Checked, Error, User};
 
-/// Somebody with a name and a password.
+/// A login attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
-    /// Login name, as it was typed.
+    /// Login name, as typed.
     pub user: &'a str,
-    /// The password, in clear.
+    /// The password, in clear text.
     pub password: &'a str,
-    /// In place of a password that has expired.
+    /// The new password, if the old one must be changed.
     pub new_password: Option<&'a str>,
-    /// Where the request comes from; none: from within the process.
+    /// Client address; `None`: from within the process.
     pub source: Option<IpAddr>,
 }
 
-/// Somebody who got in.
+/// A successful login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entered {
-    /// The user's name, as it is kept.
+    /// The user's name, as stored.
     pub name: String,
-    /// How that was found out.
+    /// How the password was checked.
     pub checked: Checked,
 }
 
-/// How long a login waits for others that are being checked.
+/// How long a login waits for other password checks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why somebody does not get in. To the client all of them are the same, unless it knew the password
-/// or `verboseLoginFailMsg` is set.
+/// Why a login failed. Clients cannot distinguish the reasons, unless they knew the password or
+/// `verboseLoginFailMsg` is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// No such user, or not this password.
+    /// Unknown user, or wrong password.
     WrongPassword,
-    /// The same, and it was one too many: the user is locked from now on.
+    /// The same, and the user is now locked.
     LockedNow,
-    /// Too many wrong passwords before.
+    /// Locked because of earlier wrong passwords.
     Locked,
-    /// A wrong password just before.
+    /// Delayed because of a recent wrong password.
     TooSoon,
-    /// An administrator keeps the user out.
+    /// Locked by an administrator.
     KeptOut,
-    /// The password was right and has to be changed first, for this reason.
+    /// The password is correct but must be changed, for this reason.
     MustChange(String),
-    /// The new password does not fit.
+    /// The new password violates the policy.
     NewPassword(String),
-    /// The provider vouches for a user who may not come in, for this reason.
+    /// The provider authenticated a user who is not permitted, for this reason.
     NotAllowed(String),
-    /// Too many logins at a time.
+    /// Too many concurrent logins.
     Busy,
-    /// The provider cannot be asked, for this reason.
+    /// The provider is unavailable, for this reason.
     Unavailable(String),
 }
 
 impl Refusal {
-    /// One word for logs and audit.
+    /// A keyword for logs and audit records.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -80,10 +80,10 @@ impl Refusal {
 }
 
 impl Accounts {
-    /// Lets a user in.
+    /// Logs a user in.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason of a failed login.
     pub async fn log_in(&self, attempt: Attempt<'_>) -> Result<Entered, Refusal> {
         let name = self.known_name(attempt.user);
         self.admit(&name, attempt.source)?;
@@ -109,7 +109,7 @@ impl Accounts {
         self.passwords.remembers(&user.name, password, &user.password_hash)
     }
 
-    /// Whether the password is the local user's. An unknown name costs the same time as a wrong
+    /// Checks the password of a local user. An unknown name takes the same time as a wrong
     /// password, so that names cannot be probed.
     async fn check(
         &self,
@@ -120,7 +120,7 @@ impl Accounts {
         let _waiting = self.waiting.try_acquire().map_err(|_| Refusal::Busy)?;
         let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
         let _turn = turn.map_err(|_| Refusal::Busy)?.map_err(|_| Refusal::Busy)?;
-        // Others may have failed while this one waited.
+        // Other attempts may have failed while this one waited.
         self.admit(name, attempt.source)?;
         let stored = user.map(|user| user.password_hash.clone());
         let checked = self.passwords.check(name, attempt.password, stored).await;
@@ -135,16 +135,16 @@ impl Accounts {
         self.provision(found, &roles).await
     }
 
-    /// Whether a password is a local user's, without anything being counted: for the server itself.
+    /// Checks a password of a local user without counting failures: for the server itself.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too many passwords wait to be checked.
+    /// [`Error::Busy`] if too many password checks are queued.
     pub async fn verify(&self, name: &str, password: &str) -> Result<Checked, Error> {
         let stored = self.user(name).filter(User::is_local).map(|user| user.password_hash);
         self.passwords.check(name, password, stored).await
     }
 
-    /// Names are in lower case, however they are typed.
+    /// Normalizes a name to lower case.
     fn known_name(&self, typed: &str) -> String {
         if self.user(typed).is_some() { typed.to_owned() } else { typed.to_lowercase() }
     }
@@ -173,7 +173,7 @@ impl Accounts {
         self.lockout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The password was right: whether that is enough.
+    /// Continues a login after a correct password.
     async fn let_in(&self, user: &User, attempt: &Attempt<'_>) -> Result<(), Refusal> {
         if user.locked {
             return Err(Refusal::KeptOut);
@@ -191,7 +191,7 @@ impl Accounts {
         }
     }
 
-    /// Why a password, right as it is, has to be changed.
+    /// Why a correct password must be changed, if it must.
     fn reason_to_change(&self, user: &User, password: &str) -> Option<String> {
         let policy = self.password_policy();
         if user.must_change {
@@ -227,11 +227,11 @@ impl Accounts {
         trouble.map_or(Ok(None), |reason| Err(Refusal::Unavailable(reason)))
     }
 
-    /// Takes a user whom a provider vouches for; the name under which Karst keeps the user. What the
-    /// provider said later than this stays.
+    /// Creates or updates a user that a provider authenticated; returns the stored name. Ignores
+    /// data older than what is stored.
     ///
     /// # Errors
-    /// If the user is not one who may come in.
+    /// If the user is not permitted.
     pub async fn provision(&self, found: ExternalUser, map: &RoleMap) -> Result<String, Refusal> {
         if let Some(reason) = user_name_fault(&found.name) {
             return Err(Refusal::NotAllowed(reason));
@@ -266,7 +266,7 @@ impl Accounts {
             realname: found.realname,
             email: found.email,
             provider: found.provider,
-            // Not written for the time alone.
+            // A changed time alone is not written.
             provider_since: before.provider_since,
             ..before.clone()
         };
@@ -286,15 +286,14 @@ impl Accounts {
         }
     }
 
-    /// Whether wrong passwords keep a user out for now, or an administrator does.
+    /// Whether a user is locked, by wrong passwords or by an administrator.
     #[must_use]
     pub fn is_locked_out(&self, name: &str) -> bool {
         self.user(name).is_some_and(|user| user.locked)
             || self.lockout().is_locked(Instant::now(), name)
     }
 
-    /// Forgets wrong passwords, and lets in whom an administrator kept out; whether that changed
-    /// anything.
+    /// Clears failures and an administrative lock; returns whether anything changed.
     ///
     /// # Errors
     /// If the catalog cannot be written.

@@ -1,14 +1,14 @@
-//! What a password must be like: Splunk's rules, `[splunk_auth]` of authentication.conf.
+//! Password policy: Splunk's rules, `[splunk_auth]` of authentication.conf.
 
 use std::time::Duration;
 
 use rand::distr::{Alphanumeric, SampleString};
 use rand::seq::{IndexedRandom, SliceRandom};
 
-/// Bytes of a password; more is no password but an attempt to keep the server busy.
+/// Maximum size of a password in bytes, to limit the cost of hashing.
 pub const MAX_PASSWORD_BYTES: usize = 1_024;
 
-/// Rules for passwords of local users.
+/// The password policy of local users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasswordPolicy {
     /// `minPasswordLength`, in characters.
@@ -21,12 +21,12 @@ pub struct PasswordPolicy {
     pub digits: usize,
     /// `minPasswordSpecial`: neither letters nor digits.
     pub special: usize,
-    /// `enablePasswordHistory` with `passwordHistoryCount`: so many former passwords are not taken
-    /// again.
+    /// `enablePasswordHistory` with `passwordHistoryCount`: number of former passwords that are
+    /// rejected.
     pub history: usize,
-    /// `expireUserAccounts` with `expirePasswordDays`: how long a password is good.
+    /// `expireUserAccounts` with `expirePasswordDays`: lifetime of a password.
     pub lifetime: Option<Duration>,
-    /// `forceWeakPasswordChange`: whether a password that does not fit the rules has to be changed at
+    /// `forceWeakPasswordChange`: whether a password that violates the policy must be changed at
     /// the next login.
     pub force_change_of_weak: bool,
 }
@@ -46,11 +46,11 @@ impl Default for PasswordPolicy {
     }
 }
 
-/// Characters of a password that is made up, at least: 95 bits and more.
+/// Minimum length of a generated password: at least 95 bits.
 const MADE_UP_LENGTH: usize = 16;
 
 impl PasswordPolicy {
-    /// A password made up that fits, however much the rules ask for.
+    /// Generates a password that meets the policy.
     #[must_use]
     pub fn made_up(&self) -> String {
         let mut rng = rand::rng();
@@ -70,10 +70,10 @@ impl PasswordPolicy {
         characters.into_iter().collect()
     }
 
-    /// Whether a password fits.
+    /// Checks a password.
     ///
     /// # Errors
-    /// Everything that it lacks, with the names of the settings; never the password.
+    /// All violated rules, with the names of the settings; never the password.
     pub fn check(&self, password: &str) -> Result<(), String> {
         if password.len() > MAX_PASSWORD_BYTES {
             return Err(format!("the password is longer than {MAX_PASSWORD_BYTES} bytes"));

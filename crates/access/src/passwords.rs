@@ -1,8 +1,8 @@
-//! Passwords, hashed and checked on threads of their own: few at a time, and few that wait.
+//! Password hashing on dedicated threads with a bounded queue.
 //!
-//! Argon2 takes tens of milliseconds of a core and 19 MiB on purpose. Guarantees: at most half of the
-//! cores hash; whoever comes when the queue is full is told so at once, so that no number of wrong
-//! logins holds up anything but logins; a password that was right a moment ago is not hashed again.
+//! Argon2 deliberately takes tens of milliseconds of a core and 19 MiB. Guarantees: at most half of
+//! the cores hash; if the queue is full, requests fail at once, so that floods of logins delay only
+//! logins; a recently verified password is not hashed again.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -18,28 +18,28 @@ use tokio::sync::oneshot;
 
 use crate::Error;
 
-/// Passwords that may wait, per thread: a second or two.
+/// Queue length per thread: a second or two of work.
 const WAITING: usize = 32;
-/// How long a password that was right is known to be.
+/// How long a verified password is cached.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Passwords that are remembered.
+/// Maximum number of cached passwords.
 const MOST_REMEMBERED: usize = 1_024;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// What became of a password.
+/// The result of a password check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
-    /// It is the user's.
+    /// Correct.
     Right,
-    /// It is the user's, as was found a moment ago.
+    /// Correct, from the cache.
     Remembered,
-    /// It is not.
+    /// Wrong.
     Wrong,
 }
 
 impl Checked {
-    /// Whether the password is the user's.
+    /// Whether the password is correct.
     #[must_use]
     pub fn is_right(self) -> bool {
         self != Self::Wrong
@@ -52,12 +52,12 @@ pub(crate) struct Passwords {
     queue: SyncSender<Work>,
     threads: usize,
     remembered: Remembered,
-    /// The hash of a password nobody has.
+    /// The hash of an unknown password.
     decoy: String,
 }
 
 impl Passwords {
-    /// Starts the threads; they end with the value.
+    /// Starts the threads; they end when the value is dropped.
     pub(crate) fn start() -> Result<Self, Error> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self::with(cores.div_ceil(2).min(cores.saturating_sub(1)).max(1), WAITING)
@@ -77,29 +77,29 @@ impl Passwords {
         Ok(Self { queue, threads, remembered: Remembered::new(), decoy })
     }
 
-    /// How many passwords are checked at a time.
+    /// Number of concurrent password checks.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Whether the password was found to be that of the hash a moment ago.
+    /// Whether the password was recently verified against the hash.
     pub(crate) fn remembers(&self, user: &str, password: &str, stored: &str) -> bool {
         self.remembered.has(&self.remembered.key(user, password, stored))
     }
 
-    /// The hash to keep of a password.
+    /// Hashes a password for storage.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too many wait already.
+    /// [`Error::Busy`] if the queue is full.
     pub(crate) async fn hash(&self, password: String) -> Result<String, Error> {
         self.run(move || hash_now(&password)).await?
     }
 
-    /// Whether the password is that of the hash; `None`: of a user nobody knows, which takes the same
-    /// time, so that names cannot be probed.
+    /// Checks a password against a hash; `None`: an unknown user, which takes the same time, so
+    /// that names cannot be probed.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too many wait already.
+    /// [`Error::Busy`] if the queue is full.
     pub(crate) async fn check(
         &self,
         user: &str,
@@ -132,7 +132,7 @@ impl Passwords {
     ) -> Result<T, Error> {
         let (done, result) = oneshot::channel();
         let work = move || {
-            // Nobody waits any more: the client has left.
+            // The client has disconnected.
             if !done.is_closed() {
                 let _ = done.send(work());
             }
@@ -170,8 +170,8 @@ fn hash_now(password: &str) -> Result<String, Error> {
 
 type Key = [u8; 32];
 
-/// Passwords that were right a moment ago: neither they nor a hash of them that means anything outside
-/// of this process. The stored hash is part of the key, so that a new password ends the old one at once.
+/// Recently verified passwords, as keyed hashes that are useless outside this process. The stored
+/// hash is part of the key, so that a changed password invalidates the entry at once.
 #[derive(Debug)]
 struct Remembered {
     secret: hmac::Key,

@@ -1,5 +1,5 @@
-//! Which roles read and which change an object that is shared. Documents of the catalog, beside the
-//! objects themselves.
+//! Permissions of shared objects: which roles may read and write them. Stored as documents in the
+//! catalog, separately from the objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,21 +14,21 @@ const KIND: &str = "perms";
 /// Roles; `*` is everybody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perms {
-    /// Who reads it.
+    /// Roles with read access.
     pub read: Vec<String>,
-    /// Who changes it.
+    /// Roles with write access.
     pub write: Vec<String>,
 }
 
 impl Default for Perms {
-    /// Of an object that nobody said anything of.
+    /// The permissions of an object without explicit ones.
     fn default() -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self { read: owned(&["*"]), write: owned(&["admin", "power"]) }
     }
 }
 
-/// All that was said, by the place of the object.
+/// All explicit permissions, by key of the object.
 #[derive(Debug)]
 pub struct Permissions {
     catalog: Catalog,
@@ -36,10 +36,10 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Reads them from the catalog.
+    /// Reads the permissions from the catalog.
     ///
     /// # Errors
-    /// If the catalog holds some that cannot be read.
+    /// If a document is unreadable.
     pub fn load(catalog: Catalog) -> Result<Self, Error> {
         let mut known = BTreeMap::new();
         for document in catalog.snapshot().documents(KIND) {
@@ -50,13 +50,13 @@ impl Permissions {
         Ok(Self { catalog, known: RwLock::new(Arc::new(known)) })
     }
 
-    /// What was said of the object at that place.
+    /// The explicit permissions of an object.
     #[must_use]
     pub fn get(&self, place: &str) -> Option<Perms> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
-    /// Says who reads and changes an object.
+    /// Sets the permissions of an object.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -68,7 +68,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// Forgets what was said of an object that is gone.
+    /// Removes the permissions of a removed object.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -80,7 +80,7 @@ impl Permissions {
         self.change(|known| drop(known.remove(place)));
         Ok(())
     }
-    /// All of them as of now, by place.
+    /// All current permissions, by key.
     pub(crate) fn all(&self) -> Arc<BTreeMap<String, Perms>> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,8 +1,7 @@
-//! Roles: what their users may do and which indexes they search. Built-in ones, and documents of the
-//! catalog.
+//! Roles: capabilities, indexes and limits. Built-in roles, and documents of the catalog.
 //!
-//! A role has what it was given and what the roles it imports have. Changes of a built-in role are
-//! kept like any other; it cannot be removed.
+//! A role has its own rights and those of imported roles. Built-in roles can be changed but not
+//! removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock};
@@ -14,28 +13,28 @@ use crate::limits::{self, SearchLimits};
 use crate::{Error, capabilities};
 
 const KIND: &str = "roles";
-/// Roles there may be.
+/// Maximum number of roles.
 const MAX_ROLES: usize = 10_000;
 
-/// What a group of users may do.
+/// A role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Role {
     /// Lower case.
     pub name: String,
-    /// Its own, without those of imported roles.
+    /// Its own capabilities, without imported ones.
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// Roles whose rights it has besides.
+    /// Imported roles.
     #[serde(default)]
     pub imported_roles: Vec<String>,
-    /// `srchIndexesAllowed`: names with `*`; `*` alone does not reach internal indexes.
+    /// `srchIndexesAllowed`: patterns with `*`; `*` alone does not match internal indexes.
     #[serde(default)]
     pub indexes_allowed: Vec<String>,
-    /// `srchIndexesDefault`: those that a search reads which names none.
+    /// `srchIndexesDefault`: default indexes of searches.
     #[serde(default)]
     pub indexes_default: Vec<String>,
-    /// Quotas, windows and the search filter ([`SearchLimits`]), and settings that are kept for clients, by
-    /// their names in `authorize.conf`.
+    /// Quotas, windows and the search filter ([`SearchLimits`]), and settings stored for clients,
+    /// by name in `authorize.conf`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
@@ -48,7 +47,7 @@ pub struct Roles {
 }
 
 impl Role {
-    /// A role that may do nothing.
+    /// A role without rights.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -94,7 +93,7 @@ impl Roles {
     /// Reads the roles from the catalog.
     ///
     /// # Errors
-    /// If the catalog holds one that cannot be read.
+    /// If a role document is unreadable.
     pub fn load(catalog: Catalog) -> Result<Self, Error> {
         let built_in = Role::built_in().into_iter().map(|role| (role.name.clone(), role));
         let mut known: BTreeMap<String, Role> = built_in.collect();
@@ -121,7 +120,7 @@ impl Roles {
     /// Creates a role, or replaces the one of the same name.
     ///
     /// # Errors
-    /// If the catalog cannot be written, or there are too many.
+    /// If the catalog cannot be written, or the limit is reached.
     pub async fn put(&self, role: Role) -> Result<(), Error> {
         let is_new = self.get(&role.name).is_none();
         if is_new && self.read().len() >= MAX_ROLES {
@@ -144,7 +143,7 @@ impl Roles {
         Ok(())
     }
 
-    /// The roles themselves and all they import, directly or not.
+    /// The roles and all directly or indirectly imported ones.
     fn closure(&self, names: &[String]) -> Vec<Role> {
         let known = self.read();
         let mut seen: BTreeSet<String> = BTreeSet::new();
@@ -171,7 +170,7 @@ impl Roles {
         }
     }
 
-    /// What users with these roles have, imported roles included.
+    /// The rights of users with these roles, including imported ones.
     pub(crate) fn granted(&self, names: &[String]) -> Granted {
         Granted::of(&self.closure(names))
     }
@@ -193,7 +192,7 @@ impl Roles {
     }
 }
 
-/// What users with some roles have.
+/// The rights granted by roles.
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) names: BTreeSet<String>,
@@ -215,7 +214,7 @@ impl Granted {
     }
 }
 
-/// What a role has from others.
+/// The rights imported from other roles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// Their capabilities, sorted.
@@ -233,7 +232,7 @@ fn union(roles: &[Role], of: impl Fn(&Role) -> &Vec<String>) -> Vec<String> {
     all.into_iter().cloned().collect()
 }
 
-/// Matches text against a pattern in which `*` stands for anything.
+/// Matches text against a pattern in which `*` matches anything.
 #[must_use]
 pub fn like(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');

@@ -1,8 +1,8 @@
-//! Passwords that apps keep for their scripts (`storage/passwords`): documents of the catalog, sealed
-//! with a key that is not in it.
+//! Stored passwords of apps (`storage/passwords`): documents of the catalog, encrypted with a key
+//! that is not in the catalog.
 //!
-//! Whoever reads the object store learns their names, never the passwords. A document is sealed together
-//! with its place, so that one cannot be put in the place of another.
+//! The object store reveals their names, never the passwords. The encryption authenticates the key
+//! of a document, so that documents cannot be swapped.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
@@ -17,32 +17,32 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 
 const KIND: &str = "passwords";
-/// Passwords there may be.
+/// Maximum number of passwords.
 const MAX_SECRETS: usize = 10_000;
 
-/// A password that an app keeps. Its clear text is not here.
+/// A stored password, encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret {
-    /// The app that keeps it.
+    /// Its app.
     pub app: String,
-    /// Who made it.
+    /// Its owner.
     pub owner: String,
-    /// What it is good for; may be empty.
+    /// Its realm; may be empty.
     pub realm: String,
-    /// Whose password it is.
+    /// The user name.
     pub user: String,
-    /// Base64 of a nonce, the sealed text and its tag.
+    /// Base64 of nonce, ciphertext and tag.
     pub sealed: String,
 }
 
 impl Secret {
-    /// `realm:user:`, where colons of either are escaped.
+    /// `realm:user:`, with colons in the parts escaped.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}:{}:", escaped(&self.realm), escaped(&self.user))
     }
 
-    /// Names it among all.
+    /// Its unique key.
     fn place(&self) -> String {
         format!("{}/{}", self.app, self.name())
     }
@@ -52,7 +52,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace(':', "\\:")
 }
 
-/// All that are kept.
+/// All stored passwords.
 pub struct Secrets {
     catalog: Catalog,
     key: LessSafeKey,
@@ -66,10 +66,10 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Bytes of a key.
+    /// Size of a key in bytes.
     pub const KEY_BYTES: usize = 32;
 
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -79,10 +79,10 @@ impl Secrets {
         Ok(key)
     }
 
-    /// Reads them from the catalog; they stay sealed.
+    /// Reads the passwords from the catalog; they stay encrypted.
     ///
     /// # Errors
-    /// If the catalog holds one that cannot be read.
+    /// If a document is unreadable.
     pub fn load(catalog: Catalog, key: &[u8; Self::KEY_BYTES]) -> Result<Self, Error> {
         let mut known = BTreeMap::new();
         for document in catalog.snapshot().documents(KIND) {
@@ -93,16 +93,16 @@ impl Secrets {
         Ok(Self { catalog, key: sealing(key)?, known: RwLock::new(known) })
     }
 
-    /// Every one, sealed.
+    /// All passwords, encrypted.
     #[must_use]
     pub fn all(&self) -> Vec<Secret> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Keeps a password, in place of what the secret held.
+    /// Stores a password, replacing an existing one.
     ///
     /// # Errors
-    /// If the catalog cannot be written, or there are too many.
+    /// If the catalog cannot be written, or the limit is reached.
     pub async fn put(&self, mut secret: Secret, password: &str) -> Result<Secret, Error> {
         let place = secret.place();
         let known = self.all();
@@ -118,7 +118,7 @@ impl Secrets {
         Ok(secret)
     }
 
-    /// Forgets a password.
+    /// Removes a password.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -129,10 +129,10 @@ impl Secrets {
         Ok(())
     }
 
-    /// The password in clear.
+    /// Decrypts a password.
     ///
     /// # Errors
-    /// If it was sealed with another key, or is damaged.
+    /// If it was encrypted with another key, or is damaged.
     pub fn open(&self, secret: &Secret) -> Result<String, Error> {
         let place = secret.place();
         open(&self.key, &place, &secret.sealed).ok_or(Error::Sealed { name: place })

@@ -1,4 +1,4 @@
-//! HEC tokens: who may send, to which indexes, with which defaults. Documents of the catalog.
+//! HEC tokens: permitted indexes and defaults of senders. Stored as documents in the catalog.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -14,37 +14,37 @@ const KIND: &str = "hec_tokens";
 /// A token of `inputs.conf`'s `[http://name]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HecToken {
-    /// Name for people.
+    /// Display name.
     pub name: String,
     /// The secret.
     pub token: String,
-    /// Where events go that name no index.
+    /// Default index.
     pub index: IndexName,
-    /// Indexes events may go to; empty means all.
+    /// Permitted indexes; empty means all.
     #[serde(default)]
     pub indexes: Vec<IndexName>,
-    /// Sourcetype of events that name none.
+    /// Default sourcetype.
     #[serde(default)]
     pub sourcetype: Option<String>,
-    /// Source of events that name none.
+    /// Default source.
     #[serde(default)]
     pub source: Option<String>,
-    /// Host of events that name none; the sender's address if unset.
+    /// Default host; the sender's address if unset.
     #[serde(default)]
     pub host: Option<String>,
-    /// Refuses everything while set.
+    /// If set, all requests are rejected.
     #[serde(default)]
     pub disabled: bool,
-    /// `useACK`: senders ask at `/services/collector/ack` whether their events are safe.
+    /// `useACK`: senders poll `/services/collector/ack` for acknowledgements.
     #[serde(default)]
     pub use_ack: bool,
-    /// `allowQueryStringAuth`: the token may stand in the query.
+    /// `allowQueryStringAuth`: the token may be sent as a query parameter.
     #[serde(default)]
     pub allow_query_string_auth: bool,
 }
 
 impl HecToken {
-    /// A token for everything.
+    /// A token for all indexes.
     #[must_use]
     pub fn new(name: &str, token: &str, index: IndexName) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl HecToken {
         }
     }
 
-    /// Whether events of the token may go to the index.
+    /// Whether the token permits the index.
     #[must_use]
     pub fn allows(&self, index: &IndexName) -> bool {
         self.indexes.is_empty() || self.indexes.contains(index) || *index == self.index
@@ -98,12 +98,12 @@ impl HecTokens {
         Ok(Self { catalog, known: RwLock::new(known) })
     }
 
-    /// Refuses new tokens from now on when there are so many.
+    /// Sets the maximum number of tokens.
     pub fn limit(&self, limit: usize) {
         self.write().limit = limit;
     }
 
-    /// Whether nobody may send.
+    /// Whether there are no tokens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.read().by_secret.is_empty()
@@ -112,7 +112,7 @@ impl HecTokens {
     /// Creates a token, or replaces the one of the same name.
     ///
     /// # Errors
-    /// If the catalog cannot be written; if its secret is another's, or there are too many.
+    /// If the catalog cannot be written; if its secret is already used, or the limit is reached.
     pub async fn put(&self, token: HecToken) -> Result<(), Error> {
         self.check(&token)?;
         let document = serde_json::to_value(&token)
@@ -136,7 +136,7 @@ impl HecTokens {
         Ok(())
     }
 
-    /// Removes a token; false if there is none of that name.
+    /// Removes a token; false if it does not exist.
     ///
     /// # Errors
     /// If the catalog cannot be written.

@@ -1,4 +1,4 @@
-//! What a token of a provider must say to be believed, once its signature is.
+//! Validation of the claims of a token whose signature is valid.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::OidcSettings;
 use crate::external::ExternalUser;
 
-/// Groups of a token that are looked at.
+/// Maximum number of groups that are read from a token.
 const MAX_GROUPS: usize = 10_000;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -32,7 +32,7 @@ impl Audience {
     }
 }
 
-/// The claims that every token has, and the others.
+/// The standard claims, and all others.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -48,7 +48,7 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Of the token that ends a login: for this server, now, and for that very login.
+    /// Validates the ID token of a login: audience, time and nonce.
     pub(super) fn check_login(
         &self,
         now: i64,
@@ -68,7 +68,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Of a token that a program sends.
+    /// Validates a bearer token of a program.
     pub(super) fn check_bearer(
         &self,
         now: i64,
@@ -83,7 +83,7 @@ impl Claims {
 
     fn check_origin(&self, now: i64, settings: &OidcSettings) -> Result<(), &'static str> {
         let (now, skew) = (now as f64, settings.skew as f64);
-        // Written so that a NaN refuses.
+        // Written so that NaN is refused.
         let has_come = |time: f64| now + skew >= time;
         let is_to_come = |time: f64| now < time + skew;
         if self.iss != settings.issuer {
@@ -101,7 +101,7 @@ impl Claims {
         Ok(())
     }
 
-    /// The user they are about.
+    /// The user of the claims.
     pub(super) fn user(&self, settings: &OidcSettings) -> Result<ExternalUser, String> {
         let text = |claim: &str| match claim {
             "sub" => Some(self.sub.as_str()),
@@ -119,7 +119,7 @@ impl Claims {
         })
     }
 
-    /// A claim; of a nested one (`realm_access.roles`) the parts are separated by points.
+    /// A claim by path; nested claims are separated by dots (`realm_access.roles`).
     fn claim(&self, path: &str) -> Option<&Value> {
         if let Some(value) = self.rest.get(path) {
             return Some(value);
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A good token with some claims replaced; null removes one.
+    /// A valid token with some claims replaced; null removes one.
     fn claims(changed: Value) -> Claims {
         let mut all = json!({
             "iss": "https://id.example.org", "sub": "1234", "aud": "karst", "exp": 2_000,

@@ -1,4 +1,4 @@
-//! The public keys of a provider, and which of them a token may be signed with.
+//! The public keys of a provider, and signature verification.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Keys of a provider that are kept.
+/// Maximum number of keys.
 const MAX_KEYS: usize = 100;
-/// Keys are not asked for more often than this, whatever keys tokens name.
+/// Minimum interval between key requests, whatever key IDs tokens have.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Signatures that are taken: of public keys.
+/// Accepted signature algorithms: public-key only.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -25,7 +25,7 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// Keys, and when they were read.
+/// The keys, and when they were fetched.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     keys: Vec<Jwk>,
@@ -33,19 +33,19 @@ pub(super) struct Keys {
     asked: Option<Instant>,
 }
 
-/// What verifying found.
+/// The result of verification.
 #[derive(Debug)]
 pub(super) enum Verified<T> {
     /// Signed by the provider.
     Yes(T),
-    /// No key known here made the signature; a new one may.
+    /// Signed with an unknown key, perhaps a new one.
     UnknownKey,
     /// Not a token, or not signed by the provider.
     No,
 }
 
 impl Keys {
-    /// Takes what the provider publishes (a JWK set); keys of kinds that are not known are left out.
+    /// Replaces the keys with a JWK set of the provider; unsupported keys are ignored.
     pub(super) fn replace(&mut self, now: Instant, set: &Value) {
         let all = set["keys"].as_array().map_or(&[][..], Vec::as_slice);
         let known = all.iter().filter_map(|key| serde_json::from_value::<Jwk>(key.clone()).ok());
@@ -53,12 +53,12 @@ impl Keys {
         self.read = Some(now);
     }
 
-    /// Whether it is time to read them again.
+    /// Whether the keys should be refreshed.
     pub(super) fn are_old(&self, now: Instant, lifetime: Duration) -> bool {
         self.read.is_none_or(|read| now.saturating_duration_since(read) >= lifetime)
     }
 
-    /// Whether the provider may be asked now; if so, it counts as asked.
+    /// Whether the keys may be requested now; if so, records the request.
     pub(super) fn ask(&mut self, now: Instant) -> bool {
         let may = self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= PAUSE);
         if may {
@@ -67,7 +67,7 @@ impl Keys {
         may
     }
 
-    /// What a token says, if one of the keys signed it.
+    /// The claims of a token, if one of the keys signed it.
     pub(super) fn verify<T: DeserializeOwned>(&self, token: &str) -> Verified<T> {
         let Ok(header) = jsonwebtoken::decode_header(token) else { return Verified::No };
         if !ALGORITHMS.contains(&header.alg) || header.jku.is_some() || header.x5u.is_some() {
@@ -76,7 +76,7 @@ impl Keys {
         let named = self.keys.iter().filter(|key| {
             header.kid.is_none() || key.common.key_id.is_none() || key.common.key_id == header.kid
         });
-        // Times and audience are the business of `claims`.
+        // `claims` checks times and audience.
         let mut validation = Validation::new(header.alg);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
@@ -89,7 +89,8 @@ impl Keys {
                 return Verified::Yes(decoded.claims);
             }
         }
-        // A key of the same name that does not verify is a forgery, unless tokens name no keys.
+        // If the key ID is known and the signature is invalid, the token is forged, unless tokens
+        // have no key ID.
         if fits_any && header.kid.is_some() { Verified::No } else { Verified::UnknownKey }
     }
 }
@@ -101,7 +102,7 @@ fn can_verify(key: &Jwk) -> bool {
     is_public && is_for_signatures
 }
 
-/// Whether a key makes signatures of this kind: a token's header does not choose what a key is for.
+/// Whether a key may be used with this algorithm: the header of a token must not decide that.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
     if let Some(own) = key.common.key_algorithm {

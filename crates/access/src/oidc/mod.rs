@@ -1,9 +1,9 @@
-//! Logins at an OpenID provider: authorization code flow with PKCE for browsers, tokens of the provider
-//! as `Authorization: Bearer` for programs.
+//! OpenID Connect: authorization code flow with PKCE for browsers, tokens of the provider as
+//! `Authorization: Bearer` for programs.
 //!
-//! `claims`, `keys` and `pending` decide and know neither clock nor network; `provider` asks the
-//! provider. Signatures are verified by `jsonwebtoken`, with public keys only: a token signed with a
-//! shared secret, or not at all, is refused whatever its header says.
+//! `claims`, `keys` and `pending` make decisions without clock or network access; `provider` sends
+//! the requests. Signatures are verified by `jsonwebtoken`, with public keys only: a token signed
+//! with a shared secret, or not at all, is refused whatever its header says.
 
 mod claims;
 mod keys;
@@ -19,15 +19,15 @@ use crate::external::RoleMap;
 pub use pending::LoginRequest;
 pub use provider::OidcProvider;
 
-/// Bytes of a token of a provider.
+/// Maximum size of a provider token.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
 
-/// A provider, and how its claims are understood; a stanza of authentication.conf.
+/// Settings of a provider: a stanza of authentication.conf.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OidcSettings {
     /// Name of the stanza.
     pub name: String,
-    /// `issuer`, without a slash at the end unless the provider's own name has it.
+    /// `issuer`, without a trailing slash, unless the issuer name of the provider has one.
     pub issuer: String,
     /// `clientId`.
     pub client_id: String,
@@ -35,9 +35,9 @@ pub struct OidcSettings {
     pub client_secret: Option<String>,
     /// `redirectUri`.
     pub redirect_uri: String,
-    /// `scopes`, separated by blanks.
+    /// `scopes`, separated by spaces.
     pub scopes: String,
-    /// `audience`: what access tokens must be for.
+    /// `audience`: required audience of access tokens.
     pub audience: String,
     /// `userClaim`.
     pub user_claim: String,
@@ -93,7 +93,7 @@ pub(crate) fn certificates(stanza: &Stanza<'_>) -> Result<Option<Vec<u8>>, Error
         .map_err(|error| stanza.wrong("caCertFile", format!("a file that can be read ({error})")))
 }
 
-/// Whether secrets may be sent to an address: with TLS, or within this machine.
+/// Whether secrets may be sent to a URL: over TLS, or to this machine.
 pub(crate) fn is_safe(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

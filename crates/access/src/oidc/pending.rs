@@ -1,4 +1,4 @@
-//! Logins that are under way: a browser is at the provider and will come back once.
+//! Pending logins: the browser is at the provider and will return once.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::Error;
 
-/// How long a login may take at the provider.
+/// Time limit of a login at the provider.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Logins under way at a time; the oldest leave first.
+/// Maximum number of pending logins; the oldest are evicted first.
 const MAX_PENDING: usize = 10_000;
 
-/// A login that begins.
+/// The start of a login.
 #[derive(Debug, Clone)]
 pub struct LoginRequest {
-    /// Where to send the browser.
+    /// URL to redirect the browser to.
     pub url: String,
-    /// What its cookie must say when it comes back.
+    /// The expected value of its cookie on return.
     pub state: String,
 }
 
-/// What has to be remembered of a login.
+/// State of a pending login.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
     pub(super) nonce: String,
@@ -40,14 +40,14 @@ impl Pending {
     }
 }
 
-/// All logins under way, by state.
+/// All pending logins, by state.
 #[derive(Debug, Default)]
 pub(super) struct PendingLogins {
     by_state: HashMap<String, Pending>,
 }
 
 impl PendingLogins {
-    /// Remembers a login that begins, under a new state.
+    /// Adds a pending login with a new state.
     pub(super) fn begin(&mut self, now: Instant) -> Result<(String, Pending), Error> {
         self.by_state.retain(|_, login| now.saturating_duration_since(login.begun) < PATIENCE);
         if self.by_state.len() >= MAX_PENDING {
@@ -62,7 +62,7 @@ impl PendingLogins {
         Ok((state, login))
     }
 
-    /// The login of a state, once.
+    /// Removes and returns the login of a state.
     pub(super) fn end(&mut self, now: Instant, state: &str) -> Option<Pending> {
         let login = self.by_state.remove(state)?;
         (now.saturating_duration_since(login.begun) < PATIENCE).then_some(login)

@@ -1,4 +1,4 @@
-//! The provider asked: its addresses, its keys, a code for a token.
+//! Requests to the provider: discovery, keys, token exchange.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,14 +16,14 @@ use super::{LoginRequest, MAX_TOKEN_BYTES, OidcSettings, is_safe};
 use crate::Error;
 use crate::external::ExternalUser;
 
-/// How long the provider may take for an answer.
+/// Time-out of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of an answer.
+/// Maximum size of a response.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
-/// How long the provider's addresses are believed.
+/// How long discovery data is cached.
 const DISCOVERY_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
-/// What the provider publishes of itself.
+/// Discovery data of the provider.
 #[derive(Debug, Clone, Deserialize)]
 struct Discovery {
     issuer: String,
@@ -39,7 +39,7 @@ struct Known {
     pending: PendingLogins,
 }
 
-/// A provider, with what is known of it.
+/// A provider, with its cached data.
 #[derive(Debug)]
 pub struct OidcProvider {
     settings: OidcSettings,
@@ -54,7 +54,7 @@ struct TokenAnswer {
 }
 
 impl OidcProvider {
-    /// Asks nothing yet: a provider that is away does not keep the server from starting.
+    /// Sends no request yet: an unavailable provider does not prevent the start.
     ///
     /// # Errors
     /// If the certificates to trust cannot be read.
@@ -74,16 +74,16 @@ impl OidcProvider {
         Ok(Self { settings, http, clock, known: Mutex::default() })
     }
 
-    /// How its users are understood.
+    /// The settings.
     #[must_use]
     pub fn settings(&self) -> &OidcSettings {
         &self.settings
     }
 
-    /// Begins a login.
+    /// Starts a login.
     ///
     /// # Errors
-    /// If the provider cannot be asked for its addresses.
+    /// If discovery fails.
     pub async fn begin(&self) -> Result<LoginRequest, Error> {
         let discovery = self.discovery().await?;
         let (state, login) = self.lock().pending.begin(Instant::now())?;
@@ -104,10 +104,10 @@ impl OidcProvider {
         })
     }
 
-    /// Ends a login: the user that the provider vouches for.
+    /// Completes a login; returns the user.
     ///
     /// # Errors
-    /// If the login is not one that began here, or the provider's token is not to be believed.
+    /// If the login was not started here, or the provider's token is invalid.
     pub async fn finish(&self, state: &str, code: &str) -> Result<ExternalUser, Error> {
         let login = self.lock().pending.end(Instant::now(), state);
         let login =
@@ -120,10 +120,10 @@ impl OidcProvider {
         claims.user(&self.settings).map_err(|reason| self.refused(reason))
     }
 
-    /// The user of a token that a program sends.
+    /// The user of a bearer token.
     ///
     /// # Errors
-    /// If the token is not to be believed.
+    /// If the token is invalid.
     pub async fn bearer(&self, token: &str) -> Result<ExternalUser, Error> {
         let claims = self.verified(token).await?;
         claims.check_bearer(self.now(), &self.settings).map_err(|reason| self.refused(reason))?;
@@ -148,7 +148,7 @@ impl OidcProvider {
             self.read_keys().await?;
         }
         let first = self.lock().keys.verify(token);
-        // A name that is not known may be that of a new key: the provider changes its keys.
+        // An unknown key ID may be that of a new key: providers rotate keys.
         let found = match first {
             Verified::UnknownKey if !old && self.lock().keys.ask(now) => {
                 self.read_keys().await?;
@@ -206,7 +206,7 @@ impl OidcProvider {
         let mut request = self.http.post(&discovery.token_endpoint);
         match &self.settings.client_secret {
             Some(secret) => {
-                // RFC 6749, 2.3.1: both are form-encoded before they are put together.
+                // RFC 6749, 2.3.1: both are form-encoded before they are joined.
                 let [id, secret] = [&self.settings.client_id, secret].map(|text| {
                     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
                 });
