@@ -1,7 +1,8 @@
-//! What an operator sets per process: commands, flags, and the `KARST_*` variables behind them.
+//! The command line: commands, flags, and the `KARST_*` variables of the flags. Doc comments of
+//! fields are the help texts.
 //!
-//! The only place that reads the environment. Everything about data (indexes, source types, limits)
-//! is in `.conf` files instead.
+//! The only place that reads the environment. Settings about data (indexes, source types, limits)
+//! are in `.conf` files.
 
 mod audit;
 mod identity;
@@ -34,48 +35,48 @@ pub(crate) enum Command {
     Server(Box<ServerOptions>),
     /// Run a search and print what it finds.
     Search(SearchOptions),
-    /// Take data in.
+    /// Load data.
     Add(AddOptions),
     /// List indexes, buckets, jobs, queues, cache counters, HEC tokens.
     List(ListOptions),
     /// Roll hot buckets into object storage now.
     Roll(RollOptions),
-    /// Bring archived buckets back into searches.
+    /// Make archived buckets searchable again.
     Thaw(ThawOptions),
-    /// Take thawed buckets out of searches again; their archive keeps them.
+    /// Remove thawed buckets from searches; the archive keeps them.
     Freeze(ThawOptions),
-    /// Leave a damaged bucket out of searches, or let it in again.
+    /// Quarantine a damaged bucket, or release it.
     Bucket(BucketOptions),
-    /// Check the catalog against the buckets, or make it anew from them.
+    /// Check the catalog against the buckets, or rebuild it from them.
     Catalog(CatalogOptions),
     /// Look inside stored data.
     Inspect(InspectOptions),
-    /// Show the effective configuration, and which file each value comes from.
+    /// Show the effective configuration and the file of each value.
     Btool(BtoolOptions),
     /// Install an app or add-on.
     App(AppOptions),
-    /// Check the audit trail, and print it.
+    /// Verify or export the audit trail.
     Audit(AuditOptions),
-    /// Users: set passwords, add, list, lock, unlock, remove.
+    /// Manage users: set passwords, add, list, lock, unlock, remove.
     User(UserOptions),
-    /// Tokens for the REST API: create, list, revoke.
+    /// Manage API tokens: create, list, revoke.
     Token(TokenOptions),
-    /// Check searches in files, and explain one.
+    /// Check searches in files, or explain one.
     Spl(SplOptions),
 }
 
-/// A part of the system.
+/// A role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Role {
-    /// Takes events in, builds buckets, searches them.
+    /// Indexes events, builds buckets, searches them.
     Indexer,
     /// Plans searches, keeps jobs, serves the console.
     SearchHead,
-    /// Looks after buckets and peers.
+    /// Manages buckets and peers.
     ControlPlane,
 }
 
-/// When a port speaks TLS.
+/// When a port uses TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsMode {
     /// Always.
@@ -84,12 +85,12 @@ pub(crate) enum TlsMode {
     /// Never.
     #[value(name = "false", aliases = ["0", "no", "off"])]
     Off,
-    /// On every address that other machines reach.
+    /// On every address except loopback.
     Auto,
 }
 
 impl TlsMode {
-    /// Whether a port at the address speaks TLS.
+    /// Whether a port at the address uses TLS.
     pub(crate) fn at(self, address: SocketAddr) -> bool {
         match self {
             Self::On => true,
@@ -101,7 +102,7 @@ impl TlsMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerOptions {
-    /// Roles of this process; all of them if none is given.
+    /// Roles of this process; default: all.
     #[arg(long = "role", env = "KARST_ROLE", value_delimiter = ',')]
     pub(crate) roles: Vec<Role>,
     #[command(flatten)]
@@ -110,15 +111,15 @@ pub(crate) struct ServerOptions {
     /// and endpoint from the AWS_* variables). Default: <data-dir>/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
-    /// Take the catalog from a server that uses it, which stops that one. Without it, a server does not
-    /// start over the catalog of another that is alive.
+    /// Take the catalog over from a running server, which is then fenced and stops. Without this
+    /// flag, the start fails if another live server uses the catalog.
     #[arg(long, env = "KARST_TAKE_OVER")]
     pub(crate) take_over: bool,
-    /// How many seconds a server goes on to say that its catalog was taken over, before it ends.
+    /// Seconds a fenced server keeps running, to report that its catalog was taken over.
     #[arg(long, env = "KARST_FENCED_SECONDS", default_value_t = 20)]
     pub(crate) fenced_seconds: u64,
-    /// Take over the journal that another instance.id has written: what of it is in buckets already is
-    /// told by arrival times.
+    /// Take over the journal of another instance.id. Events that are already in buckets are
+    /// recognized by their arrival times.
     #[arg(long, env = "KARST_NEW_INSTANCE")]
     pub(crate) new_instance: bool,
     /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).
@@ -127,22 +128,22 @@ pub(crate) struct ServerOptions {
     /// Address of the HTTP Event Collector.
     #[arg(long, env = "KARST_HEC_ADDRESS", default_value = "127.0.0.1:8088")]
     pub(crate) hec_address: SocketAddr,
-    /// Serve HEC, and OTLP and Elasticsearch where they are on, with TLS: true, false, or auto, which
-    /// is TLS on every address but loopback. Without a value: true.
+    /// Serve HEC (and OTLP and Elasticsearch, if enabled) with TLS: true, false, or auto (TLS on
+    /// every address except loopback). Without a value: true.
     #[arg(long, env = "KARST_HEC_TLS", value_enum, ignore_case = true, num_args = 0..=1,
         default_value = "auto", default_missing_value = "true")]
     pub(crate) hec_tls: TlsMode,
     /// Receive OpenTelemetry logs over gRPC at this address, usually port 4317.
     #[arg(long, env = "KARST_OTLP_GRPC")]
     pub(crate) otlp_grpc: Option<SocketAddr>,
-    /// Receive OpenTelemetry logs over HTTP at this address, usually port 4318; they are taken at
-    /// the address of the HTTP Event Collector, too.
+    /// Receive OpenTelemetry logs over HTTP at this address, usually port 4318; they are also
+    /// accepted at the address of the HTTP Event Collector.
     #[arg(long, env = "KARST_OTLP_HTTP")]
     pub(crate) otlp_http: Option<SocketAddr>,
-    /// Take Elasticsearch's _bulk requests at this address, usually port 9200.
+    /// Receive Elasticsearch _bulk requests at this address, usually port 9200.
     #[arg(long, env = "KARST_ELASTICSEARCH")]
     pub(crate) elasticsearch: Option<SocketAddr>,
-    /// The version of Elasticsearch that its clients are told.
+    /// The Elasticsearch version reported to clients.
     #[arg(long, env = "KARST_ELASTICSEARCH_VERSION", default_value = "8.17.0")]
     pub(crate) elasticsearch_version: String,
     /// Receive from karst-forwarder at this address, usually port 9997.
@@ -151,7 +152,7 @@ pub(crate) struct ServerOptions {
     /// Receive from forwarders with TLS.
     #[arg(long, env = "KARST_FORWARDING_TLS")]
     pub(crate) forwarding_tls: bool,
-    /// What forwarders have to show (token in their outputs.conf); nothing if not given.
+    /// Token required from forwarders (token in their outputs.conf); default: none.
     #[arg(long, env = "KARST_FORWARDING_TOKEN", hide_env_values = true)]
     pub(crate) forwarding_token: Option<String>,
     /// Address of the management REST API.
@@ -163,12 +164,12 @@ pub(crate) struct ServerOptions {
     /// Address of the web console.
     #[arg(long, env = "KARST_WEB_ADDRESS", default_value = "127.0.0.1:8000")]
     pub(crate) web_address: SocketAddr,
-    /// Serve the web console with TLS: true, false, or auto, which is TLS on every address but
-    /// loopback. Without a value: true.
+    /// Serve the web console with TLS: true, false, or auto (TLS on every address except loopback).
+    /// Without a value: true.
     #[arg(long, env = "KARST_WEB_TLS", value_enum, ignore_case = true, num_args = 0..=1,
         default_value = "auto", default_missing_value = "true")]
     pub(crate) web_tls: TlsMode,
-    /// Certificate and key for TLS, PEM; made and kept in <data-dir>/auth if not given.
+    /// TLS certificate, PEM. Default: a self-signed one in <data-dir>/auth.
     #[arg(long, env = "KARST_TLS_CERT", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of --tls-cert.
@@ -183,33 +184,33 @@ pub(crate) struct ServerOptions {
     /// Index of syslog events.
     #[arg(long, env = "KARST_SYSLOG_INDEX", default_value = "main")]
     pub(crate) syslog_index: String,
-    /// Follow these files or directories (may be given more than once).
+    /// Monitor these files or directories (may be given more than once).
     #[arg(long, env = "KARST_MONITOR", value_delimiter = ',')]
     pub(crate) monitor: Vec<PathBuf>,
-    /// Index of followed files.
+    /// Index of monitored files.
     #[arg(long, env = "KARST_MONITOR_INDEX", default_value = "main")]
     pub(crate) monitor_index: String,
-    /// Password of the user admin, at the first start; made up and printed once if not given.
+    /// Password of the user admin, at the first start. Default: generated and printed once.
     #[arg(long, env = "KARST_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
-    /// HEC token, at the first start; made up and printed once if not given.
+    /// HEC token, at the first start. Default: generated and printed once.
     #[arg(long, env = "KARST_HEC_TOKEN", hide_env_values = true)]
     pub(crate) hec_token: Option<String>,
-    /// What scrapers of /metrics on other machines show (Authorization: Bearer); they need a login if
-    /// not given.
+    /// Token for scraping /metrics from other machines (Authorization: Bearer); without it they
+    /// need a login.
     #[arg(long, env = "KARST_METRICS_TOKEN", hide_env_values = true)]
     pub(crate) metrics_token: Option<String>,
-    /// Pipeline sets that take events in side by side.
+    /// Number of parallel ingestion pipeline sets.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
     /// DRAM for cached blocks, in MiB. Default: dram_size in server.conf, 512.
     #[arg(long, env = "KARST_CACHE_DRAM_MIB")]
     pub(crate) cache_dram_mib: Option<usize>,
-    /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 for none. Default: max_cache_size
-    /// in server.conf, 4096.
+    /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 turns it off. Default:
+    /// max_cache_size in server.conf, 4096.
     #[arg(long, env = "KARST_CACHE_NVME_MIB")]
     pub(crate) cache_nvme_mib: Option<usize>,
-    /// Raw text at which hot buckets roll at the latest, in MiB; an index's maxDataSize may be less.
+    /// Maximum raw text of hot buckets, in MiB; maxDataSize of an index may be lower.
     #[arg(long, env = "KARST_MAX_DATA_SIZE_MIB")]
     pub(crate) max_data_size_mib: Option<u64>,
     /// What to log: error, warn, info, debug, or directives such as "info,ingest=debug".
@@ -217,7 +218,7 @@ pub(crate) struct ServerOptions {
     pub(crate) log: String,
 }
 
-/// Where a server keeps its own files.
+/// The data directory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataDir {
     /// Directory of a server's journal, cache, keys and logs.
@@ -225,20 +226,20 @@ pub(crate) struct DataDir {
     pub(crate) data_dir: PathBuf,
 }
 
-/// Which server to talk to, as whom.
+/// Server and credentials.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClientOptions {
     #[command(flatten)]
     pub(crate) data: DataDir,
-    /// Management address of the server. Default: that of the server over --data-dir, or
+    /// Management address of the server. Default: that of the server on --data-dir, or
     /// https://127.0.0.1:8089.
     #[arg(long, env = "KARST_URI")]
     pub(crate) uri: Option<String>,
-    /// user:password. Default: the session a server over --data-dir keeps for its own user.
+    /// user:password. Default: the local session of the server on --data-dir.
     #[arg(long, env = "KARST_AUTH", hide_env_values = true)]
     pub(crate) auth: Option<String>,
-    /// Seconds to wait for each answer of the server; 0 for as long as it takes. Thawing and freezing
-    /// wait 600 if not given.
+    /// Seconds to wait for each response of the server; 0 for no limit. Default for thawing and
+    /// freezing: 600.
     #[arg(long, env = "KARST_TIMEOUT", value_name = "SECONDS", hide_default_value = true)]
     pub(crate) timeout: Option<u64>,
     /// Accept any certificate.
@@ -246,10 +247,10 @@ pub(crate) struct ClientOptions {
     pub(crate) insecure: bool,
 }
 
-/// How results are printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Columns for people; events as time and text.
+    /// Aligned columns; events as time and text.
     Table,
     /// One object per line.
     Json,
@@ -272,16 +273,16 @@ pub(crate) struct SearchOptions {
     /// Format of the output. Default: table on a terminal, csv otherwise.
     #[arg(long, short = 'o', value_enum)]
     pub(crate) output: Option<Output>,
-    /// Rows to print; 0 for all that are kept.
+    /// Maximum number of rows to print; 0 for all.
     #[arg(long, short = 'n', default_value_t = 1000)]
     pub(crate) limit: usize,
     /// Time zone of days and printed times, for example Europe/Berlin. Default: this machine's.
     #[arg(long, env = "TZ")]
     pub(crate) timezone: Option<String>,
-    /// Print what the search read, how long its parts took and what that cost.
+    /// Print what the search read, the time of its phases and the cost of requests.
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Print the plans that ran, with rows and time of each operator, in place of what was found.
+    /// Print the plans that ran, with rows and time of each operator, instead of the results.
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]
@@ -296,8 +297,9 @@ pub(crate) struct AddOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AddWhat {
-    /// Load files or S3 objects once; gzip and zstd are unpacked, directories are walked. `karst add
-    /// s3://bucket/prefix` is short for `karst add oneshot s3://bucket/prefix`.
+    /// Load files or S3 objects once; gzip and zstd are decompressed, directories are read
+    /// recursively. `karst add s3://bucket/prefix` is short for `karst add oneshot
+    /// s3://bucket/prefix`.
     Oneshot(OneshotOptions),
 }
 
@@ -307,20 +309,20 @@ pub(crate) struct OneshotOptions {
     /// variables); - for standard input.
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Leave out so many bytes at the beginning of the file, counted unpacked: to go on where an earlier
-    /// attempt stopped, as its message says.
+    /// Skip this many bytes (decompressed) at the start of the file, to resume an interrupted
+    /// upload. Its error message has the number.
     #[arg(long, default_value_t = 0)]
     pub(crate) skip_bytes: u64,
-    /// Where the events go.
+    /// Target index.
     #[arg(long, default_value = "main")]
     pub(crate) index: String,
-    /// Their format; recognised from name and content if not given.
+    /// Source type. Default: recognized from name and content.
     #[arg(long)]
     pub(crate) sourcetype: Option<String>,
-    /// The machine they come from; this one if not given.
+    /// Host of the events. Default: this machine.
     #[arg(long)]
     pub(crate) host: Option<String>,
-    /// Their source; the path of each file if not given.
+    /// Source of the events. Default: the path of each file.
     #[arg(long)]
     pub(crate) source: Option<String>,
     #[command(flatten)]
@@ -336,13 +338,13 @@ pub(crate) enum Listing {
     Buckets,
     /// Search jobs.
     Jobs,
-    /// Ingest queues: fill, throughput, time writers waited; and what waits for object storage.
+    /// Ingest queues: fill level, throughput, time writers waited; and pending uploads.
     Queues,
-    /// What was read from DRAM, NVMe and S3, and the hit rate.
+    /// Reads from DRAM, NVMe and S3, and the hit rate.
     Cache,
     /// HEC tokens.
     Tokens,
-    /// Monitored files: how much of each is taken in.
+    /// Monitored files and their progress.
     Inputstatus,
 }
 
@@ -351,7 +353,7 @@ pub(crate) struct ListOptions {
     /// What to list.
     #[arg(value_enum)]
     pub(crate) what: Listing,
-    /// For cache: print a line every so many seconds, with what was read in them, until Ctrl-C.
+    /// For cache: print the reads of each interval of this many seconds, until Ctrl-C.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) interval: Option<u64>,
     #[command(flatten)]
@@ -374,17 +376,17 @@ pub(crate) struct BucketOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BucketWhat {
-    /// Leave a bucket out of searches, which say that their results are incomplete.
+    /// Quarantine a bucket: searches skip it and report that results are incomplete.
     Quarantine(QuarantineOptions),
-    /// Let searches read the bucket again.
+    /// Release a quarantined bucket.
     Release(QuarantineOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct QuarantineOptions {
-    /// The bucket's id, as `karst list buckets` shows it.
+    /// The bucket ID, see `karst list buckets`.
     pub(crate) id: String,
-    /// Why; kept with the bucket.
+    /// The reason, stored with the bucket.
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
@@ -399,11 +401,11 @@ pub(crate) struct CatalogOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CatalogWhat {
-    /// Compare the catalog with the buckets; changes nothing, also beside a running server. The exit code
-    /// is 1 if something is damaged or missing.
+    /// Compare the catalog with the buckets. Read-only, also next to a running server. The exit
+    /// code is 1 if something is damaged or missing.
     Check(CatalogCheckOptions),
-    /// Make the catalog anew from the buckets, and from the old catalog as far as it can be read. The
-    /// server must be stopped; the old catalog is kept aside.
+    /// Rebuild the catalog from the buckets, and from the old catalog as far as it is readable. The
+    /// server must be stopped; the old catalog is kept as a copy.
     Rebuild(StoreOptions),
 }
 
@@ -430,13 +432,13 @@ pub(crate) struct StoreOptions {
 pub(crate) struct ThawOptions {
     /// The index.
     pub(crate) index: String,
-    /// Buckets with events from this time on: -30d, 2026-11-20T09:00:00, epoch seconds.
+    /// Buckets with events at or after this time: -30d, 2026-11-20T09:00:00, epoch seconds.
     #[arg(long, short = 'e', allow_hyphen_values = true)]
     pub(crate) earliest: Option<String>,
     /// Buckets with events before this time.
     #[arg(long, short = 'l', allow_hyphen_values = true)]
     pub(crate) latest: Option<String>,
-    /// The archive to thaw from, as coldToFrozenDir would name it. Default: that of the index.
+    /// The archive to thaw from, in the format of coldToFrozenDir. Default: that of the index.
     #[arg(long)]
     pub(crate) from: Option<String>,
     #[command(flatten)]
@@ -466,7 +468,7 @@ pub(crate) struct InspectBucketOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtoolOptions {
-    /// A file without its ending: props, transforms, indexes, inputs, limits, server.
+    /// A file without its extension: props, transforms, indexes, inputs, limits, server.
     pub(crate) conf: String,
     /// Only this stanza.
     pub(crate) stanza: Option<String>,
@@ -483,7 +485,7 @@ pub(crate) struct AppOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AppWhat {
-    /// Put an app into the directory of configuration, and report what of it is used.
+    /// Install an app into the configuration directory, and report which parts of it are used.
     Install(AppInstallOptions),
 }
 
@@ -491,7 +493,7 @@ pub(crate) enum AppWhat {
 pub(crate) struct AppInstallOptions {
     /// A directory, or a packed app (.tgz, .tar.gz, .spl).
     pub(crate) from: PathBuf,
-    /// Replace an app of the same name; its `local` stays.
+    /// Replace an app of the same name; its `local` directory is kept.
     #[arg(long)]
     pub(crate) update: bool,
     /// Directory of .conf layers.
@@ -499,7 +501,7 @@ pub(crate) struct AppInstallOptions {
     pub(crate) conf_dir: Option<PathBuf>,
 }
 
-/// The words of the command line, with short forms written out.
+/// The arguments of the command line, with short forms expanded.
 pub(crate) fn words() -> Vec<std::ffi::OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
     let is = |at: usize, fits: fn(&str) -> bool| {

@@ -1,5 +1,5 @@
-//! `karst add`: files and objects, unpacked here and sent in pieces, each acknowledged when it is
-//! safe.
+//! `karst add`: decompresses files and objects and sends them in chunks, each acknowledged when
+//! durable.
 
 mod objects;
 
@@ -17,7 +17,7 @@ use reqwest::Method;
 use super::client::Client;
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
-/// Bytes of a piece: large enough that the acknowledgement's round trip does not show.
+/// Chunk size in bytes: large enough to hide the round trip of the acknowledgement.
 const PIECE: usize = 4 << 20;
 
 pub(crate) async fn add(options: AddOptions) -> Result<ExitCode> {
@@ -78,14 +78,14 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
 struct Sent {
     bytes: u64,
     events: u64,
-    /// Bytes at the beginning that were not to be sent.
+    /// Bytes skipped at the start.
     skipped: u64,
-    /// Where the last line begins of what was taken. Its event may be incomplete until the next line
-    /// comes, and is not acknowledged before.
+    /// Offset of the last line sent. Its event may be incomplete until the next line arrives, and
+    /// is not acknowledged before.
     last_line: u64,
 }
 
-/// What to say of a file that could not be sent to its end: what is in, and how to go on.
+/// The message for an incomplete upload: what was loaded, and how to resume.
 fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
     let mut text = format!("cannot add {}", path.display());
     if before.events > 0 {
@@ -129,7 +129,7 @@ fn report(files: usize, objects: usize, skipped: usize, sum: Sent, started: Inst
     );
 }
 
-/// All files of a path, in the order of their names.
+/// All files below a path, sorted by name.
 fn walk(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if path == Path::new("-") {
         files.push(path.to_owned());
@@ -171,7 +171,8 @@ async fn send_file(
         reader.by_ref().take(PIECE as u64).read_to_end(&mut piece)?;
         let end = piece.len() < PIECE;
         if !end {
-            // Whole lines, so that what is in ends with one if the next piece fails.
+            // Whole lines, so that the loaded data ends with a complete line if the next chunk
+            // fails.
             let cut =
                 piece.iter().rposition(|byte| *byte == b'\n').map_or(piece.len(), |at| at + 1);
             rest = piece.split_off(cut);
@@ -202,7 +203,7 @@ fn open(path: &Path, bar: &ProgressBar) -> Result<Box<dyn Read>> {
     })
 }
 
-/// One file or object on its way.
+/// A file or object being sent.
 struct Stream {
     query: Vec<(&'static str, String)>,
 }
@@ -221,7 +222,7 @@ impl Stream {
         Self { query }
     }
 
-    /// Sends a piece and waits until it is safe; the number of events it completed.
+    /// Sends a chunk and waits until it is durable; returns the number of completed events.
     async fn send(&self, client: &Client, piece: Bytes, end: bool) -> Result<u64> {
         let request = client
             .request(Method::POST, "/services/receivers/simple")

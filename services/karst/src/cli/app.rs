@@ -1,5 +1,5 @@
-//! `karst app install`: puts an app or add-on into the directory of configuration, and says what of it is
-//! used and what is not.
+//! `karst app install`: installs an app or add-on into the configuration directory, and reports
+//! which parts are used.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) fn app(options: AppOptions) -> Result<ExitCode> {
     for remark in &report.remarks {
         writeln!(out, "  not used  {}: {}", remark.place, remark.text)?;
     }
-    // What does not hold together would stop the next start of the server: better said here.
+    // Invalid settings would prevent the next start of the server, so they are reported here.
     let wrong = errors(&to, app)?;
     for error in &wrong {
         writeln!(out, "  wrong     {error}")?;
@@ -35,7 +35,7 @@ pub(crate) fn app(options: AppOptions) -> Result<ExitCode> {
     Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is wrong with the settings of an app.
+/// Errors in the settings of an app.
 fn errors(directory: &Path, app: &str) -> Result<Vec<String>> {
     let knowledge = Knowledge::new(Layers::read(directory)?);
     let own = format!("apps/{app}/");

@@ -1,4 +1,4 @@
-//! `karst audit`: whether the audit trail is what was written, and what is in it.
+//! `karst audit`: verifies and exports the audit trail.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::client::Client;
 use crate::config::{AuditExportOptions, AuditOptions, AuditVerifyOptions, AuditWhat};
 use crate::server::audit as trail;
 
-/// The records that the index has, in the order of their numbers.
+/// The search for indexed records, sorted by number.
 const INDEXED: &str = "search index=_audit sourcetype=audittrail source=audittrail | sort 0 num(seq) \
                        | fields _raw";
-/// Entries read at a time.
+/// Entries per batch.
 const BATCH: usize = 1_000;
 
 pub(crate) async fn audit(options: AuditOptions) -> Result<ExitCode> {
@@ -66,7 +66,7 @@ fn say(checked: &Result<Summary, Finding>) -> Result<ExitCode> {
     }
 }
 
-/// Checks what the index has, which may begin later than the files.
+/// Verifies the indexed records, which may begin later than the files.
 async fn verify_index(
     options: &AuditVerifyOptions,
     key: Key,
@@ -84,7 +84,7 @@ async fn verify_index(
     Ok(verifier.finish())
 }
 
-/// The texts of an export: JSON objects, one a line, the last of which may say that it failed.
+/// The event texts of an export: JSON objects, one per line; the last one may report a failure.
 fn raws(answer: &Value) -> Result<Vec<String>> {
     let lines: Vec<Value> = match answer {
         Value::String(text) => {
@@ -127,7 +127,7 @@ fn key(data: &Path, given: Option<&Path>) -> Result<Key> {
     Ok(Key::new(&bytes))
 }
 
-/// `SEQ:HASH`, as an earlier verification printed it.
+/// Parses `SEQ:HASH`, as printed by an earlier verification.
 fn given_head(text: &str) -> Result<Anchor> {
     let parts = text.split_once(':');
     let head =

@@ -1,5 +1,4 @@
-//! `karst btool`: the effective configuration, value by value, with the file it comes from, and what
-//! is wrong with it.
+//! `karst btool`: prints the effective configuration with the file of each value, and its errors.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `karst bucket`: damaged buckets out of searches, and in again.
+//! `karst bucket`: quarantines and releases damaged buckets.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `karst list cache`: how much was read from DRAM, from NVMe and from S3, at once or every few seconds.
+//! `karst list cache`: reads from DRAM, NVMe and S3, once or at an interval.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::client::Client;
 const PATH: &str = "/services/server/status/cache?output_mode=json";
 const HEADER: [&str; 6] = ["time", "total KB", "DRAM KB", "NVMe KB", "S3 KB", "hit rate"];
 
-/// Bytes per tier: since the server started, or between two looks.
+/// Bytes per tier: since the server started, or between two samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Read {
     dram: u64,
@@ -29,7 +29,8 @@ impl Read {
         self.dram + self.nvme + self.store
     }
 
-    /// What was read since. A server that began again has read less than before: all of it since.
+    /// The difference from an earlier sample. After a restart of the server the counters are lower;
+    /// then all of it is new.
     fn since(self, before: Self) -> Self {
         if self.total() < before.total() {
             return self;
@@ -58,7 +59,7 @@ fn aligned(cells: [&str; 6]) -> String {
     format!("{time:<19} {total:>12} {dram:>12} {nvme:>12} {store:>12} {rate:>9}")
 }
 
-/// Prints what was read since the server started, or with an interval a line for each until Ctrl-C.
+/// Prints the reads since the server started, or a line per interval until Ctrl-C.
 pub(super) async fn print(client: &Client, interval: Option<u64>) -> Result<ExitCode> {
     let mut before = look(client).await?;
     println!("{}", aligned(HEADER));

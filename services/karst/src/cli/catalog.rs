@@ -1,4 +1,4 @@
-//! `karst catalog`: whether the catalog fits the buckets, and making it anew from them.
+//! `karst catalog`: checks the catalog against the buckets, or rebuilds it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -15,9 +15,9 @@ use crate::config::{
     CatalogCheckOptions, CatalogOptions, CatalogWhat, StoreOptions, aws_variables,
 };
 
-/// Where the server has it.
+/// The path of the catalog in the object store.
 const CATALOG: &str = "catalog";
-/// Lines of a list that are printed.
+/// Maximum number of printed lines per list.
 const SHOWN: usize = 100;
 
 pub(crate) async fn catalog(options: CatalogOptions) -> Result<ExitCode> {
@@ -65,7 +65,7 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
     let data = &options.data.data_dir;
     let locks = lock(data)?;
     let store = open(&options)?;
-    // A server over another data directory may use the same object store.
+    // A server on another data directory may use the same object store.
     let settings = catalog::LeaseSettings::default();
     let waiting = |holder: &catalog::Holder, wait: std::time::Duration| {
         eprintln!("looking for {} s whether a server is alive: {holder}", wait.as_secs());
@@ -99,12 +99,12 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// This command as servers see it that look at the lease.
+/// The lease holder entry of this command.
 fn holder(data: &Path, lock: Option<&File>) -> catalog::Holder {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let place = lock.and_then(|lock| lock.metadata().ok());
     let lock = boot.zip(place).map(|(boot, place)| {
-        // As the server writes it: its own lease after `kill -9` is nobody's any more.
+        // In the format of the server, so that its own lease after `kill -9` is recognized as free.
         format!("{}:{}:{}", boot.trim(), place.dev(), place.ino())
     });
     catalog::Holder {
@@ -147,7 +147,7 @@ fn open(options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
     Ok(runtime::store::open(&url, &settings)?.store)
 }
 
-/// Keeps servers away from the data directory, or finds one there.
+/// Locks the data directory; fails if a server runs on it.
 fn lock(data: &Path) -> Result<Vec<File>> {
     let mut held = Vec::new();
     for path in [data.join("server.lock"), data.join("journal").join("lock")] {

@@ -1,4 +1,4 @@
-//! The REST client of the command line: where the server is, who asks, what its errors mean.
+//! The REST client of the command line: server address, credentials, error handling.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::config::ClientOptions;
 
-/// What a server leaves in its data directory for the commands of its own user.
+/// The session file that a server writes into its data directory, for commands of the same user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LocalSession {
     /// Management address.
@@ -31,16 +31,16 @@ impl LocalSession {
     }
 }
 
-/// A failure with an exit code of its own.
+/// A failure with a specific exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The search is at fault; the text is a diagnostic.
+    /// The search is invalid; the text is a diagnostic.
     Search(String),
-    /// Nobody answers.
+    /// The server is unreachable.
     Unreachable(String),
     /// Not logged in, or not allowed.
     Unauthorized(String),
-    /// Anything else the server says.
+    /// Any other server error.
     Server(String),
 }
 
@@ -68,19 +68,19 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A server, and who asks it.
+/// A server and credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
     uri: String,
     auth: Auth,
-    /// How long an answer may take.
+    /// Response time-out.
     timeout: Option<Duration>,
 }
 
-/// How long an answer may take if nobody says otherwise.
+/// Default response time-out.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a server that did not answer may take to say what is wrong with it.
+/// Time-out for asking an unresponsive server for the reason.
 const REASON: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ impl Client {
         Self::with_timeout(options, TIMEOUT)
     }
 
-    /// A client for what may take longer than usual.
+    /// A client for slow requests.
     pub(crate) fn with_timeout(options: &ClientOptions, usual: Duration) -> Result<Self> {
         let seconds = options.timeout.map(Duration::from_secs);
         let timeout = Some(seconds.unwrap_or(usual)).filter(|timeout| !timeout.is_zero());
@@ -138,7 +138,7 @@ impl Client {
         self.send(self.request(Method::POST, path).form(form)).await
     }
 
-    /// Sends, and turns refusals into [`Failure`]s. No content is null.
+    /// Sends a request and converts error responses to [`Failure`]s. No content is null.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Value> {
         let response = match request.send().await {
             Ok(response) => response,
@@ -164,7 +164,7 @@ impl Client {
         Ok(serde_json::from_str(&body).unwrap_or(Value::String(body)))
     }
 
-    /// The deadline is over: says so, and what the server says is wrong with it.
+    /// The error for a time-out, with the reasons that the server reports.
     async fn no_answer(&self, connecting: bool) -> Failure {
         let seconds = self.timeout.unwrap_or_default().as_secs();
         let mut text = format!("no answer within {seconds} s from {}", self.uri);

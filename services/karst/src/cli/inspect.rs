@@ -1,4 +1,4 @@
-//! `karst inspect bucket`: what is in a bucket's object, without a server.
+//! `karst inspect bucket`: prints the contents of a bucket object, without a server.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The job inspector on a terminal: what a search read and what that cost, and the plans that ran.
+//! The job inspector on the terminal: reads, cost and plans of a search.
 
 use std::io::{Result, Write};
 

@@ -1,4 +1,4 @@
-//! `karst list`: what a server has.
+//! `karst list`: lists objects and state of a server.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -46,11 +46,10 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How long throughput is measured.
+/// Measurement interval of the throughput.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// One line per queue: how full it is, what passes it now, how long writers have waited; then the
-/// rest as it comes.
+/// Prints one line per queue: fill level, throughput, time writers waited; then other values.
 async fn print_queues(client: &Client) -> Result<ExitCode> {
     let path = "/services/server/status/queues?output_mode=json";
     let before = client.get(path).await?["entry"][0]["content"].take();
@@ -96,7 +95,7 @@ async fn print_queues(client: &Client) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line per monitored file.
+/// Prints one line per monitored file.
 async fn print_files(client: &Client) -> Result<ExitCode> {
     let path = "/services/admin/inputstatus/TailingProcessor:FileStatus?output_mode=json";
     let feed = client.get(path).await?;
@@ -112,7 +111,7 @@ async fn print_files(client: &Client) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Nested values as one line per leaf.
+/// Flattens nested values to one row per leaf.
 fn leaves(prefix: &str, value: &Value, rows: &mut Rows) {
     let name = |key: &str| {
         if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }

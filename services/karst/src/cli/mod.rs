@@ -1,7 +1,7 @@
 //! Commands that talk to a server, and those that look at files.
 //!
 //! Exit codes: 0 done, 1 the server or a file failed, 2 wrong usage (from the argument parser), 3
-//! the search is at fault, 4 the server cannot be reached, 5 not logged in.
+//! the search is invalid, 4 the server cannot be reached, 5 not logged in.
 
 pub(crate) mod add;
 pub(crate) mod app;
@@ -29,7 +29,7 @@ use anyhow::Context;
 
 pub(crate) use client::{Failure, LocalSession};
 
-/// Runs a command to its end.
+/// Runs a command.
 pub(crate) fn run(
     command: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `karst roll`: hot buckets into object storage, now.
+//! `karst roll`: rolls hot buckets into object storage now.
 
 use std::process::ExitCode;
 

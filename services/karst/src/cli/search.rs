@@ -1,4 +1,4 @@
-//! `karst search`: run a search, show its progress, print what it found.
+//! `karst search`: runs a search, shows its progress, prints its results.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
         let inspected = client.get(&path(&sid, "/inspector")).await?;
         inspection::print_stats(&mut std::io::stderr().lock(), &inspected["inspection"])?;
     }
-    // The results are printed: the job has no further use.
+    // The results are printed, so the job is no longer needed.
     client.send(client.request(reqwest::Method::DELETE, &path(&sid, "?output_mode=json"))).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -60,7 +60,7 @@ async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
         ("search", options.search.as_str()),
         ("output_mode", "json"),
         ("max_count", limit.as_str()),
-        // Nobody sees them here.
+        // Previews are not displayed here.
         ("preview", "0"),
     ];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
@@ -78,7 +78,7 @@ async fn wait(client: &Client, sid: &str) -> Result<Value> {
     let bar = ProgressBar::new(100);
     let style = ProgressStyle::with_template("{spinner} {msg} {bar:30} {percent}% {elapsed}");
     bar.set_style(style.context("the progress bar's form")?);
-    // Fast searches end before anybody could read a bar.
+    // Fast searches end before a progress bar would be visible.
     let mut pause = Duration::from_millis(2);
     loop {
         let job = client.get(&path(sid, "?output_mode=json")).await?;

@@ -1,4 +1,4 @@
-//! `karst spl`: searches are checked and explained, without a server.
+//! `karst spl`: checks and explains searches, without a server.
 
 mod check;
 mod explain;
@@ -24,7 +24,7 @@ pub(crate) async fn spl(options: SplOptions) -> Result<ExitCode> {
     }
 }
 
-/// The configuration of a directory: of layers, of one app, or of bare files.
+/// Reads the configuration of a directory: layers, one app, or plain files.
 fn configuration(directory: Option<&Path>) -> Result<Knowledge> {
     let Some(directory) = directory else { return Ok(Knowledge::builtin()) };
     anyhow::ensure!(directory.is_dir(), "{} is not a directory", directory.display());

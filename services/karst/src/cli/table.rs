@@ -1,4 +1,4 @@
-//! Rows on a terminal and in files.
+//! Output of rows, on a terminal and in files.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ impl Rows {
     }
 }
 
-/// Prints a page of rows; the header only on the first.
+/// Prints a page of rows; the header only for the first page.
 pub(crate) fn print_rows(
     out: &mut impl Write,
     rows: &Rows,
@@ -108,7 +108,7 @@ fn events(out: &mut impl Write, rows: &Rows, highlight: &[String]) -> Result<()>
     Ok(())
 }
 
-/// The text with the words in bold, in any case.
+/// The text with the words in bold, case-insensitive.
 fn mark(event: &str, words: &[String]) -> String {
     let lower = event.to_ascii_lowercase();
     let mut spans: Vec<(usize, usize)> = Vec::new();

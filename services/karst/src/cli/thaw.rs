@@ -1,4 +1,4 @@
-//! `karst thaw` and `karst freeze`: archived buckets into searches, and out of them again.
+//! `karst thaw` and `karst freeze`: makes archived buckets searchable, and removes them again.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client::Client;
 use crate::config::ThawOptions;
 
-/// An archive may be large and far away.
+/// Default time-out: archives may be large and remote.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {

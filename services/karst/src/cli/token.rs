@@ -1,4 +1,4 @@
-//! `karst token`: tokens for the REST API, made, listed, revoked.
+//! `karst token`: creates, lists and revokes API tokens.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ pub(crate) async fn token(options: TokenOptions) -> Result<ExitCode> {
 async fn create(options: CreateTokenOptions) -> Result<()> {
     let client = Client::new(&options.client)?;
     let kind = if options.ephemeral { "ephemeral" } else { "static" };
-    // The default is of tokens that are kept.
+    // The default applies to stored tokens.
     let is_default = options.ephemeral && options.expires == "+30d";
     let expires = if is_default { "" } else { options.expires.as_str() };
     let mut form: Vec<(&str, &str)> = vec![
@@ -71,7 +71,7 @@ async fn list(client: &Client) -> Result<()> {
     print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)
 }
 
-/// Epoch seconds for people.
+/// Formats epoch seconds.
 fn time(seconds: &Value, zero: &str) -> Value {
     let seconds = seconds.as_i64().filter(|seconds| *seconds != 0);
     let time = seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());

@@ -1,8 +1,9 @@
-//! `karst user`: users listed, added, locked, removed; passwords set, also where no server runs.
+//! `karst user`: lists, adds, locks and removes users; sets passwords, also without a running
+//! server.
 //!
-//! A server that runs is asked through REST, with the session that it leaves for its own user. Without
-//! one, `password` opens the catalog itself, under the lock of the data directory: whoever may write
-//! there may set any password, as with files of passwords everywhere.
+//! A running server is called over REST, with its local session. Without one, `password` opens the
+//! catalog itself, under the lock of the data directory: anyone who may write there can set any
+//! password, as with any password file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, IsTerminal};
@@ -50,7 +51,7 @@ pub(crate) async fn user(options: UserOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A name as part of a path.
+/// Encodes a name for a URL path.
 fn encoded(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
@@ -105,10 +106,10 @@ fn print_made_up(generated: bool, password: &str) {
     }
 }
 
-/// Made up, asked for twice, or the first line of standard input.
+/// Generated, prompted for twice, or the first line of standard input.
 fn new_password(generate: bool) -> Result<String> {
     if generate {
-        // The rules are the server's; this fits any that are likely.
+        // The server checks the policy; this meets any likely one.
         let (length, each) = (24, 3);
         let policy = PasswordPolicy {
             length,
@@ -156,14 +157,14 @@ async fn set_password(options: PasswordOptions) -> Result<()> {
     Ok(())
 }
 
-/// Whether there is a server to ask.
+/// Whether a server is running.
 fn runs(client: &ClientOptions) -> bool {
     let explicit = client.uri.is_some() || client.auth.is_some();
     explicit || LocalSession::path(&client.data.data_dir).exists()
 }
 
-/// Whether the catalog may be opened in place of a server that does not answer: not if a certain one
-/// was meant.
+/// Whether to open the catalog directly if no server responds: not if a server was given
+/// explicitly.
 fn may_do_without(client: &ClientOptions, error: &anyhow::Error) -> bool {
     let unreachable = matches!(error.downcast_ref::<Failure>(), Some(Failure::Unreachable(_)));
     unreachable && client.uri.is_none()
@@ -236,7 +237,7 @@ async fn change_in(
     Ok(())
 }
 
-/// The lock that a server holds as long as it runs.
+/// Takes the lock that a running server holds.
 fn lock(data: &Path) -> Result<File> {
     let path = data.join("server.lock");
     let mut opening = OpenOptions::new();

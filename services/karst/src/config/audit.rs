@@ -14,23 +14,23 @@ pub(crate) struct AuditOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditWhat {
-    /// Check the chain of the records, of a running server or offline: exit code 0 if they are what was
-    /// written, 1 if not, with the first record that is altered, missing, put in or in another place.
+    /// Verify the chain of the records, with or without a running server. Exit code 0 if it is
+    /// intact, 1 if not, with the first record that is altered, missing, inserted or moved.
     Verify(AuditVerifyOptions),
-    /// Print the records as they were written.
+    /// Print the raw records.
     Export(AuditExportOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyOptions {
-    /// Check the records of the index _audit of a running server rather than the files.
+    /// Verify the records in the index _audit of a running server instead of the files.
     #[arg(long)]
     pub(crate) from_index: bool,
-    /// Check from this record on: behind one that is known to be missing, or the first one that the
-    /// index still has.
+    /// Verify from this record on: after a known problem, or from the first record that the index
+    /// still has.
     #[arg(long, default_value_t = 1)]
     pub(crate) from: u64,
-    /// A head that was noted elsewhere, NUMBER:HASH as an earlier verification printed it.
+    /// A head saved elsewhere, as NUMBER:HASH printed by an earlier verification.
     #[arg(long)]
     pub(crate) head: Option<String>,
     /// The key of the chain. Default: auth/audit.key in the data directory.

@@ -14,29 +14,29 @@ pub(crate) struct UserOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserWhat {
-    /// Set a user's password, of a server that runs or of one that is stopped.
+    /// Set a user's password, on a running or a stopped server.
     Password(PasswordOptions),
     /// List users.
     List(ListUsersOptions),
     /// Add a user.
     Add(AddUserOptions),
-    /// Let a user in again: forgets wrong passwords, and ends a lock.
+    /// Unlock a user, and clear wrong passwords.
     Unlock(UserName),
-    /// Keep a user out: ends the user's sessions.
+    /// Lock a user, and end the user's sessions.
     Lock(UserName),
-    /// Remove a user with the user's tokens.
+    /// Remove a user and the user's tokens.
     Remove(UserName),
 }
 
-/// Where users are kept, for commands that work without a server.
+/// The store of users, for commands that work without a server.
 #[derive(Debug, Args)]
 pub(crate) struct StoreOptions {
     #[command(flatten)]
     pub(crate) client: ClientOptions,
-    /// Where the server keeps buckets and catalog, if it does not run. Default: <data-dir>/objects.
+    /// Object store of a stopped server. Default: <data-dir>/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
-    /// The server's directory of .conf layers, if it does not run.
+    /// Directory of .conf layers of a stopped server.
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,
 }
@@ -46,10 +46,10 @@ pub(crate) struct PasswordOptions {
     /// The user.
     #[arg(default_value = "admin")]
     pub(crate) name: String,
-    /// Make a password up, and print it. Otherwise it is asked for, or read from standard input.
+    /// Generate a password and print it. Default: prompt for it, or read it from standard input.
     #[arg(long)]
     pub(crate) generate: bool,
-    /// The user has to change it at the next login.
+    /// Force the user to change it at the next login.
     #[arg(long)]
     pub(crate) must_change: bool,
     #[command(flatten)]
@@ -69,10 +69,10 @@ pub(crate) struct AddUserOptions {
     /// A role (may be given more than once).
     #[arg(long = "role", default_value = "user")]
     pub(crate) roles: Vec<String>,
-    /// Make a password up, and print it. Otherwise it is asked for, or read from standard input.
+    /// Generate a password and print it. Default: prompt for it, or read it from standard input.
     #[arg(long)]
     pub(crate) generate: bool,
-    /// The user has to change the password at the first login.
+    /// Force the user to change the password at the first login.
     #[arg(long)]
     pub(crate) must_change: bool,
     #[command(flatten)]
@@ -95,34 +95,34 @@ pub(crate) struct TokenOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenWhat {
-    /// Make a token for the REST API, and print it.
+    /// Create an API token and print it.
     Create(CreateTokenOptions),
     /// List tokens.
     List(ListUsersOptions),
-    /// Remove a token for good.
+    /// Remove a token.
     Revoke(RevokeTokenOptions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateTokenOptions {
-    /// What it is for.
+    /// Purpose of the token.
     pub(crate) audience: String,
-    /// For whom. Default: who asks.
+    /// User of the token. Default: the caller.
     #[arg(long)]
     pub(crate) user: Option<String>,
-    /// Until when: +30d, epoch seconds, 2027-01-31T00:00:00Z, never.
+    /// Expiry: +30d, epoch seconds, 2027-01-31T00:00:00Z, never.
     #[arg(long, default_value = "+30d")]
     pub(crate) expires: String,
-    /// From when on, in the same forms. Default: now.
+    /// Start of validity, in the same formats. Default: now.
     #[arg(long)]
     pub(crate) not_before: Option<String>,
-    /// Keep it nowhere: it cannot be listed or revoked, and lasts 6 hours at most.
+    /// Do not store the token: it cannot be listed or revoked, and lasts 6 hours at most.
     #[arg(long)]
     pub(crate) ephemeral: bool,
-    /// The capabilities it has, of those of the user (may be given more than once). Default: all.
+    /// Restrict it to these capabilities of the user (may be given more than once). Default: all.
     #[arg(long = "capability")]
     pub(crate) capabilities: Vec<String>,
-    /// The indexes it searches, of those the user may (with *, may be given more than once). Default:
+    /// Restrict it to these indexes of the user (with *, may be given more than once). Default:
     /// all.
     #[arg(long = "index")]
     pub(crate) indexes: Vec<String>,
@@ -132,7 +132,7 @@ pub(crate) struct CreateTokenOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct RevokeTokenOptions {
-    /// Its id, as `karst token list` shows it.
+    /// The token ID, see `karst token list`.
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) client: ClientOptions,

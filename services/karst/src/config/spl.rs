@@ -16,31 +16,31 @@ pub(crate) struct SplOptions {
 pub(crate) enum SplWhat {
     /// Check searches in files: saved searches, dashboards, detections, plain text.
     Check(CheckOptions),
-    /// Show how a search is understood and how it would run.
+    /// Show how a search is parsed and how it would run.
     Explain(ExplainOptions),
 }
 
-/// Where in a file searches are.
+/// The kind of a file with searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FileKind {
     /// `search` and `definition` of stanzas.
     Conf,
     /// <query> and <searchString> of dashboards.
     Xml,
-    /// Texts, or the keys search, query and spl of objects.
+    /// Strings, or the keys search, query and spl of objects.
     Json,
-    /// One JSON value a line.
+    /// One JSON value per line.
     Jsonl,
     /// `search:` and `query:` of detections.
     Yaml,
-    /// One search a line; lines that begin with # are comments.
+    /// One search per line; lines that begin with # are comments.
     Text,
 }
 
-/// How a report is written.
+/// Format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// For people.
+    /// Readable text.
     Text,
     /// One JSON object.
     Json,
@@ -51,10 +51,10 @@ pub(crate) struct CheckOptions {
     /// Files or directories; - for standard input.
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// What the files are. Default: told by their names, text for standard input.
+    /// Kind of the files. Default: by file name; text for standard input.
     #[arg(long, value_enum)]
     pub(crate) kind: Option<FileKind>,
-    /// Searches of a text are blocks with empty lines between.
+    /// Searches in text files are blocks separated by empty lines.
     #[arg(long)]
     pub(crate) multiline: bool,
     /// Directory of .conf layers, or of an app, whose macros.conf is used.
@@ -63,13 +63,13 @@ pub(crate) struct CheckOptions {
     /// Format of the report.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ReportFormat,
-    /// Print what was assumed of unknown macros and tokens.
+    /// Print assumptions about unknown macros and tokens.
     #[arg(long)]
     pub(crate) notes: bool,
     /// Print the summary only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Most frequent messages and macros to list.
+    /// Number of most frequent messages and macros to list.
     #[arg(long, default_value_t = 10)]
     pub(crate) top: usize,
 }
@@ -90,7 +90,8 @@ pub(crate) struct ExplainOptions {
     /// Format of the report.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ReportFormat,
-    /// With --uri, the server explains, which knows indexes and fields; else nothing is asked.
+    /// With --uri, the server explains the search, with its indexes and fields; otherwise no server
+    /// is needed.
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

@@ -1,5 +1,5 @@
-//! `karst add s3://bucket/prefix`: the objects below a prefix. Those that were taken in before, with
-//! the same content into the same index, are left out: a broken run goes on where it stopped.
+//! `karst add s3://bucket/prefix`: loads the objects below a prefix. Objects already loaded with
+//! the same content into the same index are skipped, so that an interrupted run can be resumed.
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -14,10 +14,10 @@ use super::{PIECE, Sent, Stream};
 use crate::cli::client::Client;
 use crate::config::{OneshotOptions, aws_variables};
 
-/// Objects that are remembered.
+/// Maximum number of recorded objects.
 const REMEMBERED: usize = 1_000_000;
 
-/// An object to be added.
+/// An object to load.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) url: String,
@@ -29,19 +29,19 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// Its name in the list of what was added.
+    /// Its key in the list of loaded objects.
     pub(super) fn name(&self, options: &OneshotOptions) -> String {
         format!("{} {} {}", options.index, self.e_tag, self.url)
     }
 }
 
-/// The list of what was added from here.
+/// The list of loaded objects.
 pub(super) fn taken(options: &OneshotOptions) -> Result<Taken> {
     let path = options.client.data.data_dir.join("added-objects");
     Taken::open(&path, REMEMBERED).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// The objects below a URL in the order of their names, or the one object that it names.
+/// The objects below a URL, sorted by name, or the one object that it names.
 pub(super) async fn list(url: &str) -> Result<Vec<Object>> {
     let place = url.trim_start_matches("s3://");
     let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
@@ -50,7 +50,7 @@ pub(super) async fn list(url: &str) -> Result<Vec<Object>> {
     let prefix = Path::parse(prefix.trim_matches('/')).context("the prefix is not a path")?;
     let mut found: Vec<_> = opened.store.list(Some(&prefix)).try_collect().await?;
     if found.is_empty() && !prefix.as_ref().is_empty() {
-        // A listing shows what is below a name, not the name itself.
+        // A listing shows objects below a prefix, not the object of that name.
         found.extend(opened.store.head(&prefix).await.ok());
     }
     found.retain(|object| object.size > 0);

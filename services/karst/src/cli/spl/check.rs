@@ -1,4 +1,4 @@
-//! `karst spl check`: whether the searches in files can be read, and what is wrong with the others.
+//! `karst spl check`: parses the searches in files, and reports errors.
 
 use std::process::ExitCode;
 
@@ -10,15 +10,15 @@ use super::report;
 use super::sources::{Found, Reading, read};
 use crate::config::CheckOptions;
 
-/// A text and what was found of it.
+/// A checked text with its diagnostics.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) found: Found,
-    /// Why it cannot be read; empty if it can.
+    /// Errors; empty if the search is valid.
     pub(super) errors: Vec<Diagnostic>,
-    /// What was assumed.
+    /// Notes on assumptions.
     pub(super) notes: Vec<Diagnostic>,
-    /// The search as it was understood.
+    /// The normalized search.
     pub(super) normalized: Option<String>,
 }
 
@@ -53,7 +53,7 @@ fn checked(found: Found, options: &ParseOptions<'_>) -> Checked {
     }
 }
 
-/// What may stand around the definition of a macro.
+/// Prefixes and suffixes that may complete the definition of a macro.
 const FRAGMENTS: &[(&str, &str)] = &[
     ("", ""),
     ("| ", ""),
@@ -69,8 +69,8 @@ const FRAGMENTS: &[(&str, &str)] = &[
     ("| timechart ", " count"),
 ];
 
-/// The text as it stands between a prefix and a suffix: the first in which it is right, or what is wrong
-/// with it in the one that reads it farthest.
+/// Parses the text between each prefix and suffix: returns the first valid parse, or the errors of
+/// the one that got furthest.
 fn first_that_fits(
     text: &str,
     wraps: &[(&str, &str)],

@@ -1,14 +1,14 @@
-//! Searches in JSON: texts, or values of `search`, `query` and `spl` anywhere in objects.
+//! Searches in JSON: strings, or values of `search`, `query` and `spl` anywhere in objects.
 
 use serde_json::Value;
 
 use super::sources::{Found, search};
 
 const KEYS: [&str; 3] = ["search", "query", "spl"];
-/// Keys that name what an object is.
+/// Keys that contain the name of an object.
 const NAMES: [&str; 4] = ["name", "title", "id", "label"];
 
-/// The searches of one JSON value. What is no JSON has none.
+/// The searches in one JSON value; none if the text is not JSON.
 pub(super) fn searches(text: &str) -> Vec<Found> {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return lines(text) };
     let mut place = Place { text, from: 0 };
@@ -17,7 +17,7 @@ pub(super) fn searches(text: &str) -> Vec<Found> {
     found
 }
 
-/// The searches of a JSON value on each line.
+/// The searches in a JSON value per line.
 pub(super) fn lines(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -29,7 +29,7 @@ pub(super) fn lines(text: &str) -> Vec<Found> {
     found
 }
 
-/// `bare` says that a text is a search by itself.
+/// `bare`: a string is itself a search.
 fn collect(value: &Value, name: &str, bare: bool, place: &mut Place<'_>, found: &mut Vec<Found>) {
     match value {
         Value::String(text) if bare => {
@@ -50,7 +50,7 @@ fn collect(value: &Value, name: &str, bare: bool, place: &mut Place<'_>, found: 
     }
 }
 
-/// How far a text was read, for line numbers, which the parser does not keep.
+/// The position in a text, for line numbers, which the parser does not keep.
 struct Place<'t> {
     text: &'t str,
     from: usize,

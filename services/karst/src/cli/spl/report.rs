@@ -1,4 +1,4 @@
-//! What `karst spl check` prints: messages with their places, and a summary of all.
+//! What `karst spl check` prints: messages with positions, and a summary.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -38,7 +38,7 @@ pub(super) fn print(
     Ok(())
 }
 
-/// A message as compilers show them.
+/// Formats a message like a compiler.
 fn diagnostic(
     out: &mut impl Write,
     severity: &str,
@@ -55,7 +55,7 @@ fn diagnostic(
     Ok(())
 }
 
-/// The line of the file and the column in it, both from 1.
+/// Line and column, both from 1.
 fn place(found: &Found, at: usize) -> (usize, usize) {
     let mut at = at.min(found.text.len());
     while !found.text.is_char_boundary(at) {
@@ -90,9 +90,9 @@ fn search_json(search: &Checked) -> Value {
 struct Summary {
     searches: usize,
     ok: usize,
-    /// Messages with the number of searches that have them, the most frequent first.
+    /// Messages with the number of affected searches, the most frequent first.
     messages: Vec<(String, usize)>,
-    /// Notes likewise.
+    /// Notes in the same form.
     notes: Vec<(String, usize)>,
 }
 
@@ -169,7 +169,7 @@ fn most_frequent(
     counts
 }
 
-/// A message without what was found there, which is another in each search.
+/// A message without the text found at the position, which differs in each search.
 fn general(message: &str) -> String {
     match message.find(", found '") {
         Some(at) => format!("{}, found ...", &message[..at]),

@@ -1,6 +1,6 @@
-//! Where searches are in files, by the kind of file.
+//! Extracts searches from files, by the kind of file.
 //!
-//! Guarantees: a search comes with the line it begins at. Leaves to others: whether it is one.
+//! Guarantees: each search has the line on which it begins. It does not check whether it is valid.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,36 @@ use knowledge::conf::ConfFile;
 use super::{json, xml, yaml};
 use crate::config::FileKind;
 
-/// How a text is to be read.
+/// How to parse a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// A whole search.
     Search,
     /// The definition of a macro: any part of a search.
     Fragment,
-    /// The definition of a macro that an expression makes.
+    /// The definition of an `iseval` macro.
     Expression,
 }
 
-/// A text in a file.
+/// A search found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The file, as it was named.
+    /// The file name as given.
     pub(super) file: String,
     /// The line it begins at, from 1.
     pub(super) line: usize,
     /// Whether its lines are lines of the file.
     pub(super) lines_match: bool,
-    /// What the file calls it; may be empty.
+    /// Its name in the file; may be empty.
     pub(super) name: String,
     pub(super) text: String,
     pub(super) reading: Reading,
 }
 
-/// Configuration files of an app that hold searches.
+/// Configuration files of an app that contain searches.
 const CONFS: [&str; 3] = ["savedsearches.conf", "macros.conf", "eventtypes.conf"];
 
-/// The searches of files, of those below directories, and of standard input.
+/// Reads the searches of files, of files below directories, and of standard input.
 pub(super) fn read(
     paths: &[PathBuf],
     kind: Option<FileKind>,
@@ -73,7 +73,7 @@ fn read_file(path: &Path, kind: Option<FileKind>, multiline: bool) -> Result<Vec
     Ok(of(&path.display().to_string(), &text, kind, multiline))
 }
 
-/// The files below a directory that may hold searches, in the order of their names.
+/// The files below a directory that may contain searches, sorted by name.
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let fail = || format!("cannot read {}", directory.display());
     let mut entries = Vec::new();
@@ -127,7 +127,7 @@ fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Vec<Found> {
     found
 }
 
-/// A search of a file yet to be named.
+/// A search without a file name yet.
 pub(super) fn search(line: usize, name: &str, text: impl Into<String>) -> Found {
     Found {
         file: String::new(),

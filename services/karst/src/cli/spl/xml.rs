@@ -1,4 +1,4 @@
-//! Searches of dashboards: Simple XML, and the JSON that newer dashboards keep in an element.
+//! Searches of dashboards: Simple XML, and the JSON in an element of newer dashboards.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -9,7 +9,7 @@ use super::sources::{Found, search};
 /// Elements whose text is a search.
 const ELEMENTS: [&[u8]; 4] = [b"query", b"searchString", b"searchTemplate", b"searchPostProcess"];
 
-/// The searches of a dashboard. What is not XML ends the reading.
+/// The searches of a dashboard. Invalid XML ends the reading.
 pub(super) fn searches(text: &str) -> Vec<Found> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
@@ -47,7 +47,7 @@ pub(super) fn searches(text: &str) -> Vec<Found> {
     }
 }
 
-/// An element whose text is read.
+/// An open element whose text is collected.
 struct Open {
     line: usize,
     is_search: bool,
@@ -70,7 +70,7 @@ impl Open {
     }
 }
 
-/// What an entity or character reference stands for; itself if that is not known.
+/// Resolves an entity or character reference; unknown ones are kept.
 fn resolved(name: &str) -> String {
     let character = match name {
         "lt" => Some('<'),

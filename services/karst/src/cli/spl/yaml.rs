@@ -1,6 +1,6 @@
 //! Searches in YAML, read line by line: the scalars of `search:` and `query:` in any of YAML's styles.
 //!
-//! This is no YAML parser: it knows block and flow scalars, which is what rule sets use.
+//! This is not a YAML parser: it supports block and flow scalars, which are what rule sets use.
 
 use super::sources::{Found, search};
 
@@ -33,7 +33,7 @@ pub(super) fn searches(text: &str) -> Vec<Found> {
     found
 }
 
-/// The column a line's key begins at, behind the dash of a list, the key, and what is behind it.
+/// The column of a line's key (after list dashes), the key, and the rest of the line.
 fn pair(line: &str) -> Option<(usize, &str, &str)> {
     let mut content = line.trim_start();
     while let Some(rest) = content.strip_prefix("- ") {
@@ -52,7 +52,7 @@ fn indentation(line: &str) -> usize {
 
 struct Scalar {
     text: String,
-    /// Lines read behind that of the key.
+    /// Lines read after that of the key.
     lines: usize,
     /// Whether the text begins on the next line.
     block: bool,
@@ -73,7 +73,7 @@ fn scalar(value: &str, body: &[&str]) -> Option<Scalar> {
             Some(Scalar { text, lines: body.len(), block: true, literal })
         }
         Some(quote @ ('\'' | '"')) => Some(quoted(quote, value, body)),
-        // A mapping or nothing.
+        // A mapping, or empty.
         None if body.first().is_none_or(|line| pair(line).is_some()) => None,
         _ => {
             let plain = |line: &&str| line.split(" #").next().unwrap_or_default().trim().to_owned();
@@ -91,7 +91,7 @@ fn is_header(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('#')
 }
 
-/// Lines joined as YAML folds them: a line break is a blank, an empty line a line break.
+/// Folds lines as YAML does: a line break becomes a space, an empty line a line break.
 fn folded<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     let mut text = String::new();
     for line in lines {
@@ -134,7 +134,7 @@ fn quoted(quote: char, value: &str, body: &[&str]) -> Scalar {
             c => text.push(c),
         }
     }
-    // As many lines as the text took.
+    // The number of lines of the text.
     let mut length = value.len();
     let mut lines = 0;
     while length < read && lines < body.len() {
