@@ -1,4 +1,4 @@
-//! The `karst` program: the server in its roles, and the command line that talks to one.
+//! The `karst` program: the server and the command line.
 
 mod cli;
 mod config;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // A reader that has seen enough (`| head`) is no failure.
+        // A closed pipe (`| head`) is not a failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("karst: {error:#}");

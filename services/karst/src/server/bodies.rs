@@ -1,8 +1,8 @@
-//! Bodies of requests, with a limit to how long their senders are waited for.
+//! Request bodies with time-outs.
 //!
-//! Only the time in which somebody here waits for the next piece counts: a sender that is held up,
-//! because queues are full, is not slow. What is left of a body when its request is answered is read and
-//! thrown away, up to a limit: a client of HTTP/1 that still sends would lose the answer otherwise.
+//! Only time spent waiting for the next chunk counts: a sender that is blocked because queues are
+//! full is not slow. The rest of a body after the response is read and discarded, up to a limit: an
+//! HTTP/1 client that is still sending would lose the response otherwise.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,12 +17,12 @@ use tokio::time::{Instant, Sleep};
 
 use super::http_conf::Timeouts;
 
-/// How long the sender of a body is waited for.
+/// Time-outs of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     idle: Duration,
     grace: Duration,
-    /// Bytes per second; 0 for any.
+    /// Minimum bytes per second; 0 for no minimum.
     rate: u64,
 }
 
@@ -31,12 +31,12 @@ impl Patience {
         Self { idle: timeouts.body_idle, grace: timeouts.body_grace, rate: timeouts.body_min_rate }
     }
 
-    /// For a body that may have no end, whose events come when they come.
+    /// For an endless body, whose events arrive at any time.
     pub(crate) fn of_stream(timeouts: &Timeouts) -> Self {
         Self { idle: timeouts.stream_idle, grace: Duration::ZERO, rate: 0 }
     }
 
-    /// How long the next piece is waited for, after so many bytes and so much waiting.
+    /// The time left for the next chunk, given the bytes received and the time waited.
     fn left(&self, bytes: u64, waited: Duration) -> Duration {
         if self.rate == 0 {
             return self.idle;
@@ -55,7 +55,7 @@ pub(crate) enum Error {
     Broken(#[from] hyper::Error),
 }
 
-/// Tells whether a body was given up.
+/// Records whether a body timed out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome(Arc<AtomicBool>);
 
@@ -65,10 +65,10 @@ impl Outcome {
     }
 }
 
-/// Bytes that are read of a body nobody wants.
+/// Maximum bytes that are read of an unused body.
 const MAX_REST: u64 = 64 << 20;
 
-/// A body that is not waited for for ever.
+/// A body with time-outs.
 #[derive(Debug)]
 pub(crate) struct Timed<B> {
     body: B,
@@ -86,7 +86,7 @@ impl<B> Timed<B> {
         Self { body, patience, outcome, bytes: 0, waited, waits: None, ended: false }
     }
 
-    /// Whether the piece that does not come is overdue.
+    /// Polls whether the next chunk is overdue.
     fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let left = self.patience.left(self.bytes, self.waited);
         let (_, sleep) = self.waits.get_or_insert_with(|| {
@@ -140,17 +140,18 @@ fn size(frame: &Frame<Bytes>) -> u64 {
     frame.data_ref().map_or(0, |data| data.len() as u64)
 }
 
-/// A body whose rest is read when its route does not want it.
+/// A body whose rest is read if the route does not consume it.
 #[derive(Debug)]
 pub(crate) struct ReadOut {
-    /// There until it is dropped.
+    /// `Some` until dropped.
     body: Option<Timed<Incoming>>,
-    /// None if the rest is nothing to the client.
+    /// `None` if the client does not depend on the rest being read.
     reader: Option<Shutdown>,
 }
 
 impl ReadOut {
-    /// `request`: its head, which says whether the client sends on whatever it is answered.
+    /// `request`: its head, which shows whether the client keeps sending regardless of the
+    /// response.
     pub(crate) fn new<B>(
         body: Timed<Incoming>,
         request: &hyper::Request<B>,
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(patience.left(0, 1_000_000 * S), 9 * S);
     }
 
-    /// A body of which nothing comes.
+    /// A body that never sends.
     struct Silent;
 
     impl Body for Silent {

@@ -1,4 +1,4 @@
-//! The certificate the server signs itself, and when a certificate ends.
+//! The self-signed certificate, and expiry times.
 
 use std::net::{IpAddr, UdpSocket};
 
@@ -9,11 +9,11 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpos
 
 /// Browsers refuse certificates that are valid for longer than 398 days.
 pub(crate) const LIFETIME_DAYS: i32 = 397;
-/// A certificate is renewed, or its owner warned, when so much of its life is left.
+/// Remaining lifetime at which a certificate is renewed, or a warning is shown.
 pub(crate) const RENEWAL_DAYS: i64 = 30;
 
-/// A self-signed certificate for the names, PEM. The same key makes the next one valid wherever this one
-/// is trusted as a root: karst-forwarder and `karst` do so.
+/// A self-signed certificate for the names, PEM. Reusing the key keeps the next certificate valid
+/// for clients that trust this one as a root: karst-forwarder and `karst`.
 pub(crate) fn self_signed(names: Vec<String>, key: &KeyPair, today: Date) -> Result<String> {
     let mut params =
         CertificateParams::new(names).context("a name is not fit for a certificate")?;
@@ -33,7 +33,7 @@ pub(crate) fn self_signed(names: Vec<String>, key: &KeyPair, today: Date) -> Res
     Ok(certificate.pem())
 }
 
-/// What clients may call this machine: `localhost`, its name, the addresses it listens at.
+/// Names of this machine: `localhost`, its host name, the addresses it listens on.
 pub(crate) fn names(host: &str, listening: &[IpAddr]) -> Vec<String> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let mut add = |name: String| {
@@ -52,7 +52,7 @@ pub(crate) fn names(host: &str, listening: &[IpAddr]) -> Vec<String> {
     names
 }
 
-/// The address that packets to elsewhere have; none is sent.
+/// The local address of outgoing packets; sends none.
 fn outward(any: IpAddr) -> Option<IpAddr> {
     let elsewhere = if any.is_ipv4() { "192.0.2.1:9" } else { "[2001:db8::1]:9" };
     let socket = UdpSocket::bind((any, 0)).ok()?;
@@ -61,7 +61,7 @@ fn outward(any: IpAddr) -> Option<IpAddr> {
     (!address.is_unspecified()).then_some(address)
 }
 
-/// When a certificate ends, epoch seconds; `None` if the bytes are not a certificate.
+/// The expiry time of a certificate, epoch seconds; `None` if the bytes are not a certificate.
 pub(crate) fn not_after(der: &[u8]) -> Option<i64> {
     let (_, certificate, _) = element(der)?;
     let (_, mut signed, _) = element(certificate)?;
@@ -78,7 +78,7 @@ pub(crate) fn not_after(der: &[u8]) -> Option<i64> {
     let (tag, time, _) = element(rest)?;
     let text = std::str::from_utf8(time).ok()?.strip_suffix('Z')?;
     let text = match tag {
-        // Two digits of the year: up to 2049.
+        // Two-digit years: up to 2049.
         0x17 if text.get(..2)? < "50" => format!("20{text}"),
         0x17 => format!("19{text}"),
         0x18 => text.to_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn not_after(der: &[u8]) -> Option<i64> {
     Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second())
 }
 
-/// The first element of DER: its tag, its content, and what follows.
+/// The first element of DER: tag, content, and the rest.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (tag, rest) = bytes.split_first()?;
     let (first, rest) = rest.split_first()?;

@@ -1,11 +1,11 @@
-//! Settings of a part from `.conf` files: which key sets what, and how values are written.
+//! Reads settings of a component from `.conf` files.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use knowledge::layers::Layers;
 
-/// One setting: where it stands, and what it does to the settings `S` of its part.
+/// One setting: its position, and how it changes the settings `S` of its component.
 pub(super) struct Key<S> {
     pub(super) conf: &'static str,
     pub(super) stanza: &'static str,
@@ -22,10 +22,10 @@ pub(super) const fn key<S>(
     Key { conf, stanza, name, set }
 }
 
-/// Sets what the files set.
+/// Applies the files.
 ///
 /// # Errors
-/// A value that is none of the setting, with its place.
+/// An invalid value, with its position.
 pub(super) fn apply<S>(keys: &[Key<S>], layers: &Layers, settings: &mut S) -> Result<()> {
     let confs = ["server", "indexes"].map(|conf| (conf, layers.effective(conf)));
     for key in keys {
@@ -51,7 +51,7 @@ pub(super) fn megabytes(text: &str) -> Option<u64> {
     text.parse::<u64>().ok()?.checked_mul(1 << 20)
 }
 
-/// Bytes as Splunk writes them: `500KB`, `16MB`, `1GB`, or a plain number.
+/// A size in Splunk's format: `500KB`, `16MB`, `1GB`, or a plain number.
 pub(super) fn size(text: &str) -> Option<u64> {
     let text = text.to_ascii_uppercase();
     let units = [("KB", 10), ("MB", 20), ("GB", 30)];

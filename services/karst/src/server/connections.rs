@@ -1,8 +1,8 @@
-//! How many connections there may be: in all, of one address, and which are kept for whom.
+//! Limits of connections: total, per address, and reserved ones.
 //!
-//! Guarantees: never more than the limit over all HTTP ports; one address never takes more than its
-//! share; of the reserved ones, half are for this machine alone and half for the management port too, so
-//! that whoever floods the other ports, or that one, does not shut out the operators.
+//! Guarantees: never more than the limit over all HTTP ports; one address never exceeds its share;
+//! half of the reserved ones are for this machine only, half also for the management port, so that
+//! a flood on any port does not lock out operators.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,15 +15,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::http_conf::HttpServer;
 
-/// Refused connections are counted each, and told of at most this often.
+/// Minimum interval between log lines about refused connections; all are counted.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// Why a connection is not taken.
+/// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// `maxSockets` are open.
     Full,
-    /// The address has `maxSocketsPerClient`.
+    /// The address has reached `maxSocketsPerClient`.
     Client,
 }
 
@@ -66,7 +66,7 @@ struct Open {
 pub(crate) struct Connections {
     limits: Arc<Limits>,
     open: Arc<Mutex<Open>>,
-    /// Requests served at a time.
+    /// Limits concurrent requests.
     requests: Arc<Semaphore>,
 }
 
@@ -97,14 +97,15 @@ impl Connections {
         }
     }
 
-    /// Takes a connection, or says why not. `management`: it came to the management port.
+    /// Admits a connection, or returns the reason of refusal. `management`: whether it is on the
+    /// management port.
     pub(crate) fn admit(&self, peer: IpAddr, management: bool) -> Result<Connection, Refusal> {
         let client = client_of(peer);
         let limits = &self.limits;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let of_client = open.clients.get(&client).copied().unwrap_or(0);
         let local = client.is_loopback();
-        // What is reserved is on top of a client's share.
+        // Reserved connections are in addition to a client's share.
         let share = if open.general < limits.general && of_client < limits.per_client {
             open.general += 1;
             Share::General
@@ -124,7 +125,7 @@ impl Connections {
         Ok(Connection { of: self.clone(), client, share })
     }
 
-    /// Counts a connection that was not taken, and says so now and then.
+    /// Counts a refused connection, and logs at intervals.
     pub(crate) fn refused(&self, peer: IpAddr, refusal: Refusal) {
         counter!(names::HTTP_REFUSED, "reason" => refusal.label()).increment(1);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,13 +136,13 @@ impl Connections {
         }
     }
 
-    /// Whether four fifths of the connections are taken, so that idle ones should go.
+    /// Whether four fifths of the connections are in use, so that idle ones should be closed early.
     pub(crate) fn is_busy(&self) -> bool {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.general * 5 >= self.limits.general * 4
     }
 
-    /// Room for a request; none if `maxThreads` are served.
+    /// A permit for a request; `None` if `maxThreads` are being served.
     pub(crate) fn request(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.requests).try_acquire_owned().ok()
     }
@@ -165,7 +166,7 @@ impl Drop for Connection {
     }
 }
 
-/// The address that a client is known by: of IPv6 the network of 64 bits, which one machine has whole.
+/// The address that identifies a client; for IPv6 the /64 prefix, which belongs to one client.
 fn client_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {

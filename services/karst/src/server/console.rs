@@ -14,14 +14,14 @@ use rust_embed::RustEmbed;
 #[folder = "../console/dist"]
 struct Files;
 
-/// What the API serves below `/`.
+/// The files that the API serves below `/`.
 #[derive(Debug, Default)]
 pub(crate) struct EmbeddedConsole {
-    /// Files packed with gzip, as they were first asked for; none of what does not get smaller.
+    /// Gzip-compressed files, created on first request; `None` for files that do not get smaller.
     packed: Mutex<HashMap<String, Option<Bytes>>>,
 }
 
-/// Files below this are not packed.
+/// Smaller files are not compressed.
 const SMALL: usize = 1 << 10;
 
 const NOT_BUILT: &str = "<!doctype html><title>Karst</title><p>This binary was built without the web \

@@ -1,8 +1,8 @@
-//! One connection's clock: how long its client may take to send a head, to stay silent, to read.
+//! The time-outs of a connection: sending a request header, idling, reading the response.
 //!
-//! A connection is overdue in one of four ways, see [`Cause`]. Bodies of requests have clocks of their
-//! own ([`super::bodies`]): while a request is served the connection waits for the server, not for the
-//! client, and only a client that does not read its answer is overdue.
+//! A connection is overdue in one of four ways, see [`Cause`]. Request bodies have separate
+//! time-outs ([`super::bodies`]): while a request is served the connection waits for the server,
+//! and only a client that does not read its response is overdue.
 
 use std::io;
 use std::pin::Pin;
@@ -19,18 +19,18 @@ use super::http_conf::Timeouts;
 /// Why a connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The head of a request did not come, or not whole.
+    /// The request header did not arrive completely.
     Head,
-    /// No request for too long.
+    /// Idle for too long.
     Idle,
-    /// The same, with many others waiting for room.
+    /// Idle while most connections are in use.
     Busy,
-    /// The client does not read its answer.
+    /// The client does not read its response.
     Stalled,
 }
 
 impl Cause {
-    /// The setting behind it, which is also its label in metrics.
+    /// Its setting, which is also its label in metrics.
     pub(crate) fn setting(self) -> &'static str {
         match self {
             Self::Head => "headerTimeout",
@@ -41,25 +41,25 @@ impl Cause {
     }
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Debug)]
 struct State {
-    /// Requests that are not answered to the end.
+    /// Requests whose response is not complete.
     requests: usize,
-    /// There was one.
+    /// Whether there was a request.
     asked: bool,
-    /// Its requests are HTTP/2, whose frames are no heads.
+    /// Whether it uses HTTP/2, where header time-outs do not apply.
     multiplexed: bool,
-    /// When the last answer ended, or the connection began.
+    /// End of the last response, or start of the connection.
     quiet_since: Instant,
-    /// First byte since then.
+    /// Time of the first byte since then.
     head_since: Option<Instant>,
-    /// Since when the client takes no bytes.
+    /// Since when the client accepts no bytes.
     stalled_since: Option<Instant>,
 }
 
 impl State {
-    /// When the connection is overdue unless something happens, and why.
+    /// When the connection will be overdue without further activity, and why.
     fn due(&self, timeouts: &Timeouts, busy: bool) -> Option<(Instant, Cause)> {
         if let Some(since) = self.stalled_since {
             return Some((since + timeouts.stall, Cause::Stalled));
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// The clock of one connection; clones share it.
+/// The time-outs of a connection; clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Conversation(Arc<Mutex<State>>);
 
@@ -103,7 +103,7 @@ impl Conversation {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Notes a request; it lasts until what is returned is dropped.
+    /// Registers a request, which lasts until the returned value is dropped.
     pub(crate) fn request(&self, multiplexed: bool) -> Request {
         self.change(|state| {
             state.requests += 1;
@@ -114,7 +114,8 @@ impl Conversation {
         Request(self.clone())
     }
 
-    /// Waits until the connection is overdue. `busy`: whether idle connections should go early.
+    /// Waits until the connection is overdue. `busy`: whether idle connections should be closed
+    /// early.
     pub(crate) async fn overdue(&self, timeouts: &Timeouts, busy: impl Fn() -> bool) -> Cause {
         loop {
             let now = Instant::now();
@@ -153,7 +154,7 @@ impl Drop for Request {
     }
 }
 
-/// The bytes of a connection, watched.
+/// A connection whose reads and writes are observed.
 #[derive(Debug)]
 pub(crate) struct Watched<I> {
     inner: I,
@@ -228,7 +229,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     }
 }
 
-/// A response's body, with what lasts until it is sent.
+/// A response body that holds a value until it is sent.
 #[derive(Debug)]
 pub(crate) struct Held<T> {
     body: axum::body::Body,

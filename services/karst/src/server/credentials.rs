@@ -1,8 +1,8 @@
-//! The first user and the first token, and the session the server keeps for its own user.
+//! The initial user and HEC token, and the local session file.
 //!
-//! What is made up is written to `auth/initial-password` before it counts, and printed once the server
-//! runs: a start that fails after it, or a terminal that scrolls, loses nothing. The file goes at the first
-//! start that finds the password changed.
+//! Generated credentials are written to `auth/initial-password` before they take effect, and
+//! printed once the server runs, so that a failed start or a scrolled terminal loses nothing. The
+//! file is deleted at the first start after the password was changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ const USER: &str = "admin";
 const HEAD: &str =
     "# Made up at the first start. Change the password; the next start removes this file then.\n";
 
-/// What the server made up for its first user, in its data directory.
+/// The file with the generated credentials.
 #[derive(Debug)]
 pub(crate) struct InitialPassword {
     path: PathBuf,
-    /// There while nobody has been shown it.
+    /// Marker file: exists until the credentials have been printed.
     unshown: PathBuf,
 }
 
@@ -35,10 +35,10 @@ impl InitialPassword {
         Self { path, unshown }
     }
 
-    /// Creates the user admin and a HEC token where there are none.
+    /// Creates the user admin and a HEC token if there are none.
     ///
     /// # Errors
-    /// The file or the catalog cannot be written.
+    /// If the file or the catalog cannot be written.
     pub(crate) async fn make(
         &self,
         options: &ServerOptions,
@@ -75,7 +75,7 @@ impl InitialPassword {
         Ok(())
     }
 
-    /// Puts lines into the file, beside what an earlier start has made up.
+    /// Adds lines to the file, keeping those of an earlier start.
     fn keep(&self, lines: &str) -> Result<()> {
         let folder = self.path.parent().context("the file has a directory")?;
         fs::create_dir_all(folder)
@@ -90,14 +90,14 @@ impl InitialPassword {
         write_once(&self.path, format!("{HEAD}{earlier}{lines}").as_bytes(), 0o600)
     }
 
-    /// A password that is not the user's any more is of no use, and one that is should not lie about
-    /// longer than it must.
+    /// Removes the file if the password was changed: an old password is useless, and a valid one
+    /// should not be stored longer than necessary.
     async fn forget_what_changed(&self, accounts: &Accounts) {
         let Ok(text) = fs::read_to_string(&self.path) else { return };
         let Some(password) = text.lines().find_map(|line| line.strip_prefix("password ")) else {
             return;
         };
-        // One that cannot be checked now may still be right.
+        // A password that cannot be checked now may still be valid.
         let checked = accounts.verify(USER, password).await;
         if !checked.is_ok_and(|checked| !checked.is_right()) {
             return;
@@ -108,7 +108,7 @@ impl InitialPassword {
         tracing::info!(path = %self.path.display(), "the first password was changed; its file is removed");
     }
 
-    /// Prints what nobody has been shown yet; once the server runs.
+    /// Prints credentials that have not been printed yet; called once the server runs.
     pub(crate) fn show(&self) {
         if !self.unshown.exists() {
             return;
@@ -122,7 +122,7 @@ impl InitialPassword {
     }
 }
 
-/// Lets commands with the same data directory, run by whoever may read it, ask without logging in.
+/// Writes the session file, so that commands on the same data directory need no login.
 pub(crate) fn leave_local_session(
     options: &ServerOptions,
     data: &Path,
@@ -139,9 +139,9 @@ pub(crate) fn leave_local_session(
     write_once(&LocalSession::path(data), &serde_json::to_vec(&session)?, 0o600)
 }
 
-/// The session ends with the server.
+/// Removes the session file.
 pub(crate) fn remove_local_session(data: &Path) {
-    // If it is gone already, so much the better.
+    // It may already be gone.
     let _ = fs::remove_file(LocalSession::path(data));
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let initial = InitialPassword::below(dir.path());
         initial.keep("user admin\npassword one\nHEC token abc\n").unwrap();
-        // A start that failed has made up another password, and the token counts still.
+        // A failed start generated another password, and the token is still valid.
         initial.keep("user admin\npassword two\n").unwrap();
         let text = fs::read_to_string(&initial.path).unwrap();
         assert_eq!(text, format!("{HEAD}HEC token abc\nuser admin\npassword two\n"));

@@ -1,14 +1,14 @@
-//! Open files and sockets of the process: as many as the system lets it have, and enough of them.
+//! The limit of open files and sockets.
 
 use anyhow::{Context, Result, ensure};
 use rlimit::Resource;
 
-/// Sockets, journal, catalog and object storage need so many before the first client comes.
+/// Descriptors needed for sockets, journal, catalog and object storage before the first client.
 const NEEDED: u64 = 128;
-/// Of the cache's files on NVMe each is so large.
+/// Size of a cache file on NVMe.
 const CACHE_FILE_MIB: u64 = 16;
 
-/// Raises the process's limit as far as it may be. `cache_mib`: size of the cache on NVMe.
+/// Raises the limit as far as permitted. `cache_mib`: size of the cache on NVMe.
 ///
 /// # Errors
 /// If it is too low for the server to start.
@@ -20,7 +20,7 @@ pub(crate) fn raise(cache_mib: u64) -> Result<()> {
     check(limit(), cache_mib)
 }
 
-/// How many the process may have.
+/// The current limit.
 pub(crate) fn limit() -> u64 {
     const ANY_SYSTEM_HAS: u64 = 256;
     Resource::NOFILE.get().map_or(ANY_SYSTEM_HAS, |(soft, _)| soft)

@@ -16,15 +16,15 @@ use super::assemble::Karst;
 use super::ports::ForwarderPort;
 use crate::config::ServerOptions;
 
-/// A forwarder that does not finish its TLS handshake in this time is let go.
+/// Time-out of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Longest frame: a batch of the longest event.
+/// Maximum frame size: a batch with the longest event.
 const MAX_FRAME: usize = 72 << 20;
 
-/// Answers forwarders at the ports.
+/// Serves forwarders on the ports.
 ///
 /// # Errors
-/// A port has no address.
+/// If a port has no address.
 pub(crate) fn start(
     ports: Vec<ForwarderPort>,
     tls: Option<&TlsAcceptor>,
@@ -51,10 +51,10 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Where forwarders are listened for, and whether with TLS.
+/// The addresses of the ports for forwarders, and whether they use TLS.
 ///
 /// # Errors
-/// A stanza of `inputs.conf` names no port.
+/// If a stanza of `inputs.conf` has no port.
 pub(crate) fn addresses(
     options: &ServerOptions,
     knowledge: &Knowledge,
@@ -102,7 +102,7 @@ async fn accept(
         };
         match accepted {
             Ok((socket, peer)) => {
-                // Receipts are small and waited for.
+                // Acknowledgements are small and urgent.
                 let _ = socket.set_nodelay(true);
                 let (tls, doors) = (tls.clone(), doors.clone());
                 let (ingest, until) = (Arc::clone(&ingest), shutdown.clone());
@@ -113,7 +113,7 @@ async fn accept(
                 });
             }
             Err(error) => {
-                // Too many open files, mostly: wait for some to close rather than spin.
+                // Usually too many open files: wait instead of spinning.
                 tracing::warn!(%error, "cannot accept a forwarder's connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }

@@ -1,7 +1,7 @@
-//! What stands behind a port: nothing yet while the server starts, then its service.
+//! The service of a port, which becomes available when the start is complete.
 //!
-//! A port is bound before anything is opened, so clients can connect while the server still starts. They
-//! are told so at once, with 503 and `Retry-After`, rather than left waiting or refused.
+//! Ports are bound before anything is opened, so clients can connect during the start. They get 503
+//! with `Retry-After` at once.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -17,12 +17,12 @@ use serde_json::json;
 use tower::Service;
 use tower::util::BoxCloneService;
 
-/// When to come back.
+/// Value of `Retry-After`.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
 type Served = BoxCloneService<Request, Response, Infallible>;
 
-/// How far the start is; clones share it.
+/// The progress of the start; clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress(Arc<Mutex<String>>);
 
@@ -31,7 +31,7 @@ impl Progress {
         Self(Arc::new(Mutex::new(step.to_owned())))
     }
 
-    /// What the start does now.
+    /// Sets the current step.
     pub(crate) fn set(&self, step: impl Into<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = step.into();
     }
@@ -55,12 +55,12 @@ impl std::fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// A port whose service is still to come.
+    /// A port without a service yet.
     pub(crate) fn new(progress: Progress) -> Self {
         Self { progress, service: Arc::default() }
     }
 
-    /// From now on requests get to the service.
+    /// Opens the service for requests.
     pub(crate) fn open<S>(&self, service: S)
     where
         S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
@@ -85,7 +85,7 @@ impl Service<Request> for Gateway {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        // The services behind are routers, which are always ready.
+        // The services are routers, which are always ready.
         match self.served() {
             Some(mut service) => Either::Left(service.call(request)),
             None => Either::Right(ready(Ok(starting(request.uri().path(), &self.progress.get())))),
@@ -93,11 +93,11 @@ impl Service<Request> for Gateway {
     }
 }
 
-/// The answer of a server that is not there yet.
+/// The response during the start.
 fn starting(path: &str, step: &str) -> Response {
     let text = format!("the server is starting: {step}");
     let body = match path {
-        // It lives.
+        // The process is alive.
         "/healthz" => return (StatusCode::OK, "starting\n").into_response(),
         "/readyz" => Body::from(format!("not ready\nerror starting: {text}\n")),
         path if path.starts_with("/services/collector") => {

@@ -1,4 +1,4 @@
-//! Who this process is: an id written once into the data directory.
+//! The instance ID and keys in the data directory, each written once.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -6,20 +6,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// The id in `<data>/instance.id`, if there is one yet.
+/// The ID in `<data>/instance.id`, if it exists.
 pub(crate) fn known(data_dir: &Path) -> Option<String> {
     let text = fs::read_to_string(data_dir.join("instance.id")).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// The key in `<data>/auth/secrets.key` that passwords of apps are sealed with, made at the first start.
-/// It is nowhere else: without it, they cannot be read.
+/// The key in `<data>/auth/secrets.key` that encrypts stored passwords, created at the first start.
+/// There is no other copy: without it they cannot be read.
 pub(crate) fn secret_key(data_dir: &Path) -> Result<[u8; access::Secrets::KEY_BYTES]> {
     key_file(data_dir, "secrets.key")
 }
 
-/// The key in `<data>/auth/tokens.key` that API tokens are signed with, made at the first start. Without
-/// it, all of them are good for nothing.
+/// The key in `<data>/auth/tokens.key` that signs API tokens, created at the first start. Without
+/// it all tokens are invalid.
 pub(crate) fn token_key(data_dir: &Path) -> Result<[u8; access::ApiTokens::KEY_BYTES]> {
     key_file(data_dir, "tokens.key")
 }
@@ -42,7 +42,7 @@ fn key_file(data_dir: &Path, name: &str) -> Result<[u8; access::Secrets::KEY_BYT
     }
 }
 
-/// Writes a file so that it is there whole or not at all.
+/// Writes a file atomically.
 pub(crate) fn write_once(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let context = || format!("cannot write {}", path.display());

@@ -1,4 +1,4 @@
-//! How ingest works, from `server.conf` and `indexes.conf`, then the command line, which wins.
+//! Settings of ingest, from `server.conf` and `indexes.conf`, overridden by the command line.
 
 use anyhow::Result;
 use ingest::{Codec, Settings};
@@ -128,7 +128,7 @@ const KEYS: &[Key<Settings>] = &[
     }),
 ];
 
-/// The settings in force.
+/// The effective settings.
 pub(crate) fn settings(layers: &Layers, options: &ServerOptions) -> Result<Settings> {
     let mut settings = Settings::default();
     conf::apply(KEYS, layers, &mut settings)?;

@@ -1,5 +1,5 @@
-//! Ports: HEC, management, web, and where they are on OTLP and Elasticsearch; plain or TLS; HTTP/1
-//! and HTTP/2 on each.
+//! Ports: HEC, management, web, and, if enabled, OTLP and Elasticsearch; plain or TLS; HTTP/1 and
+//! HTTP/2 on each.
 
 use anyhow::Result;
 use tokio_rustls::TlsAcceptor;
@@ -11,7 +11,7 @@ use super::serving::{Port, Serving, Tls};
 use super::tls;
 use crate::config::ServerOptions;
 
-/// What listens where.
+/// The listening ports.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     urls: Vec<(&'static str, String)>,
@@ -19,10 +19,10 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Lets requests in.
+    /// Starts serving requests.
     ///
     /// # Errors
-    /// A setting of the inputs over HTTP is not valid.
+    /// If a setting of the HTTP inputs is invalid.
     pub(crate) fn open(&self, options: &ServerOptions, karst: &Karst) -> Result<()> {
         let receivers = api::Receivers::new(karst.state.clone())?;
         let rest = api::rest_router(karst.state.clone());
@@ -39,7 +39,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Tells the operator that everything is up.
+    /// Prints that the server is ready.
     pub(crate) fn announce(&self) {
         println!("karst is ready");
         for (name, url) in &self.urls {
@@ -49,10 +49,11 @@ impl Listeners {
     }
 }
 
-/// Answers at every port, until [`Listeners::open`] that the server is starting.
+/// Accepts connections on every port; until [`Listeners::open`] the response is that the server is
+/// starting.
 ///
 /// # Errors
-/// A port has no address.
+/// If a port has no address.
 pub(crate) fn start(
     ports: Vec<HttpPort>,
     tls: Option<&TlsAcceptor>,

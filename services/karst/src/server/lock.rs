@@ -1,8 +1,8 @@
 //! The lock on the data directory: one server at a time, taken before anything else is touched.
 //!
-//! The lock is the system's, on the open file `server.lock`: it goes with the process however that ends,
-//! so that a lock that can be taken proves that the server before is gone. What the file says is for
-//! people and for the second server's message.
+//! It is an operating system lock on the open file `server.lock` and ends with the process, however
+//! it ends; a lock that can be taken proves that the previous server is gone. The contents of the
+//! file are for people and for the message of a second server.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek, Write};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ServerOptions;
 
-/// Who holds the lock.
+/// The holder of the lock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Owner {
     pid: u32,
@@ -25,7 +25,7 @@ struct Owner {
     hec: String,
 }
 
-/// The data directory, held by this process as long as this lives.
+/// The locked data directory; unlocked on drop.
 #[derive(Debug)]
 pub(crate) struct DataLock {
     directory: PathBuf,
@@ -33,10 +33,10 @@ pub(crate) struct DataLock {
 }
 
 impl DataLock {
-    /// Makes the directory if it is missing, locks it, and closes it to everybody but its owner.
+    /// Creates the directory if necessary, locks it, and makes it private to its owner.
     ///
     /// # Errors
-    /// Another server runs over the directory, or it cannot be written.
+    /// If another server uses the directory, or it cannot be written.
     pub(crate) fn take(options: &ServerOptions) -> Result<Self> {
         let given = &options.data.data_dir;
         fs::DirBuilder::new()
@@ -48,7 +48,7 @@ impl DataLock {
             .with_context(|| format!("cannot use the data directory {}", given.display()))?;
         let path = directory.join("server.lock");
         let unwritable = || format!("cannot write {}", path.display());
-        // What it says is replaced only once it is ours.
+        // The contents are replaced only once the lock is held.
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -76,14 +76,14 @@ impl DataLock {
         &self.directory
     }
 
-    /// What no other file of this machine is until it starts anew: this very lock, not a copy of it in
-    /// a copied directory, nor the same place on another machine.
+    /// Identifies this lock until the next reboot: distinct from a copy in a copied directory, and
+    /// from the same path on another machine.
     pub(crate) fn identity(&self) -> Option<String> {
         identity_of(&self.file)
     }
 }
 
-/// The same of the lock's file.
+/// The identity of the lock file.
 pub(super) fn identity_of(file: &File) -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let metadata = file.metadata().ok()?;
@@ -108,7 +108,7 @@ fn occupied(lock: &Path, directory: &Path) -> String {
     let owner: Option<Owner> =
         fs::read(lock).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let who = owner.map_or_else(
-        // It is about to write who it is.
+        // The holder has not written its data yet.
         || "a server".to_owned(),
         |owner| {
             format!(
@@ -124,14 +124,14 @@ fn occupied(lock: &Path, directory: &Path) -> String {
     )
 }
 
-/// Raw events, keys and passwords are below. A directory made by an earlier release or by hand may be
-/// open to others.
+/// The directory contains raw events, keys and passwords. One created by an earlier release or
+/// manually may be open to others.
 fn close_to_others(directory: &Path) {
     let Ok(metadata) = directory.metadata() else { return };
     if metadata.permissions().mode() & 0o077 == 0 {
         return;
     }
-    // The log is not set up yet, and nothing may be made before the ports are bound.
+    // The log is not set up yet, and nothing may be created before the ports are bound.
     match fs::set_permissions(directory, fs::Permissions::from_mode(0o700)) {
         Ok(()) => eprintln!("karst: {} is closed to other users now", directory.display()),
         Err(error) => eprintln!(

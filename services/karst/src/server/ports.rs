@@ -1,5 +1,5 @@
-//! Every port of the server, taken before anything is opened or written: a port that is in use ends the
-//! start with nothing changed.
+//! All ports of the server, bound before anything is opened or written: if a port is in use, the
+//! start fails without changes.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use super::forwarding;
 use super::setup::Setup;
 use crate::config::ServerOptions;
 
-/// What is served at a port over HTTP.
+/// The service of an HTTP port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Hec,
@@ -22,7 +22,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Whether it serves REST: connections whose clients may send bodies that end with them.
+    /// Whether it serves REST: clients may send bodies that end with the connection.
     pub(crate) fn is_rest(self) -> bool {
         matches!(self, Self::Management | Self::Web)
     }
@@ -44,7 +44,7 @@ pub(crate) struct ForwarderPort {
     pub(crate) listener: TcpListener,
 }
 
-/// All of them, bound; nobody is answered yet.
+/// All ports, bound but not serving yet.
 #[derive(Debug)]
 pub(crate) struct Ports {
     pub(crate) http: Vec<HttpPort>,
@@ -53,10 +53,10 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Binds what the command line and `inputs.conf` name.
+    /// Binds the ports of the command line and `inputs.conf`.
     ///
     /// # Errors
-    /// A port is in use, or may not be used.
+    /// If a port is in use, or not permitted.
     pub(crate) async fn bind(
         options: &ServerOptions,
         setup: &Setup,
@@ -75,7 +75,7 @@ impl Ports {
         Ok(Self { http, forwarders, inputs })
     }
 
-    /// Whether any of them speaks TLS.
+    /// Whether any of them uses TLS.
     pub(crate) fn need_tls(&self) -> bool {
         self.http.iter().any(|port| port.tls) || self.forwarders.iter().any(|port| port.tls)
     }

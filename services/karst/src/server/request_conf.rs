@@ -1,4 +1,4 @@
-//! The memory that requests may take together, from `server.conf`.
+//! The memory budget of requests, from `server.conf`.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use runtime::Budget;
 
 use super::conf::{self, Key, key, seconds, size};
 
-/// Without a setting, at most this.
+/// Maximum default.
 const MOST: usize = 1 << 30;
 
-/// Below this no request of an ordinary sender would fit.
+/// Minimum: below it no ordinary request would fit.
 const LEAST: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ const KEYS: &[Key<Requests>] = &[
     }),
 ];
 
-/// The budget in force.
+/// The effective budget.
 pub(super) fn budget(layers: &Layers) -> Result<Budget> {
     let eighth = runtime::process::memory().and_then(|bytes| usize::try_from(bytes / 8).ok());
     let memory = eighth.unwrap_or(MOST).clamp(LEAST, MOST);

@@ -1,4 +1,4 @@
-//! Requests counted by kind and status, and the answers that are given in place of a route's.
+//! Metrics of requests by route class and status, and responses that replace those of routes.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use runtime::metrics as names;
 
 use super::bodies::Outcome;
 
-/// A request from its head to the head of its answer.
+/// Measures a request from its header to the header of the response.
 #[derive(Debug)]
 pub(crate) struct Measured {
     port: &'static str,
@@ -32,7 +32,7 @@ impl Measured {
     }
 }
 
-/// What a path is about: few words, whatever clients ask for.
+/// The class of a path: a bounded set of labels, whatever clients request.
 fn route_class(path: &str) -> &'static str {
     let path = path.trim_start_matches('/');
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -64,7 +64,7 @@ fn rest_class(rest: &str) -> &'static str {
     }
 }
 
-/// The number as text, for those statuses that are in use.
+/// The status as a label, for the statuses in use.
 fn status_text(status: StatusCode) -> &'static str {
     match status.as_u16() {
         200 => "200",
@@ -94,14 +94,15 @@ fn status_text(status: StatusCode) -> &'static str {
     }
 }
 
-/// The answer to a request beyond `maxThreads`.
+/// The response to a request beyond `maxThreads`.
 pub(crate) fn too_many() -> Response {
     counter!(names::HTTP_REFUSED, "reason" => "maxThreads").increment(1);
     let text = "Too many requests at a time ([httpServer] maxThreads); try again later.\n";
     (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response()
 }
 
-/// The route's answer, or that the body did not come: a route cannot tell that from a broken one.
+/// The response of the route, or 408 if the body timed out: a route cannot distinguish that from a
+/// broken body.
 pub(crate) fn in_time(response: Response, outcome: &Outcome, multiplexed: bool) -> Response {
     if !outcome.was_too_slow() {
         return response;

@@ -1,5 +1,4 @@
-//! What happens to a connection: it is counted, spoken to in TLS or plain, served, and let go when its
-//! client takes too long.
+//! Serves a connection: admission, TLS or plain, requests, time-outs.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -30,12 +29,12 @@ use super::requests::{self, Measured};
 use super::streaming::Streaming;
 use super::{descriptors, wrong_scheme};
 
-/// Time for the last answers of a connection that is told to end.
+/// Time for the last responses of a closing connection.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Pause after a failed accept: too many open files, mostly.
+/// Pause after a failed accept, usually because of too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A port and what it is for.
+/// A port and its role.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
     pub(crate) name: &'static str,
@@ -43,7 +42,7 @@ pub(crate) struct Port {
     pub(crate) tls: Option<Tls>,
 }
 
-/// TLS of a port; rustls' part has nothing to show.
+/// TLS of a port; a wrapper because the rustls type has no `Debug`.
 #[derive(Clone)]
 pub(crate) struct Tls(pub(crate) TlsAcceptor);
 
@@ -53,7 +52,7 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// What all ports share.
+/// State shared by all ports.
 #[derive(Debug, Clone)]
 pub(crate) struct Serving {
     pub(crate) settings: Arc<HttpServer>,
@@ -61,7 +60,7 @@ pub(crate) struct Serving {
     pub(crate) shutdown: Shutdown,
 }
 
-/// Of one connection.
+/// State of one connection.
 #[derive(Debug, Clone)]
 struct Context {
     serving: Serving,
@@ -115,7 +114,7 @@ impl Serving {
                 return;
             }
         };
-        // Acknowledgements are small and waited for.
+        // Acknowledgements are small and urgent.
         let _ = socket.set_nodelay(true);
         let context = Context {
             serving: self.clone(),
@@ -205,7 +204,7 @@ impl Context {
         };
         counter!(names::HTTP_TIMEOUTS, "reason" => cause.setting()).increment(1);
         tracing::debug!(%peer, "connection closed: [httpServer] {}", cause.setting());
-        // A request that came at this moment is answered; what does not end is cut off.
+        // Requests in progress are answered; what does not end in time is closed.
         let _ = tokio::time::timeout(FAREWELL, connection).await;
     }
 
@@ -256,7 +255,7 @@ impl Context {
     }
 }
 
-/// What ends when an answer is sent.
+/// Values that are dropped when a response is sent.
 #[derive(Debug)]
 struct Sent {
     _talking: super::conversation::Request,
@@ -265,7 +264,7 @@ struct Sent {
 
 fn builder(settings: &HttpServer) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // Heads have the connection's clock, which tells a slow one from a connection that is idle.
+    // Header time-outs are those of the connection, which distinguishes slow from idle ones.
     builder.http1().header_read_timeout(None).max_buf_size(settings.max_head_bytes);
     let http2 = &settings.http2;
     builder

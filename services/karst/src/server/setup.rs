@@ -1,4 +1,4 @@
-//! The configuration, read and checked: what a start knows before it touches anything.
+//! The configuration, read and validated before the start changes anything.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use knowledge::layers::Layers;
 use super::inputs;
 use crate::config::ServerOptions;
 
-/// The files of `--conf-dir` and what they mean.
+/// The parsed configuration of `--conf-dir`.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) layers: Layers,
@@ -18,10 +18,10 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Reads the files, and the inputs that they and the command line name.
+    /// Reads the files, and the inputs of files and command line.
     ///
     /// # Errors
-    /// Something in them is not valid.
+    /// If something in them is invalid.
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
         let layers = match &options.conf_dir {
             Some(directory) => Layers::read(directory)?,
@@ -34,7 +34,7 @@ impl Setup {
         Ok((Self { layers, knowledge: Arc::new(knowledge) }, inputs))
     }
 
-    /// What is suspicious in the files; once there is a log.
+    /// Logs warnings about the files, once the log is set up.
     pub(crate) fn warn(&self) {
         for warning in self.knowledge.warnings() {
             tracing::warn!("{warning}");

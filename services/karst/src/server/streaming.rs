@@ -1,9 +1,9 @@
 //! Splunk's streamed input over HTTP: a request with `X-Splunk-Input-Mode: streaming` and no length,
 //! whose body is everything until the sender ends the connection.
 //!
-//! HTTP knows no such request. The bytes of a connection are therefore looked at until the end of its
-//! first head; of such a request the body is passed on in chunks, as if its sender had cut it, and every
-//! other connection is passed on as it is.
+//! This is not valid HTTP. The bytes of a connection are therefore inspected up to the end of its
+//! first header; the body of such a request is re-encoded as chunked, and all other connections are
+//! passed through.
 
 use std::io;
 use std::pin::Pin;
@@ -11,32 +11,32 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A head is looked at up to here; a longer one is no streamed input.
+/// Maximum header size that is inspected; a longer one is not streamed input.
 const MAX_HEAD: usize = 64 << 10;
-/// Bytes read at a time.
+/// Read size in bytes.
 const PIECE: usize = 16 << 10;
 
-/// What the connection turned out to be.
+/// The detected mode of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Its first head is not complete.
+    /// The first header is incomplete.
     Head,
-    /// Bytes pass as they are.
+    /// Bytes are passed through.
     Plain,
-    /// Bytes pass as chunks.
+    /// Bytes are re-encoded as chunks.
     Chunks,
-    /// The sender has ended; the answer is still to be written.
+    /// The sender has finished; the response is still to be written.
     Ended,
 }
 
-/// A connection whose streamed body ends like any other.
+/// A connection with a streamed body, presented as a regular one.
 #[derive(Debug)]
 pub(crate) struct Streaming<I> {
     inner: I,
     mode: Mode,
-    /// Read and not passed on yet.
+    /// Bytes read and not passed on yet.
     held: Vec<u8>,
-    /// How many of those are passed on.
+    /// How many of them have been passed on.
     passed: usize,
 }
 
@@ -45,7 +45,7 @@ impl<I> Streaming<I> {
         Self { inner, mode: Mode::Head, held: Vec::new(), passed: 0 }
     }
 
-    /// Looks at what was read of the first head, and finds out what the connection is once it is whole.
+    /// Inspects the first header, and determines the mode once it is complete.
     fn look(&mut self) {
         let Some(end) = end_of_head(&self.held) else {
             if self.held.len() >= MAX_HEAD {
@@ -113,8 +113,8 @@ impl<I: AsyncRead + Unpin> AsyncRead for Streaming<I> {
             }
             match this.mode {
                 Mode::Plain => return Pin::new(&mut this.inner).poll_read(context, buffer),
-                // Whoever writes the answer is not to learn that nobody waits for it: the request
-                // would be dropped with events that are taken in at this moment.
+                // Do not report the end of the connection: the request would be dropped together
+                // with events that are being accepted.
                 Mode::Ended => return Poll::Pending,
                 Mode::Head | Mode::Chunks => {}
             }
@@ -126,7 +126,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Streaming<I> {
                 outcome?;
                 this.held.extend_from_slice(bytes);
                 if bytes.is_empty() {
-                    // Not even a whole head: whoever reads finds that out.
+                    // Not even a complete header: the HTTP server reports that.
                     this.mode = Mode::Plain;
                 } else {
                     this.look();
@@ -135,7 +135,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Streaming<I> {
             }
             this.held.clear();
             this.passed = 0;
-            // A sender that breaks off has ended as well.
+            // A broken connection also ends the body.
             if outcome.is_err() || bytes.is_empty() {
                 this.held.extend_from_slice(b"0\r\n\r\n");
                 this.mode = Mode::Ended;

@@ -1,4 +1,4 @@
-//! What searches ask of the server: entries of its REST API, events to collect, where addresses are.
+//! Services of the server for searches: REST entries, collecting events, geolocation.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -17,16 +17,16 @@ use plan::{CollectedEvent, Error, Location, Record, RestRequest, Rows, Surroundi
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// Largest answer of REST that a search takes.
+/// Maximum REST response size for a search.
 const MAX_ANSWER: usize = 256 << 20;
-/// Events of one batch of `collect`.
+/// Events per batch of `collect`.
 const BATCH: usize = 10_000;
 
-/// The server, as searches see it.
+/// The interface of the server to searches.
 pub(crate) struct ServerSurroundings {
     ingest: Arc<Ingest>,
     places: Option<Reader<Vec<u8>>>,
-    /// Set once there is something to answer with.
+    /// Set once the API is available.
     api: OnceLock<ApiState>,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for ServerSurroundings {
 }
 
 impl ServerSurroundings {
-    /// Reads the database of addresses, if one is configured.
+    /// Reads the geolocation database, if configured.
     pub(crate) fn new(ingest: Arc<Ingest>, knowledge: &Knowledge) -> Result<Self> {
         let limits = knowledge.conf("limits");
         let path = limits.get("iplocation", "db_path").map(|entry| entry.value.clone());
@@ -49,7 +49,7 @@ impl ServerSurroundings {
         Ok(Self { ingest, places, api: OnceLock::new() })
     }
 
-    /// Answers REST from now on.
+    /// Enables REST requests.
     pub(crate) fn answer_rest(&self, state: &ApiState) {
         let _ = self.api.set(state.clone());
     }
@@ -135,7 +135,7 @@ impl Surroundings for ServerSurroundings {
 }
 
 impl ServerSurroundings {
-    /// An entry as `rest` shows it: the content, and what is known of the entry itself.
+    /// A row of `rest`: the content and metadata of an entry.
     fn record(&self, entry: &Value) -> Record {
         let mut record = Record::new();
         for (name, field) in
@@ -162,7 +162,7 @@ fn query(parameters: &[(String, String)]) -> String {
     query.finish()
 }
 
-/// A value of JSON as fields with dots in their names.
+/// Flattens a JSON value to fields with dotted names.
 fn flatten(name: &str, value: &Value, record: &mut Record) {
     let values = match value {
         Value::Null => Vec::new(),
@@ -183,7 +183,7 @@ fn flatten(name: &str, value: &Value, record: &mut Record) {
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // REST of Splunk writes truth as digits.
+        // Splunk's REST writes Booleans as digits.
         Value::Bool(truth) => u8::from(*truth).to_string(),
         other => other.to_string(),
     }

@@ -1,4 +1,4 @@
-//! The cache and the metrics as the API shows them, and objects as searches read them.
+//! Views for the API (cache, metrics), and the object store for searches.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use ingest::Ingest;
 use object_store::ObjectStore;
 use runtime::metrics::Recorder;
 
-/// Objects that are still on their way to object storage, and the others through the cache.
+/// Reads pending uploads from the spool, and all other objects through the cache.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) ingest: Arc<Ingest>,

@@ -1,5 +1,6 @@
-//! Whether what is stored belongs together: catalog, buckets, journal, identity. What is certain is
-//! healed with a warning; for the rest the start ends with the way out, before anything is changed.
+//! Consistency checks at the start: catalog, buckets, journal, identity. Unambiguous problems are
+//! repaired with a warning; for others the start fails with instructions, before anything is
+//! changed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,8 +16,8 @@ use uuid::Uuid;
 
 use super::identity::write_once;
 
-/// Ends the start when the catalog is empty although buckets or a journal are there, or when a rebuild did
-/// not end: searches would find nothing, and the first start would make its administrator again.
+/// Fails if the catalog is empty although buckets or a journal exist, or if a rebuild was
+/// interrupted: searches would find nothing, and a first start would create a new administrator.
 pub(crate) async fn refuse_if_lost(
     store: &Arc<dyn ObjectStore>,
     snapshot: &Snapshot,
@@ -40,7 +41,7 @@ pub(crate) async fn refuse_if_lost(
     );
 }
 
-/// A damaged catalog, with what helps.
+/// The error for a damaged catalog, with instructions.
 pub(crate) fn way_out(error: anyhow::Error) -> anyhow::Error {
     let damaged = error.downcast_ref::<catalog::Error>();
     if damaged.is_some_and(|error| error.kind() == model::ErrorKind::Corrupt) {
@@ -52,8 +53,8 @@ pub(crate) fn way_out(error: anyhow::Error) -> anyhow::Error {
     error
 }
 
-/// The id in `<data>/instance.id`. A lost one is taken from the journal or the catalog, so that the
-/// journal is not taken for that of another.
+/// The id in `<data>/instance.id`. A lost one is restored from the journal or the catalog, so that
+/// the journal is not treated as foreign.
 pub(crate) fn indexer_id(
     data: &Path,
     snapshot: &Snapshot,
@@ -95,7 +96,7 @@ pub(crate) fn indexer_id(
     Ok(id)
 }
 
-/// The id in the file; none if there is no file, or nothing that is an id in it.
+/// The ID in the file; `None` if the file is missing or invalid.
 fn read(path: &Path) -> Result<Option<IndexerId>> {
     match fs::read(path) {
         Ok(bytes) => {

@@ -1,4 +1,4 @@
-//! HTTP where TLS is spoken: an answer that says so, in place of bytes no client understands.
+//! Plain HTTP on a TLS port: a readable response instead of a TLS error.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -13,13 +13,13 @@ use tower::Service;
 /// First byte of every TLS connection: a handshake record.
 const HANDSHAKE: u8 = 0x16;
 
-/// Whether the client speaks, and not TLS. Waits for its first byte.
+/// Whether the client sends something other than TLS. Waits for its first byte.
 pub(crate) async fn is_plain(socket: &TcpStream) -> bool {
     let mut first = [0_u8];
     matches!(socket.peek(&mut first).await, Ok(1) if first[0] != HANDSHAKE)
 }
 
-/// Answers every request with a hint; `redirects` sends browsers to the same page with TLS.
+/// Responds to every request with a hint; `redirects` sends browsers to the same page with TLS.
 pub(crate) fn service(
     redirects: bool,
 ) -> impl Service<
@@ -62,7 +62,7 @@ fn secure_url(headers: &HeaderMap, path: Option<&str>) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("https://{host}{path}")).ok()
 }
 
-/// Tells a client that is not served, as far as its socket takes it at once.
+/// Sends a short refusal to a client, if its socket accepts it without waiting.
 pub(crate) fn say_busy(socket: &TcpStream, setting: &str) {
     let text = format!("Too many connections ([httpServer] {setting}); try again later.\n");
     let answer = format!(
