@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-abuse bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -85,6 +85,9 @@ profile-ingest: build ## flame graphs of ingest into docs/profiles (Linux, perf)
 
 bench-kill: build ## kill -9 server, forwarder and S3 server under load, count what is lost
 	@ci/bench-kill.sh
+
+bench-abuse: build ## requests that are made to hurt: what they cost, whether others are served (Linux)
+	@ci/bench-abuse.sh
 
 bench-s3: build ## a needle over 2,000 buckets in S3, 50 ms away, and its requests (BENCH_BUCKETS)
 	@ci/bench-s3.sh
