@@ -1,4 +1,4 @@
-# make run    builds Karst, starts it, takes in sample data and prints what to try next
+# make run    builds Karst, starts it, loads sample data and prints what to try next
 # make test   sets up what the tests need, then runs every test
 # make help   the rest
 
@@ -11,16 +11,16 @@ CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/
 
 .PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-abuse bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
 
-help: ## what there is
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-run: build ## build, start, take in sample data
+run: build ## build, start the server, load sample data
 	@ci/demo.sh
 
-build: console ## the karst program
+build: console ## build all programs
 	cargo build --locked --workspace --bins
 
-console: $(CONSOLE)/dist/index.html ## the web console
+console: $(CONSOLE)/dist/index.html ## build the web console
 
 $(CONSOLE)/node_modules/.package-lock.json: $(CONSOLE)/package-lock.json
 	cd $(CONSOLE) && npm ci --no-audit --no-fund --loglevel=error
@@ -29,7 +29,7 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 	cd $(CONSOLE) && npm run --silent build
 	@touch $@
 
-tools: ## what the tests start: S3 server, OpenTelemetry collector, OpenID provider, LDAP directory, Python clients, browser
+tools: ## install test tools: S3 server, OpenTelemetry collector, OpenID provider, LDAP directory, Python clients, browser
 	@ci/tools/minio.sh
 	@ci/tools/python.sh
 	@ci/tools/splunk-js.sh
@@ -38,7 +38,7 @@ tools: ## what the tests start: S3 server, OpenTelemetry collector, OpenID provi
 	@ci/tools/oidc.sh
 	@ci/tools/ldap.sh || true # its tests are skipped by name where there is none
 
-test: tools test-console test-rust test-clients ## everything the tests need, then every test
+test: tools test-console test-rust test-clients ## install test tools, then run all tests
 
 test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the console
 	cd $(CONSOLE) && npm test --silent
@@ -48,7 +48,7 @@ test-rust: console ## unit, property, specification and crash tests
 
 FUZZ_SECONDS ?= 60
 
-fuzz: ## mutated bytes at every decoder, for FUZZ_SECONDS in all
+fuzz: ## fuzz every decoder, for FUZZ_SECONDS in total
 	cargo run --locked -p karst-fuzzing --example decoders -- --seconds $(FUZZ_SECONDS)
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
@@ -68,30 +68,30 @@ lint-console: $(CONSOLE)/node_modules/.package-lock.json ## lint of the console
 format: ## format everything
 	cargo fmt --all
 
-bench: build ## measure, print rates beside their bars
+bench: build ## measure ingest and search, compare with targets
 	@ci/bench.sh
 
-bench-ingest: build ## measure the bars of ingest (BENCH_QUICK=1: check the harness)
+bench-ingest: build ## measure ingest in detail (BENCH_QUICK=1: check the harness)
 	@ci/bench-ingest.sh
 
-bench-peers: build ## the same searches asked of DuckDB, ClickHouse and tantivy, answers compared
+bench-peers: build ## compare searches with DuckDB, ClickHouse and tantivy
 	@ci/bench-peers.sh
 
-bench-sql: build ## SPL beside the same SQL in DataFusion over the same Parquet; the time planning takes
+bench-sql: build ## compare SPL with SQL in DataFusion over the same Parquet; planning time
 	@ci/bench-sql.sh
 
 profile-ingest: build ## flame graphs of ingest into docs/profiles (Linux, perf)
 	@ci/profile-ingest.sh
 
-bench-kill: build ## kill -9 server, forwarder and S3 server under load, count what is lost
+bench-kill: build ## kill -9 server, forwarder and S3 server under load, count lost events
 	@ci/bench-kill.sh
 
-bench-abuse: build ## requests that are made to hurt: what they cost, whether others are served (Linux)
+bench-abuse: build ## cost of hostile requests, and their effect on other clients (Linux)
 	@ci/bench-abuse.sh
 
-bench-s3: build ## a needle over 2,000 buckets in S3, 50 ms away, and its requests (BENCH_BUCKETS)
+bench-s3: build ## needle search over 2,000 buckets in S3 at 50 ms latency (BENCH_BUCKETS)
 	@ci/bench-s3.sh
 
-clean: ## remove what was built
+clean: ## remove build output
 	cargo clean
 	rm -rf $(CONSOLE)/dist $(CONSOLE)/node_modules
