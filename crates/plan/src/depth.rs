@@ -16,59 +16,49 @@ pub(crate) fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
     }
     let message = format!(
         "the plan of the search is {depth} steps deep, more than max_plan_depth in limits.conf [search] \
-         ({limit}): use fewer commands that read what the one before sets, fewer conditions joined by AND, \
-         or a lookup"
+         ({limit}): use fewer commands that read what the one before sets, or a lookup"
     );
     Err(Error::Exhausted { message })
 }
 
-/// The operators on the longest way down, the conditions of all filters (the engine makes one chain of them),
-/// and the deepest expression.
+/// The operators on the longest way down, and the deepest expression.
 fn of(plan: &LogicalPlan) -> usize {
-    let (mut operators, mut conditions, mut expressions) = (0, 0, 0);
+    let (mut operators, mut expressions) = (0, 0);
     let mut open = vec![(plan, 1)];
     while let Some((node, depth)) = open.pop() {
         operators = operators.max(depth);
         open.extend(node.inputs().into_iter().map(|input| (input, depth + 1)));
-        let is_filter = matches!(node, LogicalPlan::Filter(_));
         let seen = node.apply_expressions(|expr| {
             expressions = expressions.max(of_expr(expr));
-            if is_filter {
-                conditions += conjuncts(expr);
-            }
             Ok(TreeNodeRecursion::Continue)
         });
         // Nothing above fails.
         let _ = seen;
     }
-    operators + conditions + expressions
+    operators + expressions
 }
 
+/// Conditions joined by `AND`, or by `OR`, are on one level however many they are: a tree of them is as deep
+/// as their number has digits.
 fn of_expr(expr: &Expr) -> usize {
     let mut deepest = 0;
     let mut open = vec![(expr, 1)];
     while let Some((node, depth)) = open.pop() {
         deepest = deepest.max(depth);
         let _ = node.apply_children(|child| {
-            open.push((child, depth + 1));
+            let same = joins(node).is_some() && joins(node) == joins(child);
+            open.push((child, depth + usize::from(!same)));
             Ok(TreeNodeRecursion::Continue)
         });
     }
     deepest
 }
 
-fn conjuncts(expr: &Expr) -> usize {
-    let mut count = 0;
-    let mut open = vec![expr];
-    while let Some(node) = open.pop() {
-        match node {
-            Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
-                open.extend([left.as_ref(), right.as_ref()]);
-            }
-            _ => count += 1,
-        }
+fn joins(expr: &Expr) -> Option<Operator> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => Some(*op),
+        _ => None,
     }
-    count
 }
 
 #[cfg(test)]
@@ -77,18 +67,23 @@ mod tests {
     use datafusion::logical_expr::{LogicalPlanBuilder, col, lit};
 
     use super::*;
+    use crate::predicate::balanced;
+
+    fn filtered(condition: Expr) -> usize {
+        let rows = LogicalPlanBuilder::empty(true).project(vec![lit(1).alias("a")]).unwrap();
+        of(&rows.filter(condition).unwrap().build().unwrap())
+    }
 
     #[test]
-    fn conditions_count_one_by_one_and_alternatives_by_their_depth() {
-        let filtered = |condition: Expr| {
-            let rows = LogicalPlanBuilder::empty(true).project(vec![lit(1).alias("a")]).unwrap();
-            of(&rows.filter(condition).unwrap().build().unwrap())
-        };
+    fn conditions_that_are_joined_are_one_level() {
         let is = |n: i32| col("a").eq(lit(n));
+        let all = |operator, count| balanced(operator, (0..count).map(is).collect()).unwrap();
         let one = filtered(is(1));
-        let both = filtered(is(1).and(is(2)));
-        assert_eq!(both, one + 2, "one more condition, and AND itself");
-        assert_eq!(filtered(is(1).or(is(2))), one + 1);
+        for operator in [Operator::And, Operator::Or] {
+            assert_eq!(filtered(all(operator, 10_000)), one + 1);
+        }
+        let nested = all(Operator::And, 3).or(all(Operator::And, 4));
+        assert_eq!(filtered(nested), one + 2);
     }
 
     #[test]

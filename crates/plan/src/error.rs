@@ -33,6 +33,9 @@ pub enum Error {
         /// Which limit, its value and its setting.
         message: String,
     },
+    /// The search was cancelled while it was planned.
+    #[error("the search was cancelled")]
+    Cancelled,
     /// Stored events cannot be read now.
     #[error("{message}")]
     Source {
@@ -87,7 +90,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Syntax(_) | Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::Syntax(_) | Self::Invalid { .. } | Self::Cancelled => ErrorKind::Invalid,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Exhausted { .. } => ErrorKind::Exhausted,
             Self::Source { kind, .. } => *kind,
@@ -136,10 +139,17 @@ fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
     }
 }
 
+/// Whether an error of the engine is one of ours, which a rule or an operator has given it.
+fn is_own(error: &datafusion::error::DataFusionError) -> bool {
+    use datafusion::error::DataFusionError as E;
+    matches!(error.find_root(), E::External(source) if source.is::<Error>())
+}
+
 impl From<datafusion::error::DataFusionError> for Error {
     fn from(error: datafusion::error::DataFusionError) -> Self {
         use datafusion::error::DataFusionError as E;
         match error {
+            E::Context(_, inner) if is_own(&inner) => Self::from(*inner),
             E::External(source) => match source.downcast::<Self>() {
                 Ok(own) => *own,
                 Err(other) => Self::Engine(Box::new(E::External(other))),

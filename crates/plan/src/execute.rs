@@ -207,6 +207,14 @@ async fn rows_of(
     columns: &[OutputColumn],
     env: &Env<'_>,
 ) -> Result<Rows, Error> {
+    env.context.planning.paused(Box::pin(rows_within(plan, columns, env))).await
+}
+
+async fn rows_within(
+    plan: Arc<dyn ExecutionPlan>,
+    columns: &[OutputColumn],
+    env: &Env<'_>,
+) -> Result<Rows, Error> {
     let limit = env.context.limits.stage_rows;
     let mut stream = execute_stream(plan, env.session()?.task())?;
     let mut batches = Vec::new();

@@ -27,6 +27,7 @@ mod empty;
 mod error;
 mod execute;
 pub mod expr;
+mod filters;
 mod formats;
 mod frame;
 pub mod functions;
@@ -43,11 +44,13 @@ mod outline;
 mod parts;
 mod pipeline;
 mod planned;
+mod planning;
 pub mod predicate;
 mod projections;
 mod range;
 mod restriction;
 pub mod rights;
+mod rules;
 mod session;
 mod shared;
 mod slices;
@@ -73,6 +76,7 @@ pub use planned::{
     FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
     PlannedSearch, ResultKind,
 };
+pub use planning::{PlanningTime, Waiting};
 pub use restriction::Restriction;
 pub use session::{Session, SessionSettings};
 pub use shared::Shared;

@@ -211,8 +211,11 @@ pub async fn plan_search(
     let range = context.restriction.hold(context.range, context.now, &log);
     let context = &PlanContext { range, ..context.clone() };
     let env = Env::new(context, &log, None).resolving(subsearches);
-    let pipeline = subsearch::parse(text, subsearches, &env).await?;
-    plan_pipeline(&pipeline, &env).await
+    let planning = Box::pin(async {
+        let pipeline = subsearch::parse(text, subsearches, &env).await?;
+        plan_pipeline(&pipeline, &env).await
+    });
+    context.planning.counted(planning).await
 }
 
 /// Plans a pipeline. One that does not begin with a generating command works on no rows.
@@ -297,13 +300,13 @@ pub(crate) fn plan_stage<'p>(
     commands: &'p [Spanned<Command>],
     env: &'p Env<'_>,
 ) -> Planning<'p, StagePlan> {
-    Box::pin(async move {
+    env.context.planning.counted(Box::pin(async move {
         let (frame, finish) = advance(frame, commands, env).await?;
         match finish {
             Some((finish, left)) => stage_before(&frame, finish, &left, env),
             None => stage(&frame, None, env),
         }
-    })
+    }))
 }
 
 /// Lets commands change a frame, up to the first that must see rows: what that does with them, and the
@@ -316,6 +319,7 @@ pub(crate) async fn advance(
     let mut commands = Cow::Borrowed(commands);
     let mut at = 0;
     while let Some(command) = commands.get(at) {
+        env.context.planning.check()?;
         let step = commands::plan(command, frame, &commands[at + 1..], env).await?;
         // A search that was cancelled, or whose client has left, ends here.
         tokio::task::yield_now().await;

@@ -7,6 +7,7 @@ use datafusion::logical_expr::LogicalPlan;
 use model::{EventTime, IndexName, TimeRange};
 
 use crate::pipeline::StagePlan;
+use crate::planning::PlanningTime;
 use crate::shared::Shared;
 use crate::stage::Continuation;
 use crate::types::ValueType;
@@ -36,6 +37,8 @@ pub struct PlanContext {
     pub restriction: Restriction,
     /// Names the job that runs the search; empty where there is none.
     pub sid: String,
+    /// The time that planning takes, and whether anybody waits for it.
+    pub planning: PlanningTime,
 }
 
 /// Bounds of one search. Reaching one is a message or an error, never a silent cut.
@@ -69,6 +72,8 @@ pub struct Limits {
     pub commands: usize,
     /// Steps that a plan may be deep (`[search] max_plan_depth`).
     pub plan_depth: usize,
+    /// How long planning of one search may take, what its subsearches take aside (`[search] max_plan_time`).
+    pub plan_time: Duration,
     /// Bytes that the rows between two stages, and what one step makes of a batch, may take
     /// (`[search] max_mem_usage_mb`).
     pub memory_bytes: usize,
@@ -91,6 +96,7 @@ impl Default for Limits {
             distinct_values: 0,
             commands: 500,
             plan_depth: 5_000,
+            plan_time: Duration::from_secs(60),
             memory_bytes: 512 << 20,
         }
     }

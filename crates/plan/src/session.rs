@@ -13,7 +13,6 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::Optimizer;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
@@ -21,12 +20,11 @@ use futures::future::BoxFuture;
 
 use crate::Error;
 use crate::bounded::CountedConcat;
-use crate::compact::CompactSorted;
 use crate::ledger::{Charge, Counted, Ledger, Running};
 use crate::memory::Pool;
-use crate::projections::Projections;
+use crate::planning::PlanningTime;
+use crate::rules;
 use crate::shared::Shared;
-use crate::slices::SliceWide;
 use crate::stream::StreamPlanner;
 
 /// How much a session may use.
@@ -58,6 +56,8 @@ pub struct Session {
     config: SessionConfig,
     /// What the computed values of all searches may take together.
     total: Arc<Ledger>,
+    /// What planning in it may take.
+    planning: PlanningTime,
     /// The search that this is for.
     _running: Option<Arc<Running>>,
 }
@@ -90,16 +90,12 @@ impl Session {
             .with_information_schema(true);
         config.options_mut().sql_parser.enable_ident_normalization = false;
         config.options_mut().extensions.insert(Counted(Some(Arc::clone(&total))));
-        let mut builder = SessionStateBuilder::new_with_default_features()
+        let builder = SessionStateBuilder::new_with_default_features()
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(Arc::new(QueryPlanner))
-            .with_optimizer_rules(Projections::instead(&Optimizer::new().rules))
-            .with_physical_optimizer_rule(Arc::new(CompactSorted))
-            .with_physical_optimizer_rule(Arc::new(SliceWide));
-        for rule in rules {
-            builder = builder.with_physical_optimizer_rule(rule);
-        }
+            .with_optimizer_rules(rules::logical())
+            .with_physical_optimizer_rules(rules::physical(rules));
         let context = SessionContext::new_with_state(builder.build());
         for function in crate::predicate::sql_functions() {
             context.register_udf(function);
@@ -113,15 +109,16 @@ impl Session {
         let mut state = context.state();
         state.register_function_rewrite(Arc::new(CountedConcat))?;
         let config = config_for(&state, settings.memory_bytes);
-        Ok(Self { state: state.into(), runtime, config, total, _running: None })
+        let planning = PlanningTime::default();
+        Ok(Self { state: state.into(), runtime, config, total, planning, _running: None })
     }
 
-    /// The same session with memory of its own: so many bytes for sorts, joins and groups, and so many for
-    /// the values that it computes.
+    /// The same session for one search, with memory of its own: so many bytes for sorts, joins and groups,
+    /// and so many for the values that it computes.
     ///
     /// # Errors
     /// If the runtime cannot be set up.
-    pub fn with_memory(&self, bytes: usize) -> Result<Self, Error> {
+    pub fn for_search(&self, bytes: usize, planning: &PlanningTime) -> Result<Self, Error> {
         let runtime = RuntimeEnvBuilder::from_runtime_env(&self.runtime)
             .with_memory_pool(Arc::new(Pool::new(bytes)))
             .build_arc()?;
@@ -129,12 +126,14 @@ impl Session {
         let mut config = config_for(&self.state, bytes);
         let running = Some(Arc::new(Running::new(&ledger)));
         config.options_mut().extensions.insert(Counted(Some(ledger)));
+        planning.put(config.options_mut());
         let mut state = (*self.state).clone();
         *state.config_mut() = config.clone();
         // Functions take the options of the session from here.
         state.mark_start_execution();
         let total = Arc::clone(&self.total);
-        Ok(Self { state: state.into(), runtime, config, total, _running: running })
+        let planning = planning.clone();
+        Ok(Self { state: state.into(), runtime, config, total, planning, _running: running })
     }
 
     /// Takes nothing yet of what its computed values may take.
@@ -166,7 +165,7 @@ impl Session {
         &'p self,
         plan: &'p LogicalPlan,
     ) -> BoxFuture<'p, Result<Arc<dyn ExecutionPlan>>> {
-        Box::pin(self.state.create_physical_plan(plan))
+        self.planning.counted(Box::pin(self.state.create_physical_plan(plan)))
     }
 
     /// What operators run in. Functions are part of the plan: nobody looks for them here.

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use datafusion::error::{DataFusionError, Result};
+use plan::PlanningTime;
 use tokio::sync::watch;
 
 use crate::Error;
@@ -23,6 +24,8 @@ pub(crate) struct ScanControl {
     valve: watch::Sender<Valve>,
     must_count_all: AtomicBool,
     wants_previews: AtomicBool,
+    /// Planning ends with the scans.
+    planning: PlanningTime,
 }
 
 impl Default for ScanControl {
@@ -31,11 +34,22 @@ impl Default for ScanControl {
             valve: watch::Sender::new(Valve::Open),
             must_count_all: AtomicBool::new(false),
             wants_previews: AtomicBool::new(false),
+            planning: PlanningTime::default(),
         }
     }
 }
 
 impl ScanControl {
+    /// Of a search whose planning may take so long.
+    pub(crate) fn planned_within(planning: PlanningTime) -> Self {
+        Self { planning, ..Self::default() }
+    }
+
+    /// What its planning takes.
+    pub(crate) fn planning(&self) -> &PlanningTime {
+        &self.planning
+    }
+
     /// Scans read on when the result is complete: somebody wants to know how many events match.
     pub(crate) fn count_all(&self) {
         self.must_count_all.store(true, Relaxed);
@@ -73,6 +87,7 @@ impl ScanControl {
 
     /// Scans fail, so that nobody above them makes a result of what was found so far.
     pub(crate) fn cancel(&self) {
+        self.planning.cancel();
         self.set(Valve::Cancelled);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::LogicalPlan;
-use plan::Session;
+use plan::{PlanningTime, Session};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{Error, Settings};
@@ -44,6 +44,7 @@ impl Memory {
         session: &Session,
         plan: &LogicalPlan,
         stages: bool,
+        planning: &PlanningTime,
     ) -> Result<Granted, Error> {
         let room = if stages || holds_much(plan) {
             let permits = u32::try_from(self.search / MEBIBYTE).unwrap_or(u32::MAX).max(1);
@@ -52,7 +53,7 @@ impl Memory {
         } else {
             None
         };
-        let session = session.with_memory(self.search);
+        let session = session.for_search(self.search, planning);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Granted { session, _room: room })
     }

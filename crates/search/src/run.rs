@@ -22,7 +22,8 @@ use crate::times::Phase;
 /// Runs a job.
 pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
     let (plan, stages) = (&job.planned().plan, job.planned().rest.is_some());
-    let granted = match inner.memory.grant(&inner.session, plan, stages).await {
+    let planning = job.control().planning();
+    let granted = match inner.memory.grant(&inner.session, plan, stages, planning).await {
         Ok(granted) => granted,
         Err(error) => return job.fail(error),
     };

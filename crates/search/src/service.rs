@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
-use plan::{PlanContext, PlannedSearch, Session, SessionSettings, Subsearches};
+use plan::{PlanContext, PlannedSearch, PlanningTime, Session, SessionSettings, Subsearches};
 use runtime::Clock;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -150,7 +150,8 @@ impl SearchService {
         let inner = &self.inner;
         let most = inner.settings.max_result_rows;
         request.max_count = Some(request.max_count.unwrap_or(inner.settings.max_count).min(most));
-        let control = Arc::new(ScanControl::default());
+        let planning = PlanningTime::new(inner.settings.plan.plan_time);
+        let control = Arc::new(ScanControl::planned_within(planning));
         let report = Arc::new(match request.status_buckets {
             0 => ScanReport::default(),
             _ => ScanReport::with_timeline(),
@@ -192,7 +193,9 @@ impl SearchService {
     /// # Errors
     /// As [`Self::dispatch`].
     pub async fn check(&self, request: &JobRequest) -> Result<PlannedSearch, Error> {
-        self.plan(request, &Arc::default(), &Arc::default(), Subsearches::Skip).await
+        let planning = PlanningTime::new(self.settings().plan.plan_time);
+        let control = Arc::new(ScanControl::planned_within(planning));
+        self.plan(request, &control, &Arc::default(), Subsearches::Skip).await
     }
 
     /// Damaged buckets that are left out.
@@ -241,8 +244,13 @@ impl SearchService {
     }
 
     /// Where a plan runs. What has further stages may hold much in those.
-    pub(crate) async fn grant(&self, plan: &LogicalPlan, stages: bool) -> Result<Granted, Error> {
-        self.inner.memory.grant(&self.inner.session, plan, stages).await
+    pub(crate) async fn grant(
+        &self,
+        plan: &LogicalPlan,
+        stages: bool,
+        planning: &PlanningTime,
+    ) -> Result<Granted, Error> {
+        self.inner.memory.grant(&self.inner.session, plan, stages, planning).await
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -308,6 +316,7 @@ impl SearchService {
         subsearches: Subsearches<'_>,
     ) -> Result<PlannedSearch, Error> {
         let (service, request) = (self.clone(), request.clone());
+        let waiting = control.planning().waited_for();
         let (control, report) = (Arc::clone(control), Arc::clone(report));
         let runs = matches!(subsearches, Subsearches::Run(_));
         let planning = async move {
@@ -315,11 +324,13 @@ impl SearchService {
                 return service.plan_here(&request, &control, &report, Subsearches::Skip).await;
             }
             let bytes = service.settings().search_memory_bytes;
-            let session = service.session().with_memory(bytes);
+            let session = service.session().for_search(bytes, control.planning());
             let session = session.map_err(|error| Error::Internal(error.to_string()))?;
             service.plan_here(&request, &control, &report, Subsearches::Run(&session)).await
         };
-        within(self.runtime(), Box::pin(planning)).await
+        let planned = within(self.runtime(), Box::pin(planning)).await;
+        waiting.is_served();
+        planned
     }
 
     async fn plan_here(
@@ -356,6 +367,7 @@ impl SearchService {
             restriction,
             limits: self.inner.settings.plan.clone(),
             sid: request.sid.clone().unwrap_or_default(),
+            planning: control.planning().clone(),
         };
         let planned = plan::plan_search(&request.search, &context, subsearches).await;
         planned.map_err(|error| search_error(&error, &request.search))

@@ -129,6 +129,9 @@ fn plan_limits(limits: &Effective) -> Result<plan::Limits, Error> {
             *size = given;
         }
     }
+    if let Some(seconds) = number(limits, "search", "max_plan_time")? {
+        found.plan_time = Duration::from_secs(seconds as u64);
+    }
     if let Some(seconds) = number(limits, "subsearch", "maxtime")? {
         found.subsearch_time = Duration::from_secs(seconds as u64);
     }
@@ -244,12 +247,14 @@ mod tests {
     #[test]
     fn files_set_what_searches_may_hold() {
         let conf = "[subsearch]\nmaxout = 7\nmaxtime = 5\n[join]\nsubsearch_maxout = 8\n\
-                    [stats]\nlist_maxsize = 0\nmaxvalues = 9\n[discretize]\nmaxbins = 10\n";
+                    [stats]\nlist_maxsize = 0\nmaxvalues = 9\n[discretize]\nmaxbins = 10\n\
+                    [search]\nmax_plan_time = 11\n";
         let limits = read(conf).unwrap().plan;
         let rows = (limits.subsearch_rows, limits.joined_rows, limits.bins);
         assert_eq!(rows, (7, 8, 10));
         assert_eq!((limits.listed_values, limits.distinct_values), (0, 9));
-        assert_eq!(limits.subsearch_time, Duration::from_secs(5));
+        let times = (limits.subsearch_time, limits.plan_time);
+        assert_eq!(times, (Duration::from_secs(5), Duration::from_secs(11)));
         let error = read("[subsearch]\nmaxout = many").unwrap_err().to_string();
         assert!(error.contains("[subsearch] maxout = many"), "{error}");
     }

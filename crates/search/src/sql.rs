@@ -18,7 +18,7 @@ use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
-use plan::{EventSource, EventsRequest, SourceField};
+use plan::{EventSource, EventsRequest, PlanningTime, SourceField};
 use tokio::sync::mpsc;
 
 use crate::jobs::{JobRequest, Page};
@@ -122,12 +122,16 @@ impl SearchService {
     pub async fn sql_stream(&self, request: SqlRequest) -> Result<SqlStream, Error> {
         let running = self.admit(&request.rights)?;
         let service = self.clone();
+        let planning = PlanningTime::new(self.settings().plan.plan_time);
+        let waiting = planning.waited_for();
         let begin = async move {
             // What a query holds is known after planning only: it gets the room of one that holds much.
-            let granted = service.grant(&LogicalPlan::default(), true).await?;
-            let frame = service.plan_sql(&request, &granted.session).await?;
+            let granted = service.grant(&LogicalPlan::default(), true, &planning).await?;
+            let frame = planning.counted(Box::pin(service.plan_sql(&request, &granted.session)));
+            let frame = frame.await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
-            let rows = frame.execute_stream().await.map_err(sql_error)?;
+            let rows = planning.counted(Box::pin(frame.execute_stream())).await;
+            let rows = rows.map_err(sql_error)?;
             let limit = match request.rows {
                 SqlRows::Limited => service.settings().max_result_rows,
                 SqlRows::All => usize::MAX,
@@ -138,7 +142,9 @@ impl SearchService {
             service.runtime().spawn(forward.run(rows, (granted, running)));
             Ok::<_, Error>(SqlStream { schema, limit, batches, truncated })
         };
-        within(self.runtime(), Box::pin(begin)).await
+        let begun = within(self.runtime(), Box::pin(begin)).await;
+        waiting.is_served();
+        begun
     }
 
     /// The names and types of the columns that a query would give.

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use plan::{OutputColumn, Subsearches};
+use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
 use tokio::sync::mpsc;
 
+use crate::control::ScanControl;
 use crate::jobs::{JobRequest, Page, Results};
 use crate::quarantine::Quarantined;
 use crate::render::Renderer;
@@ -24,12 +25,14 @@ impl SearchService {
     /// Mistakes in the search, before the first page; what happens later comes through the stream.
     pub async fn export(&self, request: JobRequest) -> Result<Export, Error> {
         let running = self.admit(&request.rights)?;
-        let control = Arc::default();
+        let planning = PlanningTime::new(self.settings().plan.plan_time);
+        let control = Arc::new(ScanControl::planned_within(planning));
         let report: Arc<ScanReport> = Arc::default();
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
         let planned = self.plan(&request, &control, &report, run).await?;
         let (pages, receiver) = mpsc::channel(PAGES_IN_FLIGHT);
+        let waiting = control.planning().waited_for();
         let service = self.clone();
         self.runtime().spawn(async move {
             let mut send = |columns: &[OutputColumn], batch: RecordBatch| {
@@ -47,7 +50,8 @@ impl SearchService {
                 let sent = tokio::task::block_in_place(|| pages.blocking_send(Ok(page)));
                 if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            let granted = service.grant(&planned.plan, planned.rest.is_some()).await;
+            let stages = planned.rest.is_some();
+            let granted = service.grant(&planned.plan, stages, control.planning()).await;
             let done = match granted {
                 Ok(granted) => plan::execute(&planned, &granted.session, &mut send)
                     .await
@@ -60,7 +64,7 @@ impl SearchService {
             }
             drop(running);
         });
-        Ok(Export { pages: receiver, report })
+        Ok(Export { pages: receiver, report, _waiting: waiting })
     }
 }
 
@@ -69,6 +73,8 @@ impl SearchService {
 pub struct Export {
     pages: mpsc::Receiver<Result<Page, Error>>,
     report: Arc<ScanReport>,
+    /// Ends planning when the reader leaves.
+    _waiting: Waiting,
 }
 
 impl Export {

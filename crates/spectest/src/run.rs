@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use knowledge::Knowledge;
 use knowledge::layers::{Layer, Layers};
@@ -132,6 +133,8 @@ pub(crate) async fn context(
         earliest: EventTime::from_seconds(from),
         latest: EventTime::from_seconds(to),
     });
+    let limits = limits(&block.limits)?;
+    let planning = plan::PlanningTime::new(limits.plan_time);
     Ok(PlanContext {
         source,
         surroundings: Arc::new(MemorySurroundings::new(&block.lookups)?),
@@ -140,15 +143,20 @@ pub(crate) async fn context(
         timezone,
         range,
         default_indexes: IndexName::new("main").into_iter().collect(),
-        limits: limits(&block.limits)?,
+        limits,
         restriction: plan::Restriction::default(),
         sid: "spec".to_owned(),
+        planning,
     })
 }
 
 fn limits(set: &[(String, usize)]) -> Result<Limits, String> {
     let mut limits = Limits::default();
     for (name, value) in set {
+        if name == "plan_seconds" {
+            limits.plan_time = Duration::from_secs(*value as u64);
+            continue;
+        }
         let limit = match name.as_str() {
             "sort_rows" => &mut limits.sort_rows,
             "stage_rows" => &mut limits.stage_rows,

@@ -23,7 +23,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     used(
         "max_plan_depth",
-        "[search]: steps that a search's plan may be deep, conditions joined by AND included; default 5000",
+        "[search]: steps that a search's plan may be deep; default 5000",
+    ),
+    used(
+        "max_plan_time",
+        "[search]: seconds that planning of one search may take, over which it is refused; default 60",
     ),
     used(
         "total_mem_usage_mb",

@@ -41,6 +41,7 @@ fn assign(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Fram
     let mut values: Vec<(String, Typed)> = Vec::new();
     let mut set: HashSet<&str> = HashSet::new();
     for assignment in &command.assignments {
+        env.context.planning.check()?;
         let name = &assignment.field.node;
         if name.starts_with("__") {
             let message = "field names that start with two underscores are reserved";

@@ -111,6 +111,45 @@ async fn a_cancelled_search_stops_reading_and_frees_its_memory() {
     }
 }
 
+/// Each field reads the one before: so many projections over each other take minutes to plan.
+fn slow_to_plan() -> String {
+    let fields: Vec<String> = (0..4_000).map(|n| format!("a{}=a{n}+a{n}", n + 1)).collect();
+    format!("| makeresults | eval a0=random(), {}", fields.join(","))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn planning_ends_when_nobody_waits_for_it() {
+    let service = filled(&[log_event(0)], 1, Settings::default()).await.0;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let asks = tokio::spawn({
+        let service = service.clone();
+        async move { service.dispatch(JobRequest::new(&slow_to_plan(), "me")).await.map(drop) }
+    });
+    // The one that asks, and the one that plans for it.
+    while tasks() < before + 2 {
+        assert!(!asks.is_finished(), "it is planned already");
+        tokio::task::yield_now().await;
+    }
+    asks.abort();
+    let ends = async {
+        while tasks() > before {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ends).await.expect("planning goes on for nobody");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn planning_ends_when_its_time_is_over() {
+    let mut settings = Settings::default();
+    settings.plan.plan_time = Duration::from_millis(1);
+    let service = filled(&[log_event(0)], 1, settings).await.0;
+    let refused = service.dispatch(JobRequest::new(&slow_to_plan(), "me")).await.unwrap_err();
+    assert_eq!(refused.kind(), model::ErrorKind::Exhausted);
+    assert!(refused.to_string().contains("max_plan_time in limits.conf [search]"), "{refused}");
+}
+
 /// A search finalized while it read, and when.
 async fn finalized(service: &SearchService, search: &str) -> (Arc<Job>, Instant) {
     for _ in 0..100 {

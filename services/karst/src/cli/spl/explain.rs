@@ -65,6 +65,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
         limits: Limits::default(),
         restriction: plan::Restriction::default(),
         sid: String::new(),
+        planning: plan::PlanningTime::default(),
     };
     let planned = plan::plan_search(text, &context, Subsearches::Skip).await.map_err(refused)?;
     Ok(Explanation::new(outline, &planned))

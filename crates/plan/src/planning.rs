@@ -1,0 +1,217 @@
+//! How long planning a search takes, and whether anybody still waits for it.
+//!
+//! Planning is work of one thread that gives way seldom: between two rules of the engine nothing ends it
+//! from outside. So it looks by itself, before each command, each assignment and each rule, whether its
+//! time is over or the search was cancelled.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::config_err;
+use futures::future::BoxFuture;
+
+use crate::Error;
+
+/// The time that all planning of one search takes: of its text, and of the stages that are planned while it
+/// runs. Clones are handles to the same.
+#[derive(Debug, Clone, Default)]
+pub struct PlanningTime(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// None is as long as it takes.
+    limit: Option<Duration>,
+    is_cancelled: AtomicBool,
+    clock: Mutex<Clock>,
+}
+
+/// Runs while more planning is under way than is interrupted by running what was planned.
+#[derive(Debug, Default)]
+struct Clock {
+    under_way: i32,
+    since: Option<Instant>,
+    spent: Duration,
+}
+
+impl Clock {
+    fn spent(&self) -> Duration {
+        self.spent + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+impl PlanningTime {
+    /// So much, and no more.
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
+        Self(Arc::new(Shared { limit: Some(limit), ..Shared::default() }))
+    }
+
+    /// Nobody waits for the search any more.
+    pub fn cancel(&self) {
+        self.0.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Cancels unless it is told that all is well: for who waits and may be dropped meanwhile.
+    #[must_use]
+    pub fn waited_for(&self) -> Waiting {
+        Waiting(Some(self.clone()))
+    }
+
+    /// Work that counts as planning.
+    pub fn counted<'f, T: 'f>(&self, work: BoxFuture<'f, T>) -> BoxFuture<'f, T> {
+        Box::pin(Counted { time: self.clone(), work, step: 1 })
+    }
+
+    /// Work within planning that does not count: running what was planned.
+    pub(crate) fn paused<'f, T: 'f>(&self, work: BoxFuture<'f, T>) -> BoxFuture<'f, T> {
+        Box::pin(Counted { time: self.clone(), work, step: -1 })
+    }
+
+    /// Refuses to go on when the time is over or the search is cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], or [`Error::Exhausted`] with the name of the limit.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.0.is_cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let Some(limit) = self.0.limit else { return Ok(()) };
+        let clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        if clock.spent() < limit {
+            return Ok(());
+        }
+        let message = format!(
+            "planning the search takes longer than max_plan_time in limits.conf [search] ({} s): use fewer \
+             commands, fields or conditions, or raise it",
+            limit.as_secs()
+        );
+        Err(Error::Exhausted { message })
+    }
+
+    /// The time of who plans with this configuration.
+    pub(crate) fn of(config: &ConfigOptions) -> Option<Self> {
+        config.extensions.get::<InConfig>().map(|found| found.0.clone())
+    }
+
+    /// Among the options of a session, where rules find it.
+    pub(crate) fn put(&self, config: &mut ConfigOptions) {
+        config.extensions.insert(InConfig(self.clone()));
+    }
+
+    fn shift(&self, step: i32) {
+        let mut clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        clock.spent = clock.spent();
+        clock.under_way += step;
+        clock.since = (clock.under_way > 0).then(Instant::now);
+    }
+}
+
+/// Somebody who waits for a search to be planned.
+#[derive(Debug)]
+pub struct Waiting(Option<PlanningTime>);
+
+impl Waiting {
+    /// The search is planned, and goes on.
+    pub fn is_served(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(time) = self.0.take() {
+            time.cancel();
+        }
+    }
+}
+
+/// A future during whose steps the clock runs, or stands.
+struct Counted<'f, T> {
+    time: PlanningTime,
+    work: BoxFuture<'f, T>,
+    step: i32,
+}
+
+impl<T> Future for Counted<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        self.time.shift(self.step);
+        let polled = self.work.as_mut().poll(context);
+        self.time.shift(-self.step);
+        polled
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct InConfig(PlanningTime);
+
+impl ConfigExtension for InConfig {
+    const PREFIX: &'static str = "karst_planning";
+}
+
+impl ExtensionOptions for InConfig {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> datafusion::error::Result<()> {
+        config_err!("{key} cannot be set")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+impl<T> fmt::Debug for Counted<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").field("time", &self.time).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_runs_within_planning_does_not_count() {
+        let time = PlanningTime::new(Duration::from_secs(3600));
+        let is_running = || time.0.clock.lock().unwrap().since.is_some();
+        let inner = time.paused(Box::pin(async { is_running() }));
+        let outer = time.counted(Box::pin(async { (is_running(), inner.await, is_running()) }));
+        assert_eq!(outer.await, (true, false, true));
+        assert!(!is_running());
+    }
+
+    #[test]
+    fn planning_ends_for_who_does_not_wait_any_more() {
+        let time = PlanningTime::default();
+        time.waited_for().is_served();
+        time.check().unwrap();
+        drop(time.waited_for());
+        assert!(matches!(time.check(), Err(Error::Cancelled)));
+    }
+
+    #[test]
+    fn a_limit_is_refused_by_the_name_of_its_setting() {
+        let refused = PlanningTime::new(Duration::ZERO).check().unwrap_err().to_string();
+        assert!(refused.contains("max_plan_time in limits.conf [search]"), "{refused}");
+    }
+}

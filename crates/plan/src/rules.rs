@@ -1,0 +1,98 @@
+//! The rules that make a plan better: DataFusion's, some of them bounded, and ours. Before each of them
+//! planning may end.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::compact::CompactSorted;
+use crate::filters::{PushFilters, PushLearned};
+use crate::planning::PlanningTime;
+use crate::projections::Projections;
+use crate::slices::SliceWide;
+
+type Logical = Arc<dyn OptimizerRule + Send + Sync>;
+type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// Those of logical plans.
+pub(crate) fn logical() -> Vec<Logical> {
+    let rules = PushFilters::instead(Projections::instead(&Optimizer::new().rules));
+    rules.into_iter().map(|rule| Arc::new(Watched(rule)) as Logical).collect()
+}
+
+/// Those of physical plans, with some more at last.
+pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
+    let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(CompactSorted));
+    rules.push(Arc::new(SliceWide));
+    rules.extend(more);
+    rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
+}
+
+fn check(config: &ConfigOptions) -> Result<()> {
+    match PlanningTime::of(config) {
+        Some(time) => Ok(time.check()?),
+        None => Ok(()),
+    }
+}
+
+/// A rule before which planning may end: where it goes from operator to operator, before each.
+#[derive(Debug)]
+struct Watched(Logical);
+
+impl OptimizerRule for Watched {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        check(&config.options())?;
+        self.0.rewrite(plan, config)
+    }
+}
+
+#[derive(Debug)]
+struct WatchedPhysical(Physical);
+
+impl PhysicalOptimizerRule for WatchedPhysical {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        check(config)?;
+        self.0.optimize(plan, config)
+    }
+
+    fn optimize_with_context(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: &dyn PhysicalOptimizerContext,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        check(context.config_options())?;
+        self.0.optimize_with_context(plan, context)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
