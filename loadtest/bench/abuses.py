@@ -12,7 +12,8 @@ import struct
 import time
 import zlib
 
-from attack import MIB, Attack, basic, refusal
+import abuses_search as searches
+from attack import MIB, Attack, again, basic, refusal
 
 # Bodies.
 
@@ -55,20 +56,7 @@ def repeated(part, size):
         yield piece
 
 
-def again(send):
-    """An attack that sends the same until its time is over."""
-
-    def run(attacker):
-        while attacker.goes_on():
-            send(attacker)
-
-    return run
-
-
 # Of the HTTP Event Collector.
-
-PACKED = {}
-
 
 def bombs(attacker):
     makers = [
@@ -78,10 +66,8 @@ def bombs(attacker):
         # The length at the end is that of the last member.
         ("gzip", lambda: deflated(1024, 31) + zlib.compress(b" ", wbits=31)),
     ]
-    kind = attacker.number % len(makers)
-    encoding, make = makers[kind]
-    body = PACKED.setdefault(kind, None) or make()
-    PACKED[kind] = body
+    encoding, make = makers[attacker.number % len(makers)]
+    body = make()
     path = "/services/collector/" + ("event" if attacker.number % 8 < 4 else "raw")
     while attacker.goes_on():
         attacker.event(body, {"Content-Encoding": encoding}, path)
@@ -351,137 +337,6 @@ def wrong_tokens(attacker):
         attacker.post("hec", "/services/collector/event", '{"event":1}', headers)
 
 
-# Of searches.
-
-
-def searches(*texts):
-    @again
-    def run(attacker):
-        for n in range(len(texts)):
-            if attacker.goes_on():
-                attacker.search(texts[(n + attacker.number) % len(texts)])
-
-    return run
-
-
-def queries(*texts):
-    @again
-    def run(attacker):
-        for n in range(len(texts)):
-            if attacker.goes_on():
-                attacker.sql(texts[(n + attacker.number) % len(texts)])
-
-    return run
-
-
-SPL_MEMORY = searches(
-    "| makeresults count=1000000000 | mvexpand _time",
-    "| makeresults count=100000 | eval a=mvrange(0,10000)",
-    "| makeresults count=100000 | streamstats count as n | eval a=mvrange(n,n+10000) | mvexpand a"
-    " | sort 0 - a",
-    "| makeresults count=300000 | eval x=random() | streamstats list(x) values(x)",
-    "| makeresults count=100000 | streamstats count as n | eval k=\"k\".n | eval {k}=n | table *",
-    "| makeresults count=20000000 | streamstats count as n | stats values(n) dc(n) by n",
-    "| makeresults | " + " | ".join(['eval s=replace("aaaaaaaaaa","a","aaaaaaaaaa")'] * 10),
-)
-
-JOINS = searches(
-    "| makeresults count=1000000 | eval k=1 | join max=0 k"
-    " [| makeresults count=50000 | eval k=1 | streamstats count as n]",
-    "search index=filler | join max=0 host [search index=filler | fields host, source, _raw]",
-    "| makeresults count=10000000 | streamstats count as n | join n"
-    " [| makeresults count=50000 | streamstats count as n]",
-    "search index=filler | append [search index=filler] | append [search index=filler]"
-    " | transaction host | stats count by _raw",
-)
-
-SQL_MEMORY = queries(
-    "SELECT array_agg(value) FROM generate_series(1, 1000000000)",
-    "SELECT repeat('x', 2000000000)",
-    "SELECT repeat('x', 15000000 + value) FROM generate_series(1, 1000)",
-    "SELECT range(0, 1000000) FROM generate_series(1, 10000)",
-    "SELECT a.value, b.value FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b"
-    " ORDER BY a.value * b.value DESC",
-    "SELECT value, count(*) FROM generate_series(1, 1000000000) GROUP BY value",
-    "SELECT string_agg(cast(value AS varchar), ',') FROM generate_series(1, 100000000)",
-)
-
-SQL_JOINS = queries(
-    "SELECT count(*) FROM generate_series(1, 10000000) a JOIN generate_series(1, 10000000) b"
-    " ON a.value % 10 = b.value % 10",
-    "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000) b"
-    " WHERE a.value * b.value = 7",
-    "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
-)
-
-DEEP_SQL = queries(
-    "SELECT " + "(" * 100_000 + "1" + ")" * 100_000,
-    "SELECT " + "1+" * 200_000 + "1",
-    "SELECT " + "NOT " * 100_000 + "true",
-    "SELECT 1" + " UNION ALL SELECT 1" * 20_000,
-    "SELECT * FROM (" * 3_000 + "SELECT 1" + ")" * 3_000,
-    "SELECT 1 WHERE " + " AND ".join(f"{n}={n}" for n in range(50_000)),
-    "SELECT " + "CASE WHEN true THEN " * 20_000 + "1" + " END" * 20_000,
-)
-
-DEEP_SPL = searches(
-    "| makeresults | eval a=" + "(" * 100_000 + "1" + ")" * 100_000,
-    "| makeresults" + " [ makeresults" * 5_000 + "]" * 5_000,
-    "index=honest " + "(" * 50_000 + "a" + ")" * 50_000,
-    "index=honest " + "NOT " * 50_000 + "a",
-    "| makeresults | eval a=" + "a." * 100_000 + "a",
-    "| makeresults" + " | eval a=1" * 20_000,
-    "index=honest x IN (" + ",".join(str(n) for n in range(200_000)) + ")",
-    "| makeresults | where " + " OR ".join(f"a={n}" for n in range(50_000)),
-)
-
-# These hold the processors for as long as they are allowed to.
-LONG_SEARCHES = searches(
-    "| makeresults count=1000000000 | eval x=sqrt(random()) | stats avg(x)",
-    "| makeresults count=1000000000 | streamstats count as n | eval s=md5(n) | stats dc(s)",
-    "| makeresults count=100000000 | eval a=\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\""
-    " | rex field=a \"(?<x>(a+)+$)\" | rex field=a \"(?<y>(?=(a+)+c)a)\" | stats count",
-)
-
-
-@again
-def unread_exports(attacker):
-    """Exports of which nobody reads anything."""
-    texts = [
-        "| makeresults count=1000000000 | eval text=\"nobody reads this\"",
-        "search index=filler | append [search index=filler] | eval copy=_raw._raw._raw",
-        "search index=filler | sort 0 _raw",
-    ]
-    search = texts[attacker.number % len(texts)]
-    form = f"search={search.replace(' ', '%20').replace('|', '%7C')}&output_mode=json"
-    connections = []
-    for _ in range(10):
-        connection = attacker.opened(attacker.target["web"])
-        if connection is None:
-            break
-        session = attacker.session()["Authorization"]
-        connection.sendall(
-            f"POST /services/search/jobs/export HTTP/1.1\r\nHost: x\r\nAuthorization: {session}\r\n"
-            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n"
-            f"\r\n{form}".encode()
-        )
-        connections.append(connection)
-    for connection in connections:
-        connection.settimeout(max(0.1, attacker.until - time.monotonic()))
-        try:
-            # The status line, to count it; nothing else.
-            attacker.note(connection.recv(15).decode(errors="replace") + ", not read on")
-        except OSError:
-            attacker.note("no answer until the end")
-    time.sleep(max(0, attacker.until - time.monotonic()))
-
-
-@again
-def many_jobs(attacker):
-    form = {"exec_mode": "normal"}
-    attacker.search("| makeresults count=100000 | eval a=random()", **form)
-
-
 ABUSES = [
     Attack("decompression bombs: gzip, deflate, zstd, 1 GiB each", bombs),
     Attack("the same without a token", bombs_of_strangers),
@@ -503,13 +358,14 @@ ABUSES = [
     Attack("REST bodies of 60 MB, by users and by strangers", large_rest_bodies),
     Attack("10,000 wrong logins; right ones beside", wrong_logins, seconds=20, fresh=30),
     Attack("unknown HEC tokens", wrong_tokens),
-    Attack("SPL that wants memory", SPL_MEMORY, threads=3),
-    Attack("SPL joins", JOINS, threads=3),
-    Attack("SQL that wants memory", SQL_MEMORY, threads=3),
-    Attack("SQL joins, recursion, generate_series", SQL_JOINS, threads=3),
-    Attack("deep SQL", DEEP_SQL, threads=2),
-    Attack("deep SPL", DEEP_SPL, threads=2),
-    Attack("searches without an end", LONG_SEARCHES, threads=6),
-    Attack("exports nobody reads", unread_exports, threads=2),
-    Attack("jobs without a pause", many_jobs),
+    Attack("SPL that wants memory", searches.SPL_MEMORY, threads=3),
+    Attack("SPL joins", searches.JOINS, threads=3),
+    Attack("SQL that wants memory", searches.SQL_MEMORY, threads=3),
+    Attack("SQL joins, recursion, generate_series", searches.SQL_JOINS, threads=3),
+    Attack("deep SQL", searches.DEEP_SQL, threads=2),
+    Attack("deep SPL", searches.DEEP_SPL, threads=2),
+    Attack("searches without an end", searches.LONG_SEARCHES, threads=6),
+    Attack("results of 400,000 rows in one answer", searches.LARGE_RESULTS, threads=3),
+    Attack("exports nobody reads", searches.unread_exports, threads=2),
+    Attack("jobs without a pause", searches.many_jobs),
 ]

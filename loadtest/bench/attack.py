@@ -130,6 +130,16 @@ class Attacker:
             self.outcomes[outcome] += count
 
 
+def again(send):
+    """An attack that sends the same until its time is over."""
+
+    def run(attacker):
+        while attacker.goes_on():
+            send(attacker)
+
+    return run
+
+
 def basic(user, password):
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 

@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import threading
+import time
 
 from harness import karst
 
@@ -11,7 +13,7 @@ BINARY = pathlib.Path(
     os.environ.get("KARST_FORWARDER_BINARY", karst.TARGET / "debug" / "karst-forwarder")
 )
 # Batches that a logger writes before it moves its file away, as log rotation does.
-ROTATE = int(os.environ.get("BENCH_ROTATE", 200))
+ROTATE = int(os.environ.get("BENCH_ROTATE", 20))
 
 
 class Forwarder:
@@ -56,6 +58,25 @@ class Forwarder:
         self.process.wait(10)
 
     recover = start
+
+
+class Slow:
+    """The forwarder, which the machine lets wait while it starts: files are renamed under its hands."""
+
+    name = "slow forwarder"
+
+    def __init__(self, campaign, forwarder):
+        self.campaign, self.forwarder = campaign, forwarder
+        self.strike = forwarder.strike
+
+    def recover(self):
+        self.forwarder.recover()
+        dice = self.campaign.dice
+        for _ in range(3):
+            time.sleep(dice.uniform(0, 0.08))
+            self.forwarder.process.send_signal(signal.SIGSTOP)
+            time.sleep(dice.uniform(0.1, 0.5))
+            self.forwarder.process.send_signal(signal.SIGCONT)
 
 
 class Logger(threading.Thread):

@@ -11,7 +11,8 @@ half of the senders send it again, as forwarders do, the others drop it. So the 
 With --forwarder, loggers write numbered lines to files that a forwarder follows: every line is there exactly
 once in the end, whoever was killed.
 
-Victims take turns at random: the server, the S3 server (with --s3), the forwarder, and two of them at once.
+Victims take turns at random: the server, the S3 server (with --s3), the forwarder, which may be slow to start
+while files are renamed, and two of them at once.
 With --states, the server also dies with a full disk, fenced by a second server, and leaving a torn journal
 (states.py).
 """
@@ -35,7 +36,7 @@ import uuid
 
 import harness
 import states
-from forwarder import Forwarder, Logger
+from forwarder import Forwarder, Logger, Slow
 from harness import ACK_TOKEN, karst
 
 INDEXES = ("main", "kill")
@@ -302,7 +303,7 @@ class Campaign:
         forwarder = Forwarder(self.folder / "forwarder", port)
         count = len(self.senders)
         self.senders += [Logger(self, count + n, forwarder.logs) for n in range(2)]
-        self.victims += [forwarder, Both(self.victims[0], forwarder)]
+        self.victims += [forwarder, Slow(self, forwarder), Both(self.victims[0], forwarder)]
         return forwarder
 
     def prepare(self):
