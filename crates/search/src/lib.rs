@@ -32,6 +32,7 @@ mod settings;
 mod source;
 mod sql;
 mod stream;
+mod sql_depth;
 mod surroundings;
 mod times;
 

@@ -28,6 +28,7 @@ use crate::render::Renderer;
 use crate::scan::{EventsTable, FIXED};
 use crate::service::{restriction, time_range, within};
 use crate::source::StoredEvents;
+use crate::sql_depth;
 use crate::{Error, SearchService};
 
 /// Batches that wait for a reader; then the query waits too.
@@ -180,6 +181,7 @@ impl SearchService {
         times.earliest = request.earliest.clone();
         times.latest = request.latest.clone();
         times.timezone = request.timezone.clone();
+        sql_depth::check(&request.query, self.settings().plan.plan_depth)?;
         let restriction = restriction(&request.rights, self.now())?;
         let range = restriction.within(time_range(&times, self.now())?, self.now());
         let mut events = {

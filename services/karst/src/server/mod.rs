@@ -96,7 +96,7 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
         .context("cannot start the runtime")?;
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
     let searches = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.max(2))
+        .worker_threads(search_threads(cores))
         .thread_name("karst-search")
         .thread_stack_size(SEARCH_STACK)
         .enable_all()
@@ -116,6 +116,12 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
 /// Why the server ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ended {
+/// More threads than cores: some work of a search lasts for seconds before it gives its thread back, and the
+/// system shares the cores fairly among threads, so that small searches do not wait for it.
+fn search_threads(cores: usize) -> usize {
+    (cores * 4).clamp(8, cores.max(2) + 24)
+}
+
     /// It was told to stop.
     Stopped,
     /// Somebody asked for a restart.
