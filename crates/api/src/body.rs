@@ -16,7 +16,7 @@ use crate::receiver::work;
 /// Most bytes that are unpacked at a time.
 const STEP: usize = 1 << 20;
 
-/// What a buffer grows by at least.
+/// What a buffer has at least, if so much is expected.
 const LEAST: usize = 4 << 10;
 
 /// Limits of one body.
@@ -67,17 +67,16 @@ impl Held {
         Self { bytes: Vec::new(), share: budget.share() }
     }
 
-    /// Makes room for so many more bytes: for what is `expected` in all at once where it is little, else
-    /// step by step, so that a promise of much takes no memory.
+    /// Makes room for so many more bytes, and for more than that where more is `expected`, but never for more
+    /// than twice what is there already: a promise takes no memory, however many make one.
     async fn reserve(&mut self, more: usize, expected: usize) -> Result<(), OverBudget> {
         let needed = self.bytes.len().saturating_add(more);
         let old = self.bytes.capacity();
         if needed <= old {
             return Ok(());
         }
-        let doubled = old.saturating_mul(2).max(LEAST);
-        let most = expected.min(doubled.max(STEP));
-        let capacity = if expected > old && needed <= most { most } else { needed.max(doubled) };
+        let doubled = needed.saturating_mul(2).max(LEAST);
+        let capacity = if expected >= needed { expected.min(doubled) } else { doubled };
         // Old and new are there together while one is copied into the other.
         self.share.grow(capacity).await?;
         self.bytes.reserve_exact(capacity - self.bytes.len());
@@ -192,7 +191,7 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_that_together_are_more_than_the_budget_wait_and_are_refused() {
-        let budget = budget(2 << 20);
+        let budget = budget(9 << 18);
         let body = || Body::from(vec![b'x'; 1 << 20]);
         let first = read(&budget, body(), 1 << 20, &mut Unwatched).await.unwrap();
         let second = read(&budget, body(), 1 << 20, &mut Unwatched).await.unwrap();
@@ -217,6 +216,17 @@ mod tests {
         let body = Body::from_stream(stream);
         read(&budget, body, 1 << 29, &mut Used(&budget, &mut seen)).await.unwrap();
         assert!(seen <= STEP, "{seen}");
+    }
+
+    #[tokio::test]
+    async fn what_is_promised_takes_at_most_twice_what_has_come() {
+        let budget = budget(1 << 30);
+        let mut held = Held::new(&budget);
+        for (come, promised, most) in [(10, 1 << 20, LEAST), (9_000, 1 << 20, 20_000)] {
+            held.reserve(come, promised).await.unwrap();
+            held.bytes.resize(held.bytes.len() + come, 0);
+            assert!(budget.used() <= most, "{} after {come}", budget.used());
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]

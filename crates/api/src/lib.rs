@@ -161,6 +161,8 @@ pub struct Settings {
     pub max_page_rows: usize,
     /// `max_content_length` of `[httpServer]`: bytes of a REST request's body.
     pub max_content_length: usize,
+    /// `maxFormParameters` of `[httpServer]`: parameters of a form.
+    pub max_form_parameters: usize,
     /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
     pub hsts: bool,
     /// What scrapers of `/metrics` show in place of a login.
@@ -173,6 +175,7 @@ impl Default for Settings {
             session_timeout: std::time::Duration::from_secs(3_600),
             max_page_rows: 500_000,
             max_content_length: 64 << 20,
+            max_form_parameters: 10_000,
             hsts: true,
             metrics_token: None,
         }

@@ -3,34 +3,93 @@
 //! Splunk's clients send forms without a Content-Type and put any parameter in either place, so the
 //! body is read as a form whatever it is called (`rest::read_body` does, once per request).
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
+use runtime::{Budget, OverBudget, Share};
 
 use crate::error::RestError;
+use crate::receiver::work;
 
-/// The parameters in the order they came; a name may repeat.
+/// About what a parameter takes besides its name and value.
+const PARAMETER_BYTES: usize = 96;
+
+type Pairs = Vec<(String, String)>;
+
+/// The parameters in the order they came; a name may repeat. Copies are the same ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Params(Vec<(String, String)>);
+pub(crate) struct Params {
+    pairs: Arc<Pairs>,
+    /// The memory that they take, where it is much.
+    _share: Option<Arc<Share>>,
+}
+
+/// Why a form is not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WrongForm {
+    #[error(
+        "the form has more than {0} parameters ([httpServer] maxFormParameters of server.conf)"
+    )]
+    TooMany(usize),
+    #[error(transparent)]
+    Memory(#[from] OverBudget),
+}
+
+impl From<WrongForm> for RestError {
+    fn from(error: WrongForm) -> Self {
+        let status = match error {
+            WrongForm::Memory(OverBudget::Busy { .. }) => StatusCode::SERVICE_UNAVAILABLE,
+            WrongForm::TooMany(_) | WrongForm::Memory(OverBudget::TooLarge { .. }) => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+        };
+        Self::new(status, "FATAL", error.to_string())
+    }
+}
 
 impl Params {
     pub(crate) fn parse(query: &str, body: &[u8]) -> Self {
         let pairs = form_urlencoded::parse(query.as_bytes()).chain(form_urlencoded::parse(body));
-        Self(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+        Self::new(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    }
+
+    /// The same of a form that may be large: within the memory that requests share, and at most so many.
+    pub(crate) async fn read(
+        query: &str,
+        form: &[u8],
+        most: usize,
+        memory: &Budget,
+    ) -> Result<Self, WrongForm> {
+        let count = form.split(|byte| *byte == b'&').count();
+        if count > most {
+            return Err(WrongForm::TooMany(most));
+        }
+        let mut share = memory.share();
+        share.grow(form.len() + count * PARAMETER_BYTES).await?;
+        let params = work(form.len(), || Self::parse(query, form));
+        Ok(Self { _share: Some(Arc::new(share)), ..params })
+    }
+
+    fn new(pairs: Pairs) -> Self {
+        Self { pairs: Arc::new(pairs), _share: None }
     }
 
     /// Parameters that no request sent.
     pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
-        Self(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self::new(pairs.iter().map(owned).collect())
     }
 
     /// Only what says how the answer is written.
     pub(crate) fn only_format(&self) -> Self {
-        let format = self.0.iter().filter(|(name, _)| name == "output_mode" || name == "f");
-        Self(format.cloned().collect())
+        let format = self.pairs.iter().filter(|(name, _)| name == "output_mode" || name == "f");
+        Self::new(format.cloned().collect())
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The value unless it is absent or empty.
@@ -39,7 +98,7 @@ impl Params {
     }
 
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The values of a list: the parameter repeated, or one with commas.
@@ -50,7 +109,7 @@ impl Params {
 
     /// All parameters, in the order they came.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     pub(crate) fn required(&self, name: &str) -> Result<&str, RestError> {
@@ -88,5 +147,30 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, RestError> {
         Ok(parts.extensions.get::<Self>().cloned().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_form_takes_memory_until_its_last_copy_is_gone_and_has_only_so_many_parameters() {
+        let memory = Budget::new(1 << 20, Duration::ZERO);
+        let params = Params::read("c=d", b"a=b&a=c", 2, &memory).await.unwrap();
+        assert_eq!(params.all("a").collect::<Vec<_>>(), ["b", "c"]);
+        let copy = params.clone();
+        drop(params);
+        assert!(memory.used() >= 2 * PARAMETER_BYTES, "{}", memory.used());
+        drop(copy);
+        assert_eq!(memory.used(), 0);
+        let refused = Params::read("", b"a&b&c", 2, &memory).await.unwrap_err();
+        assert!(refused.to_string().contains("maxFormParameters"), "{refused}");
+        let large = "a&".repeat(20_000);
+        let refused = Params::read("", large.as_bytes(), 100_000, &memory).await.unwrap_err();
+        assert_eq!(RestError::from(refused).status, StatusCode::PAYLOAD_TOO_LARGE);
     }
 }

@@ -18,6 +18,7 @@ use inputs::{Acknowledgement, EventLimits, Input, Receipt, Sink};
 use metrics::counter;
 use model::IndexName;
 use runtime::{Share, metrics as names};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::body::{self, BodyLimits, Unwatched, Watch};
 use crate::credentials::{Credentials, Scheme};
@@ -307,7 +308,19 @@ impl Watch for LineWatch {
 /// wait for sockets. Small ones take less than the hand-over would.
 pub(crate) fn work<T>(bytes: usize, decode: impl FnOnce() -> T) -> T {
     const LARGE: usize = 64 << 10;
-    if bytes > LARGE { tokio::task::block_in_place(decode) } else { decode() }
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    if bytes > LARGE && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+        tokio::task::block_in_place(decode)
+    } else {
+        decode()
+    }
+}
+
+/// The same for so many rows of results, which are made or written.
+pub(crate) fn work_on_rows<T>(rows: usize, make: impl FnOnce() -> T) -> T {
+    /// About what a row has as text.
+    const ROW: usize = 256;
+    work(rows.saturating_mul(ROW), make)
 }
 
 fn log_defect(error: &inputs::Error) {

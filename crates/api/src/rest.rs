@@ -386,7 +386,12 @@ async fn read_body(State(state): State<ApiState>, request: Request, next: Next) 
         Err(error) => return refused_body(&error).into_response(),
     };
     let is_form = is_form(path, &parts.headers);
-    let params = Params::parse(query, if is_form { &body } else { &[] });
+    let form: &[u8] = if is_form { &body } else { &[] };
+    let most = state.settings.max_form_parameters;
+    let params = match Params::read(query, form, most, &state.request_memory).await {
+        Ok(params) => params,
+        Err(error) => return RestError::from(error).into_response(),
+    };
     let mode = mode_of(&parts, &params);
     observe(&parts, &params, is_form, body.len());
     parts.extensions.insert(params);
@@ -442,7 +447,8 @@ fn observe(parts: &Parts, params: &Params, form: bool, body: usize) {
 fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
-    !is_json && !path.starts_with("/services/receivers/")
+    let is_document = path.starts_with("/services/storage/collections/data/");
+    !is_json && !is_document && !path.starts_with("/services/receivers/")
 }
 
 /// Marks an error that has its body.

@@ -1,8 +1,9 @@
 //! Memory that requests may take together, handed out in bytes.
 //!
 //! A request takes its share piece by piece as its body arrives and unpacks, so that a request that sends
-//! nothing holds nothing. What is not there is waited for, for a bounded time. A part of the budget is only
-//! for small shares: a few requests of hundreds of megabytes do not keep ordinary ones from being answered.
+//! nothing holds nothing. What is not there is waited for, for a bounded time. Parts of the budget are only
+//! for small shares: neither a few requests of hundreds of megabytes nor hundreds of one megabyte keep
+//! ordinary ones from being answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::metrics as names;
 
-/// A share up to this size may use all of the budget; larger ones leave the last eighth to small ones.
+/// A share up to this size may use all of the budget.
+const TINY: usize = 64 << 10;
+/// Larger ones leave the last sixteenth to tiny ones, and those above this size the last eighth.
 const SMALL: usize = 1 << 20;
 
 /// A bound for the memory of requests. Clones are the same budget.
@@ -80,7 +83,11 @@ impl Budget {
 impl State {
     /// What a share of so many bytes may fill the budget up to.
     fn bound(&self, share: usize) -> usize {
-        if share <= SMALL { self.capacity } else { self.capacity - self.capacity / 8 }
+        match share {
+            ..=TINY => self.capacity,
+            ..=SMALL => self.capacity - self.capacity / 16,
+            _ => self.capacity - self.capacity / 8,
+        }
     }
 
     fn try_take(&self, more: usize, bound: usize) -> bool {
@@ -201,5 +208,23 @@ mod tests {
         let mut small = budget.share();
         small.grow(MIB).await.unwrap();
         assert_eq!(budget.used(), 15 * MIB);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_shares_leave_room_for_tiny_ones() {
+        let budget = Budget::new(16 * MIB, Duration::from_secs(5));
+        let mut shares = Vec::new();
+        for _ in 0..15 {
+            let mut share = budget.share();
+            share.grow(MIB).await.unwrap();
+            shares.push(share);
+        }
+        let mut small = budget.share();
+        assert_eq!(small.grow(MIB).await, Err(OverBudget::Busy { capacity: 16 * MIB }));
+        small.grow(TINY).await.unwrap();
+        let mut growing = budget.share();
+        growing.grow(TINY).await.unwrap();
+        let refused = growing.grow(MIB - TINY).await;
+        assert_eq!(refused, Err(OverBudget::Busy { capacity: 16 * MIB }));
     }
 }

@@ -16,6 +16,7 @@ use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, ResultPage, csv_text, raw_text, row_object, xml_text};
 use crate::params::Params;
+use crate::receiver::work_on_rows;
 use crate::session::Caller;
 
 /// Streams every row as the search hands it over; nothing is kept on the server.
@@ -106,7 +107,7 @@ impl Export {
                 None => self.pages.recv().await,
             };
             let text = match next {
-                Some(Ok(page)) => self.page(&page),
+                Some(Ok(page)) => work_on_rows(page.rows.len(), || self.page(&page)),
                 Some(Err(error)) => {
                     (self.ended, self.is_broken) = (true, true);
                     self.error(&error)

@@ -16,6 +16,7 @@ use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, ResultPage};
 use crate::params::Params;
+use crate::receiver::work_on_rows;
 use crate::session::Caller;
 
 /// Rows of a page unless `count` says otherwise.
@@ -44,7 +45,7 @@ pub(crate) async fn results(
     let (offset, count) = page_of(&state, &params)?;
     // What was known before it ran is said in the job's entry.
     let told = Told { messages: job.messages_of_run(), preview: false, rows: None };
-    page_response(&job, job.page(offset, count), offset, &told, &params)
+    page_response(&job, page_at(&job, offset, count), offset, &told, &params)
 }
 
 /// The results of a further search of the caller's over those of the job (`search` of a page of
@@ -72,7 +73,7 @@ async fn continued(
         let (offset, count) = page_of(state, params)?;
         let rows = Some(further.result_count());
         let told = Told { messages: further.messages_of_run(), preview: false, rows };
-        page_response(&further, further.page(offset, count), offset, &told, params)
+        page_response(&further, page_at(&further, offset, count), offset, &told, params)
     });
     // Nobody else knows this job.
     state.search.cancel(further.sid());
@@ -133,7 +134,11 @@ pub(super) fn result_response(
 ) -> Result<Response, RestError> {
     let (offset, count) = page_of(state, params)?;
     let told = Told { messages: job.messages(), preview: false, rows: None };
-    page_response(job, job.page(offset, count), offset, &told, params)
+    page_response(job, page_at(job, offset, count), offset, &told, params)
+}
+
+fn page_at(job: &Job, offset: usize, count: usize) -> Page {
+    work_on_rows(count.min(job.result_count()), || job.page(offset, count))
 }
 
 /// What a page says besides its rows.
@@ -168,7 +173,8 @@ fn page_response(
         preview: *preview,
         post_process: *rows,
     };
-    Ok(mode.respond(StatusCode::OK, body.render(mode)))
+    let text = work_on_rows(page.rows.len(), || body.render(mode));
+    Ok(mode.respond(StatusCode::OK, text))
 }
 
 /// `f=` (or `field_list=`) names the only fields wanted.

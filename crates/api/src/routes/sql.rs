@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 use axum::extract::State;
@@ -18,6 +19,7 @@ use crate::error::RestError;
 use crate::flight::{portable, portable_batch};
 use crate::output::{OutputMode, csv_text, row_object};
 use crate::params::Params;
+use crate::receiver::work_on_rows;
 use crate::rest::RawBody;
 use crate::session::Caller;
 
@@ -59,14 +61,20 @@ pub(crate) async fn query(
         rows: SqlRows::Limited,
     };
     let result = searches::sql(&state, &seen, &caller.user, request).await?;
+    let rows = result.batches.iter().map(RecordBatch::num_rows).sum();
+    work_on_rows(rows, || written(&params, &result))
+}
+
+/// The answer in the format that is asked for.
+fn written(params: &Params, result: &SqlResult) -> Result<Response, RestError> {
     match params.text("output_mode") {
         Some("csv") => {
             let page = result.page();
-            let mode = OutputMode::of(&params)?;
+            let mode = OutputMode::of(params)?;
             let text = csv_text(mode, &page.fields, &page.rows, true);
-            return Ok(marked(mode.respond(StatusCode::OK, text), &result));
+            return Ok(marked(mode.respond(StatusCode::OK, text), result));
         }
-        Some("arrow") => return Ok(marked(arrow_stream(&result)?, &result)),
+        Some("arrow") => return Ok(marked(arrow_stream(result)?, result)),
         None | Some("json") => {}
         Some(other) => {
             let text = format!("unknown output_mode \"{other}\"; use json, csv or arrow");

@@ -26,6 +26,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "max_content_length",
         "[httpServer]: bytes of a REST body; default 64MB (Splunk: 2147483648)",
     ),
+    used("maxFormParameters", "[httpServer]: parameters of a form; default 10000"),
     used("maxThreads", "[httpServer]: requests served at a time, 0 for 16384; default 0"),
     used(
         "maxSockets",

@@ -299,6 +299,7 @@ fn server_info(
     indexer: model::IndexerId,
     clock: &dyn Clock,
 ) -> ServerInfo {
+        max_form_parameters: http.max_form_parameters,
     let data = &options.data.data_dir;
     ServerInfo {
         home: std::path::absolute(data).unwrap_or_else(|_| data.clone()),

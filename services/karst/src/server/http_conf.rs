@@ -27,6 +27,8 @@ pub(crate) struct HttpServer {
     pub(crate) timeouts: Timeouts,
     /// `max_content_length`: bytes of a REST request's body.
     pub(crate) max_content_length: usize,
+    /// `maxFormParameters`: parameters of a form.
+    pub(crate) max_form_parameters: usize,
     /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
     pub(crate) hsts: bool,
     /// `metricsToken`: with it `/metrics` is shown to other machines.
@@ -88,6 +90,7 @@ impl Default for HttpServer {
             },
             timeouts: Timeouts::default(),
             max_content_length: 64 << 20,
+            max_form_parameters: 10_000,
             hsts: true,
             metrics_token: None,
         }
@@ -165,6 +168,7 @@ const KEYS: &[Key<HttpServer>] = &[
     setting!("busyKeepAliveIdleTimeout", time, timeouts.busy_keep_alive),
     setting!("responseStallTimeout", time, timeouts.stall),
     setting!("max_content_length", bytes, max_content_length),
+    setting!("maxFormParameters", number, max_form_parameters),
     setting!("sendStrictTransportSecurityHeader", flag, hsts),
     setting!("metricsToken", |text: &str| Some(Some(text.to_owned())), metrics_token),
 ];
