@@ -247,14 +247,13 @@ impl Receiver {
         self.api.ingest.enqueue(input, wait).await.inspect_err(log_defect)
     }
 
-    /// Hands events over and waits until they are safe. The memory is theirs until the queues count them.
+    /// Hands events over and waits until they are safe. The memory is theirs until they are parsed.
     pub(crate) async fn submit(
         &self,
         input: Input,
         share: Share,
     ) -> Result<Receipt, inputs::Error> {
-        let queued = self.enqueue(input).await?;
-        drop(share);
+        let queued = self.enqueue(input.holding(share)).await?;
         queued.wait().await.inspect_err(log_defect)
     }
 

@@ -6,6 +6,9 @@ use bytes::Bytes;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use model::{EventTime, IndexName, IndexedField, OriginRun};
+use runtime::Share;
+
+use crate::parts::Parts;
 
 /// What an input knows of the bytes it hands over.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -71,6 +74,15 @@ impl Input {
         match self {
             Self::Raw { stream, .. } | Self::Events { stream, .. } => stream,
         }
+    }
+
+    /// Hands the memory over that a request was given for its events. Bytes have theirs already.
+    #[must_use]
+    pub fn holding(mut self, memory: Share) -> Self {
+        if let Self::Events { events, .. } = &mut self {
+            events.hold(memory);
+        }
+        self
     }
 
     /// Memory the input holds, as the queues count it.
@@ -155,6 +167,8 @@ pub struct CutEvents {
     places: HashTable<u32>,
     /// Memory of origins and fields.
     metadata: usize,
+    /// What a request was given for them.
+    held: Option<Share>,
 }
 
 impl CutEvents {
@@ -171,6 +185,7 @@ impl CutEvents {
             missing_time,
             places: HashTable::new(),
             metadata: 0,
+            held: None,
         }
     }
 
@@ -278,25 +293,15 @@ impl CutEvents {
         self.text.len() + self.times.len() * ROW_BYTES + self.runs.len() * 8 + self.metadata
     }
 
-    /// Hands over the same events in batches of about so many bytes, cut between events; one that is larger
-    /// is a batch of its own.
-    pub fn divide(self, bytes: usize, mut each: impl FnMut(Self)) {
-        if self.memory() <= bytes || self.len() < 2 {
-            return each(self);
-        }
-        let mut part = Self::new(self.missing_time);
-        let mut fields = self.fields.iter().peekable();
-        for (row, origin) in self.each_origin().enumerate() {
-            if !part.is_empty() && part.memory() + self.text(row).len() > bytes {
-                each(std::mem::replace(&mut part, Self::new(self.missing_time)));
-            }
-            // A part has no more text than the whole, which had room for it.
-            let _ = part.push(origin.by_ref(), self.times[row], self.text(row));
-            while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
-                part.push_field(Arc::clone(&field.name), &field.value);
-            }
-        }
-        each(part);
+    /// The same events in batches of about so many bytes, one after the other.
+    #[must_use]
+    pub fn divide(self, bytes: usize) -> Parts {
+        Parts::new(self, bytes)
+    }
+
+    /// Keeps the memory that a request was given for its events for as long as they are there.
+    pub fn hold(&mut self, memory: Share) {
+        self.held = Some(memory);
     }
 }
 
@@ -318,33 +323,5 @@ mod tests {
         assert_eq!(hosts, ["a", "b", "a", "a"]);
         assert_eq!((events.text(1), events.text(3)), (&b"2"[..], &b"4"[..]));
         assert_eq!(events.first_rows(), [0, 1]);
-    }
-
-    #[test]
-    fn divided_events_are_the_same_events() {
-        let index = IndexName::new("main").unwrap();
-        let mut events = CutEvents::new(MissingTime::Now);
-        for number in 0..100 {
-            let (host, text) = (["a", "b"][number % 2], number.to_string().repeat(number));
-            let origin = OriginRef { index: &index, host, source: "s", sourcetype: None };
-            assert!(events.push(origin, None, text.as_bytes()));
-            events.push_field("f".into(), &text);
-        }
-        let seen = |parts: &[CutEvents]| {
-            let rows = parts.iter().flat_map(|part| {
-                let hosts = part.each_origin().map(|origin| Arc::clone(&origin.host));
-                let texts = (0..part.len()).map(|row| part.text(row).to_vec());
-                hosts.zip(texts).collect::<Vec<_>>()
-            });
-            let fields = parts.iter().flat_map(|part| part.fields.iter().map(|f| f.value.clone()));
-            (rows.collect::<Vec<_>>(), fields.collect::<Vec<_>>())
-        };
-        let whole = [events];
-        let before = seen(&whole);
-        let [events] = whole;
-        let mut parts = Vec::new();
-        events.divide(2_000, |part| parts.push(part));
-        assert!(parts.len() > 5 && parts.iter().all(|part| part.memory() < 3_000));
-        assert_eq!(seen(&parts), before);
     }
 }

@@ -41,8 +41,7 @@ pub(super) async fn take(
         tracing::warn!(token = key.token, channel = %key.channel, %limit, "request refused");
         refuse(&HecError::BUSY)
     })?;
-    let queued = receiver.enqueue(input).await;
-    drop(share);
+    let queued = receiver.enqueue(input.holding(share)).await;
     let outcome = match queued {
         Ok(outcome) => outcome,
         Err(error) => {

@@ -2,12 +2,17 @@
 //!
 //! Holds the unfinished line of every open stream. What a stream is (its sourcetype, hence its
 //! rules) is decided at its first bytes.
+//!
+//! A large input goes on part by part, in turns with the other large ones and with what comes meanwhile, so
+//! that nobody's small request waits behind hundreds of megabytes of somebody else's. What is put off so is
+//! bounded by the memory of requests, which it holds until it is parsed.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::HashMap;
-use inputs::{CutEvents, Input, InputMeta, StreamKey};
+use inputs::{CutEvents, Input, InputMeta, Parts, StreamKey};
 use model::{EventTime, Origin};
 use runtime::metrics as names;
 
@@ -37,6 +42,27 @@ pub(crate) struct Parse {
     streams: HashMap<StreamKey, Stream>,
     /// What origins of cut events mean.
     origins: HashMap<Arc<InputMeta>, Arc<OriginInfo>>,
+    /// Inputs that go on part by part, each in its turn.
+    large: VecDeque<Large>,
+    /// Bytes of others since a large one had its turn.
+    between: u64,
+}
+
+/// An input that is not through yet.
+#[derive(Debug)]
+enum Large {
+    Raw(Raw, Share),
+    Events(StreamKey, Parts, Share),
+}
+
+/// Bytes of a stream.
+#[derive(Debug)]
+struct Raw {
+    meta: Arc<InputMeta>,
+    key: StreamKey,
+    bytes: Bytes,
+    modified: Option<EventTime>,
+    end: bool,
 }
 
 /// Origins of cut events that are kept; more empty the table.
@@ -53,20 +79,35 @@ impl Parse {
         piece: usize,
     ) -> Self {
         let (streams, origins) = (HashMap::default(), HashMap::default());
-        Self { from, to, rules, piece, streams, origins }
+        let (large, between) = (VecDeque::new(), 0);
+        Self { from, to, rules, piece, streams, origins, large, between }
     }
 
     /// Works until the queue is closed and empty.
     pub(crate) fn run(mut self) {
-        while let Some(work) = self.from.pop() {
+        while let Some(work) = self.next_work() {
             match work {
                 Work::Input(Input::Raw { origin, stream, bytes, modified, end }, share) => {
-                    self.take_bytes(&origin, stream, bytes, modified, end, share);
+                    self.finish(Some(&stream));
+                    let raw = Raw { meta: origin, key: stream, bytes, modified, end };
+                    if raw.bytes.len() > self.part() {
+                        self.large.push_back(Large::Raw(raw, share));
+                    } else {
+                        self.take_bytes(raw, share);
+                    }
                 }
-                Work::Input(Input::Events { events, .. }, share) => {
-                    self.take_cut(events, share);
+                Work::Input(Input::Events { stream, events }, share) => {
+                    self.finish(Some(&stream));
+                    if events.memory() > self.part() {
+                        let parts = events.divide(self.part());
+                        self.large.push_back(Large::Events(stream, parts, share));
+                    } else {
+                        self.take_batch(events, share);
+                    }
                 }
                 Work::Order(order, share) => {
+                    // An order stands for everything that came before it.
+                    self.finish(None);
                     if matches!(order, Order::Flush) {
                         self.end_all();
                     }
@@ -78,6 +119,63 @@ impl Parse {
         self.to.close();
     }
 
+    /// Bytes of a large input that go on at a time.
+    fn part(&self) -> usize {
+        self.piece.saturating_mul(BATCHES)
+    }
+
+    /// What comes next, none at the end. Large inputs go on while nothing comes, and in turns with what does.
+    fn next_work(&mut self) -> Option<Work> {
+        while !self.large.is_empty() {
+            if self.between < self.part() as u64
+                && let Some(work) = self.from.try_pop()
+            {
+                self.between += match &work {
+                    Work::Input(input, _) => input.size(),
+                    Work::Order(..) => 0,
+                };
+                return Some(work);
+            }
+            self.go_on();
+        }
+        self.from.pop()
+    }
+
+    /// The large input whose turn it is goes on by a part.
+    fn go_on(&mut self) {
+        self.between = 0;
+        let part = self.part();
+        match self.large.pop_front() {
+            Some(Large::Raw(mut raw, share)) if raw.bytes.len() > part => {
+                let bytes = raw.bytes.split_to(part);
+                let (meta, key) = (Arc::clone(&raw.meta), raw.key.clone());
+                let first = Raw { meta, key, bytes, modified: raw.modified, end: false };
+                self.take_bytes(first, share.another());
+                self.large.push_back(Large::Raw(raw, share));
+            }
+            Some(Large::Raw(raw, share)) => self.take_bytes(raw, share),
+            Some(Large::Events(stream, mut parts, share)) => match parts.next() {
+                Some(batch) => {
+                    self.take_batch(batch, share.another());
+                    self.large.push_back(Large::Events(stream, parts, share));
+                }
+                None => share.settle(0, 0),
+            },
+            None => {}
+        }
+    }
+
+    /// Goes on until no large input of the stream is left, which keeps its order, or none at all.
+    fn finish(&mut self, stream: Option<&StreamKey>) {
+        let is_of = |large: &Large| {
+            let (Large::Raw(Raw { key, .. }, _) | Large::Events(key, ..)) = large;
+            stream.is_none_or(|stream| stream == key)
+        };
+        while self.large.iter().any(is_of) {
+            self.go_on();
+        }
+    }
+
     /// A refused item fails its share by being dropped: the sender is told.
     fn send(&self, parsed: Parsed, bytes: u64) {
         if self.to.push(parsed, bytes).is_err() {
@@ -85,15 +183,8 @@ impl Parse {
         }
     }
 
-    fn take_bytes(
-        &mut self,
-        meta: &Arc<InputMeta>,
-        key: StreamKey,
-        mut bytes: Bytes,
-        modified: Option<EventTime>,
-        end: bool,
-        share: Share,
-    ) {
+    fn take_bytes(&mut self, raw: Raw, share: Share) {
+        let Raw { ref meta, key, mut bytes, modified, end } = raw;
         let is_other = |stream: &Stream| !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta;
         if self.streams.get(&key).is_some_and(is_other) {
             // The same stream under another name or sourcetype: what was unfinished is complete.
@@ -177,16 +268,6 @@ impl Parse {
         self.send(Parsed::Lines(parsed), size);
     }
 
-    /// A large request goes on in batches, so that it is not in every stage as a whole.
-    fn take_cut(&mut self, events: CutEvents, share: Share) {
-        let largest = self.piece.saturating_mul(BATCHES);
-        if events.memory() <= largest {
-            return self.take_batch(events, share);
-        }
-        events.divide(largest, |batch| self.take_batch(batch, share.another()));
-        share.settle(0, 0);
-    }
-
     fn take_batch(&mut self, events: CutEvents, share: Share) {
         let first = events.first_rows();
         let infos = events.origins.iter().zip(first);
@@ -235,4 +316,89 @@ fn report_cut(lines: &Lines, origin: &Origin) {
         host = %origin.host, sourcetype = %origin.sourcetype,
         "events are longer than TRUNCATE allows and were cut"
     );
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use inputs::{MissingTime, OriginRef};
+    use knowledge::Knowledge;
+    use model::IndexName;
+
+    use super::*;
+
+    #[test]
+    fn small_inputs_do_not_wait_for_large_ones_and_streams_keep_their_order() {
+        let line = "a line of the large one\n".repeat(100);
+        let order = parsed(vec![
+            raw("large", &line),
+            cut("cut", 100),
+            raw("small", "a\n"),
+            raw("large", "the end\n"),
+        ]);
+        let last = |name: &str| order.iter().rposition(|(source, _)| source == name).unwrap();
+        assert!(last("small") < last("large") && last("small") < last("cut"), "{order:?}");
+        assert_eq!(order[last("large")].1, "the end\n");
+        let of = |name: &str| {
+            let parts = order.iter().filter(|(source, _)| source == name);
+            parts.map(|(_, text)| text.as_str()).collect::<String>()
+        };
+        assert_eq!(of("large"), format!("{line}the end\n"));
+        assert_eq!(of("cut"), "an event".repeat(100));
+    }
+
+    /// What comes out of the stage, with the source of each.
+    fn parsed(inputs: Vec<Input>) -> Vec<(String, String)> {
+        let from = Arc::new(Queue::new(0, "parsing", 1 << 30));
+        let to = Arc::new(Queue::new(0, "merging", 1 << 30));
+        for input in inputs {
+            let size = input.size();
+            from.push(Work::Input(input, Share::unattended()), size).unwrap();
+        }
+        from.close();
+        let rules = RuleBook::new(Arc::new(Knowledge::builtin()), 1 << 20);
+        Parse::new(from, Arc::clone(&to), rules, 10).run();
+        let mut order = Vec::new();
+        while let Some(parsed) = to.pop() {
+            order.push(match parsed {
+                Parsed::Lines(lines) => {
+                    let text = String::from_utf8_lossy(lines.lines.text.as_ref()).into_owned();
+                    (lines.stream.origin.source.to_string(), text)
+                }
+                Parsed::Cut(events, infos, _) => {
+                    let text = String::from_utf8(events.text).unwrap();
+                    (infos[0].origin.source.to_string(), text)
+                }
+                Parsed::Order(..) => continue,
+            });
+        }
+        order
+    }
+
+    fn raw(name: &str, text: &str) -> Input {
+        let meta = InputMeta {
+            index: IndexName::new("main").unwrap(),
+            host: "h".into(),
+            source: name.into(),
+            sourcetype: Some("t".into()),
+        };
+        Input::Raw {
+            origin: Arc::new(meta),
+            stream: StreamKey(name.into()),
+            bytes: Bytes::copy_from_slice(text.as_bytes()),
+            modified: None,
+            end: false,
+        }
+    }
+
+    fn cut(name: &str, count: usize) -> Input {
+        let index = IndexName::new("main").unwrap();
+        let mut events = CutEvents::new(MissingTime::Now);
+        for _ in 0..count {
+            let sourcetype = Some("t");
+            let origin = OriginRef { index: &index, host: "h", source: name, sourcetype };
+            assert!(events.push(origin, None, b"an event"));
+        }
+        Input::Events { stream: StreamKey(name.into()), events }
+    }
 }
