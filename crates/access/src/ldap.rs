@@ -3,20 +3,15 @@
 //! User input is escaped in filters, and never becomes part of a DN. Empty passwords are refused
 //! here: directories treat such a bind as anonymous and let it succeed.
 
-use std::io;
-use std::os::unix::net;
+mod connection;
+mod groups;
+mod start_tls;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use ldap3::{
-    Ldap, LdapConnAsync, LdapConnSettings, Scope, SearchEntry, SearchOptions, StdStream,
-    ldap_escape,
-};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::TlsConnector;
+use ldap3::{Ldap, Scope, SearchEntry, SearchOptions, ldap_escape};
+use rustls::ClientConfig;
 
 use crate::Error;
 use crate::authentication::Stanza;
@@ -32,8 +27,8 @@ pub struct LdapSettings {
     pub host: String,
     /// `port`.
     pub port: u16,
-    /// `SSLEnabled`.
-    pub tls: bool,
+    /// `SSLEnabled`, `startTLS`.
+    pub encryption: Encryption,
     /// `bindDN`; empty: anonymous.
     pub bind_dn: String,
     /// `bindDNpassword`.
@@ -58,6 +53,8 @@ pub struct LdapSettings {
     pub group_member: String,
     /// `groupMappingAttribute`.
     pub group_mapping: String,
+    /// `nestedGroups`: also read the groups that the user's groups are members of.
+    pub nested_groups: bool,
     /// `network_timeout`.
     pub timeout: Duration,
     /// `sizelimit`.
@@ -68,17 +65,44 @@ pub struct LdapSettings {
     pub roles: RoleMap,
 }
 
+/// How the connection is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encryption {
+    /// Not at all.
+    None,
+    /// TLS after a StartTLS request.
+    StartTls,
+    /// TLS from the first byte (LDAPS).
+    Tls,
+}
+
+impl Encryption {
+    fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
+        let flag = |key| stanza.flag(key).map(|flag| flag.unwrap_or(false));
+        match (flag("SSLEnabled")?, flag("startTLS")?) {
+            (false, false) => Ok(Self::None),
+            (false, true) => Ok(Self::StartTls),
+            (true, false) => Ok(Self::Tls),
+            (true, true) => Err(stanza.wrong("startTLS", "false where SSLEnabled is true")),
+        }
+    }
+
+    fn port(self) -> u64 {
+        if self == Self::Tls { 636 } else { 389 }
+    }
+}
+
 impl LdapSettings {
     pub(crate) fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
         let host = stanza.required("host", "the directory's host")?;
-        let tls = stanza.flag("SSLEnabled")?.unwrap_or(false);
-        let port = stanza.number("port", 1, 65_535)?.unwrap_or(if tls { 636 } else { 389 });
+        let encryption = Encryption::read(stanza)?;
+        let port = stanza.number("port", 1, 65_535)?.unwrap_or(encryption.port());
         stanza.required("userBaseDN", "where users are")?;
         let settings = Self {
             name: stanza.name.to_owned(),
             host,
             port: port as u16,
-            tls,
+            encryption,
             bind_dn: stanza.text_or("bindDN", ""),
             bind_password: stanza.secret("bindDNpassword")?.unwrap_or_default(),
             user_bases: stanza.list("userBaseDN"),
@@ -91,6 +115,7 @@ impl LdapSettings {
             group_name: attribute(stanza, "groupNameAttribute", "cn")?,
             group_member: attribute(stanza, "groupMemberAttribute", "member")?,
             group_mapping: attribute(stanza, "groupMappingAttribute", "dn")?,
+            nested_groups: stanza.flag("nestedGroups")?.unwrap_or(false),
             timeout: Duration::from_secs(stanza.number("network_timeout", 1, 600)?.unwrap_or(20)),
             max_groups: stanza.number("sizelimit", 1, 100_000)?.unwrap_or(1_000) as u32,
             certificates: certificates(stanza)?,
@@ -105,11 +130,6 @@ impl LdapSettings {
     /// The filter that finds a user by login name.
     fn finding_user(&self, name: &str) -> String {
         format!("(&({}={}){})", self.user_name, ldap_escape(name), self.user_filter)
-    }
-
-    /// The filter that finds the groups of a member.
-    fn finding_groups(&self, member: &str) -> String {
-        format!("(&({}={}){})", self.group_member, ldap_escape(member), self.group_filter)
     }
 }
 
@@ -158,7 +178,8 @@ impl LdapDirectory {
     /// # Errors
     /// If the certificates to trust cannot be read.
     pub fn new(settings: LdapSettings) -> Result<Self, Error> {
-        let tls = settings.tls.then(|| trusting(&settings)).transpose()?;
+        let encrypted = settings.encryption != Encryption::None;
+        let tls = encrypted.then(|| connection::trusting(&settings)).transpose()?;
         Ok(Self { settings, tls })
     }
 
@@ -183,7 +204,7 @@ impl LdapDirectory {
         }
         let asked = tokio::time::timeout(self.settings.timeout, self.ask(now, name, password));
         match asked.await {
-            Ok(found) => found.map_err(|error| self.failed(error.to_string())),
+            Ok(found) => found,
             Err(_) => Err(self.failed("no answer in network_timeout".to_owned())),
         }
     }
@@ -197,8 +218,19 @@ impl LdapDirectory {
         now: i64,
         name: &str,
         password: &str,
+    ) -> Result<Option<ExternalUser>, Error> {
+        let ldap = self.connect().await?;
+        let found = self.ask_over(ldap, now, name, password).await;
+        found.map_err(|error| self.failed(error.to_string()))
+    }
+
+    async fn ask_over(
+        &self,
+        mut ldap: Ldap,
+        now: i64,
+        name: &str,
+        password: &str,
     ) -> Result<Option<ExternalUser>, ldap3::LdapError> {
-        let mut ldap = self.connect().await?;
         self.bind_to_search(&mut ldap).await?;
         let found = self.find_user(&mut ldap, name).await?;
         // An unknown name also costs a bind, so that names cannot be probed by timing.
@@ -222,40 +254,6 @@ impl LdapDirectory {
             provider: self.settings.name.clone(),
             since: now,
         }))
-    }
-
-    async fn connect(&self) -> Result<Ldap, ldap3::LdapError> {
-        let address = (self.settings.host.as_str(), self.settings.port);
-        let stream = TcpStream::connect(address).await?;
-        let (stream, url) = match &self.tls {
-            None => (StdStream::Tcp(stream.into_std()?), "ldap://directory"),
-            Some(tls) => (StdStream::Unix(self.encrypted(tls, stream).await?), "ldapi:///"),
-        };
-        let settings = LdapConnSettings::new().set_std_stream(stream);
-        let (connection, ldap) = LdapConnAsync::with_settings(settings, url).await?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.drive().await {
-                tracing::debug!(%error, "connection to the directory ended");
-            }
-        });
-        Ok(ldap)
-    }
-
-    /// A local stream that is tunneled to the directory through TLS.
-    async fn encrypted(
-        &self,
-        tls: &Arc<ClientConfig>,
-        stream: TcpStream,
-    ) -> io::Result<net::UnixStream> {
-        let name = ServerName::try_from(self.settings.host.clone());
-        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let mut far = TlsConnector::from(Arc::clone(tls)).connect(name, stream).await?;
-        let (ours, theirs) = net::UnixStream::pair()?;
-        ours.set_nonblocking(true)?;
-        let mut near = UnixStream::from_std(ours)?;
-        // Ends when either side closes.
-        tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
-        Ok(theirs)
     }
 
     async fn bind_to_search(&self, ldap: &mut Ldap) -> Result<(), ldap3::LdapError> {
@@ -293,69 +291,11 @@ impl LdapDirectory {
             Found { dn: entry.dn.clone(), entry }
         }))
     }
-
-    async fn groups_of(
-        &self,
-        ldap: &mut Ldap,
-        user: &Found,
-    ) -> Result<Vec<String>, ldap3::LdapError> {
-        let settings = &self.settings;
-        let own = if settings.group_mapping == "dn" {
-            Some(user.dn.as_str())
-        } else {
-            user.value(&settings.group_mapping)
-        };
-        let Some(member) = own else { return Ok(Vec::new()) };
-        let filter = settings.finding_groups(member);
-        let most = i32::try_from(settings.max_groups).unwrap_or(i32::MAX);
-        let mut groups = Vec::new();
-        for base in &settings.group_bases {
-            ldap.with_search_options(SearchOptions::new().sizelimit(most));
-            let result = ldap.search(base, Scope::Subtree, &filter, [&settings.group_name]).await?;
-            match result.1.rc {
-                0 | NO_SUCH_OBJECT => {}
-                SIZE_LIMIT => tracing::warn!(
-                    strategy = settings.name,
-                    user = user.dn,
-                    "only sizelimit groups of the user are read"
-                ),
-                _ => result.1.clone().success().map(drop)?,
-            }
-            for entry in result.0.into_iter().filter(|entry| !entry.is_ref()) {
-                let entry = SearchEntry::construct(entry);
-                groups.extend(entry.attrs.into_values().flatten());
-            }
-        }
-        Ok(groups)
-    }
 }
 
 /// LDAP result code that is not an error here.
 const SIZE_LIMIT: u32 = 4;
 const NO_SUCH_OBJECT: u32 = 32;
-
-/// A TLS configuration that trusts only `caCertFile`, or the system certificates.
-fn trusting(settings: &LdapSettings) -> Result<Arc<ClientConfig>, Error> {
-    let fail = |reason: String| Error::Provider { name: settings.name.clone(), reason };
-    let mut roots = RootCertStore::empty();
-    match &settings.certificates {
-        Some(pem) => {
-            for certificate in CertificateDer::pem_slice_iter(pem) {
-                let certificate = certificate.map_err(|e| fail(format!("caCertFile: {e}")))?;
-                roots.add(certificate).map_err(|e| fail(format!("caCertFile: {e}")))?;
-            }
-        }
-        None => {
-            let found = rustls_native_certs::load_native_certs();
-            roots.add_parsable_certificates(found.certs);
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| fail(error.to_string()))?;
-    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
-}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -375,7 +315,12 @@ mod tests {
     fn a_strategy_has_splunks_names() {
         let settings =
             read(&format!("{CONF}SSLEnabled = 1\n[roleMap_corp]\nadmin = ops;wheel")).unwrap();
-        assert_eq!((settings.tls, settings.port), (true, 636));
+        assert_eq!((settings.encryption, settings.port), (Encryption::Tls, 636));
+        let started = read(&format!("{CONF}startTLS = 1\nnestedGroups = 1")).unwrap();
+        assert_eq!((started.encryption, started.port), (Encryption::StartTls, 389));
+        assert_eq!((started.nested_groups, settings.nested_groups), (true, false));
+        let bad = read(&format!("{CONF}SSLEnabled = 1\nstartTLS = 1")).unwrap_err().to_string();
+        assert!(bad.contains("startTLS") && bad.contains("SSLEnabled"), "{bad}");
         assert_eq!(settings.user_bases, ["ou=people,dc=x", "ou=robots,dc=x"]);
         assert_eq!(settings.roles.roles(&["Wheel".to_owned()]), ["admin"]);
         assert!(read("[corp]\nhost = h\n").unwrap_err().to_string().contains("userBaseDN"));
@@ -395,6 +340,17 @@ mod tests {
             assert_eq!((special('('), special(')'), special('*')), (3, 3, 0), "{filter}");
             assert!(ldap3::parse_filter(&filter).is_ok() && !filter.contains('\0'), "{filter}");
         }
+    }
+
+    #[test]
+    fn groups_are_found_by_one_member_or_several() {
+        let settings = read(CONF).unwrap();
+        let of = |members: &[&str]| {
+            let members: Vec<String> = members.iter().map(|&member| member.to_owned()).collect();
+            settings.finding_groups(&members)
+        };
+        assert_eq!(of(&["uid=ann"]), "(&(member=uid=ann)(objectclass=*))");
+        assert_eq!(of(&["a", "b)"]), "(&(|(member=a)(member=b\\29))(objectclass=*))");
     }
 
     #[tokio::test]
