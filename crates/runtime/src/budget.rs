@@ -1,9 +1,9 @@
-//! Memory that requests may take together, handed out in bytes.
+//! A memory budget shared by all requests, in bytes.
 //!
-//! A request takes its share piece by piece as its body arrives and unpacks, so that a request that sends
-//! nothing holds nothing. What is not there is waited for, for a bounded time. Parts of the budget are only
-//! for small shares: neither a few requests of hundreds of megabytes nor hundreds of one megabyte keep
-//! ordinary ones from being answered.
+//! A request acquires its share incrementally while its body arrives and is decompressed, so an
+//! idle request holds no memory. If the budget is exhausted, it waits for a bounded time. Parts of
+//! the budget are reserved for small shares: neither a few requests of hundreds of megabytes nor
+//! hundreds of one megabyte block ordinary ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,12 +15,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::metrics as names;
 
-/// A share up to this size may use all of the budget.
+/// Shares up to this size may use the whole budget.
 const TINY: usize = 64 << 10;
-/// Larger ones leave the last sixteenth to tiny ones, and those above this size the last eighth.
+/// Larger shares leave the last sixteenth to tiny ones; shares above this size leave the last
+/// eighth.
 const SMALL: usize = 1 << 20;
 
-/// A bound for the memory of requests. Clones are the same budget.
+/// A memory budget for requests. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<State>);
 
@@ -32,10 +33,10 @@ struct State {
     freed: Notify,
 }
 
-/// Why a share does not grow.
+/// Why a share cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OverBudget {
-    /// Others hold the memory; the same request may be taken later.
+    /// Other requests use the memory; the request can be retried.
     #[error(
         "requests in progress hold all memory for requests ({capacity} bytes); send again later"
     )]
@@ -43,37 +44,37 @@ pub enum OverBudget {
         /// The whole budget.
         capacity: usize,
     },
-    /// The request alone is more than the budget has for one.
+    /// The request alone exceeds the maximum share.
     #[error(
         "the request needs more memory than all requests may take ({capacity} bytes); send smaller requests"
     )]
     TooLarge {
-        /// What one request may take.
+        /// The maximum share.
         capacity: usize,
     },
 }
 
 impl Budget {
-    /// A budget of so many bytes; a share waits up to `wait` for what others hold.
+    /// A budget of `capacity` bytes; shares wait up to `wait` for memory.
     #[must_use]
     pub fn new(capacity: usize, wait: Duration) -> Self {
         let (used, freed) = (AtomicUsize::new(0), Notify::new());
         Self(Arc::new(State { capacity, wait, used, freed }))
     }
 
-    /// All bytes there are.
+    /// The whole budget in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
 
-    /// Bytes that are handed out.
+    /// Bytes in use.
     #[must_use]
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    /// A share of nothing yet.
+    /// An empty share.
     #[must_use]
     pub fn share(&self) -> Share {
         Share { budget: self.clone(), bytes: 0 }
@@ -81,7 +82,7 @@ impl Budget {
 }
 
 impl State {
-    /// What a share of so many bytes may fill the budget up to.
+    /// The fill level of the budget up to which a share of this size may grow.
     fn bound(&self, share: usize) -> usize {
         match share {
             ..=TINY => self.capacity,
@@ -109,7 +110,7 @@ impl State {
     }
 }
 
-/// What one request holds of a budget, until it is dropped.
+/// The memory share of a request; released on drop.
 #[derive(Debug)]
 pub struct Share {
     budget: Budget,
@@ -123,10 +124,10 @@ impl Share {
         self.bytes
     }
 
-    /// Takes so many more bytes, waiting for them as long as the budget allows.
+    /// Acquires more bytes, waiting up to the time limit of the budget.
     ///
     /// # Errors
-    /// [`OverBudget`]; what is held already stays.
+    /// [`OverBudget`]; the share is unchanged.
     pub async fn grow(&mut self, more: usize) -> Result<(), OverBudget> {
         let state = Arc::clone(&self.budget.0);
         let total = self.bytes.saturating_add(more);
@@ -136,7 +137,7 @@ impl Share {
         }
         let deadline = Instant::now() + state.wait;
         loop {
-            // Before the look, so that what is given back in between is not missed.
+            // Registered before the check, so that memory released in between is not missed.
             let freed = state.freed.notified();
             tokio::pin!(freed);
             freed.as_mut().enable();
@@ -150,7 +151,7 @@ impl Share {
         }
     }
 
-    /// Gives back all but so many bytes.
+    /// Releases all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         if bytes < self.bytes {
             self.budget.0.give(self.bytes - bytes);

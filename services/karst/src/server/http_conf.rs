@@ -1,4 +1,4 @@
-//! How the HTTP ports behave: `[httpServer]` of `server.conf`, then the command line, which wins.
+//! Settings of the HTTP ports: `[httpServer]` of `server.conf`, overridden by the command line.
 
 use std::time::Duration;
 
@@ -11,65 +11,66 @@ use crate::config::ServerOptions;
 /// Settings of the HTTP ports together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpServer {
-    /// `maxSockets`: connections at a time; 0 for a third of the descriptors, at most 8,192.
+    /// `maxSockets`: maximum connections; 0 for a third of the descriptors, at most 8,192.
     pub(crate) max_sockets: usize,
-    /// `maxSocketsPerClient`: connections of one address; 0 for half of `maxSockets`.
+    /// `maxSocketsPerClient`: maximum connections per address; 0 for half of `maxSockets`.
     pub(crate) max_sockets_per_client: usize,
-    /// `reservedSockets`: of `maxSockets`, kept for this machine and the management port.
+    /// `reservedSockets`: connections of `maxSockets` reserved for this machine and the management
+    /// port.
     pub(crate) reserved_sockets: usize,
-    /// `maxThreads`: requests served at a time; 0 for 16,384.
+    /// `maxThreads`: maximum concurrent requests; 0 for 16,384.
     pub(crate) max_requests: usize,
-    /// `maxHeaderSize`: bytes of a request's head.
+    /// `maxHeaderSize`: maximum size of a request header in bytes.
     pub(crate) max_head_bytes: usize,
-    /// Of HTTP/2.
+    /// HTTP/2 limits.
     pub(crate) http2: Http2,
-    /// How long a client may take for what.
+    /// Time-outs of clients.
     pub(crate) timeouts: Timeouts,
-    /// `max_content_length`: bytes of a REST request's body.
+    /// `max_content_length`: maximum size of a REST request body in bytes.
     pub(crate) max_content_length: usize,
-    /// `maxFormParameters`: parameters of a form.
+    /// `maxFormParameters`: maximum number of form parameters.
     pub(crate) max_form_parameters: usize,
-    /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
+    /// `sendStrictTransportSecurityHeader`: whether to send HSTS.
     pub(crate) hsts: bool,
-    /// `metricsToken`: with it `/metrics` is shown to other machines.
+    /// `metricsToken`: token that permits `/metrics` from other machines.
     pub(crate) metrics_token: Option<String>,
 }
 
 /// Limits of one HTTP/2 connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Http2 {
-    /// `http2MaxStreams`: requests at a time.
+    /// `http2MaxStreams`: concurrent requests.
     pub(crate) max_streams: u32,
-    /// `http2MaxHeaderListSize`: bytes of a request's headers, unpacked.
+    /// `http2MaxHeaderListSize`: maximum size of decompressed request headers in bytes.
     pub(crate) max_header_list_bytes: u32,
-    /// `http2MaxResets`: streams that the client may have cancelled and nobody has looked at yet.
+    /// `http2MaxResets`: maximum number of cancelled streams that have not been processed yet.
     pub(crate) max_resets: usize,
-    /// `http2PingInterval`: silence after which the client is asked whether it is there.
+    /// `http2PingInterval`: idle time after which a ping is sent.
     pub(crate) ping_interval: Duration,
-    /// `http2PingTimeout`: time for its answer.
+    /// `http2PingTimeout`: time-out of the ping.
     pub(crate) ping_timeout: Duration,
 }
 
-/// How long a client may take for what.
+/// Time-outs of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     /// `handshakeTimeout`: TLS.
     pub(crate) handshake: Duration,
     /// `headerTimeout`: the head of a request.
     pub(crate) head: Duration,
-    /// `bodyIdleTimeout`: between two pieces of a body.
+    /// `bodyIdleTimeout`: between two chunks of a body.
     pub(crate) body_idle: Duration,
-    /// `bodyGraceTime`: waited for a body before its rate counts.
+    /// `bodyGraceTime`: time before the minimum rate applies.
     pub(crate) body_grace: Duration,
-    /// `bodyMinRate`: bytes per second of waiting; 0 for any.
+    /// `bodyMinRate`: minimum bytes per second of waiting; 0 for no minimum.
     pub(crate) body_min_rate: u64,
-    /// `streamIdleTimeout`: between two pieces of a body without an end (`/services/receivers/stream`).
+    /// `streamIdleTimeout`: between two chunks of an endless body (`/services/receivers/stream`).
     pub(crate) stream_idle: Duration,
     /// `keepAliveIdleTimeout`: between two requests.
     pub(crate) keep_alive: Duration,
-    /// `busyKeepAliveIdleTimeout`: the same while four fifths of the connections are taken.
+    /// `busyKeepAliveIdleTimeout`: the same while four fifths of the connections are in use.
     pub(crate) busy_keep_alive: Duration,
-    /// `responseStallTimeout`: a client that reads nothing of its answer.
+    /// `responseStallTimeout`: a client that does not read its response.
     pub(crate) stall: Duration,
 }
 
@@ -134,7 +135,7 @@ fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// A time of more than nothing.
+/// Parses a duration greater than zero.
 fn time(text: &str) -> Option<Duration> {
     seconds(text).filter(|time| !time.is_zero())
 }
@@ -176,7 +177,7 @@ const KEYS: &[Key<HttpServer>] = &[
 /// Reads the settings.
 ///
 /// # Errors
-/// A value that is none of its setting, with its place; settings that contradict each other.
+/// If a value is invalid (with its position), or settings contradict each other.
 pub(crate) fn settings(layers: &Layers, options: &ServerOptions) -> Result<HttpServer> {
     let mut settings = HttpServer::default();
     conf::apply(KEYS, layers, &mut settings)?;
@@ -197,8 +198,8 @@ pub(crate) fn settings(layers: &Layers, options: &ServerOptions) -> Result<HttpS
 }
 
 impl HttpServer {
-    /// `maxSockets`, or what the process's descriptors allow: the rest is for buckets, journal, cache
-    /// and object storage.
+    /// `maxSockets`, or the default for the descriptor limit: the rest is for buckets, journal,
+    /// cache and object storage.
     pub(crate) fn sockets(&self, descriptors: u64) -> usize {
         const MOST: usize = 8_192;
         match self.max_sockets {
@@ -207,7 +208,7 @@ impl HttpServer {
         }
     }
 
-    /// `maxThreads`, or so many that only abuse reaches them.
+    /// `maxThreads`, or a default that only abuse reaches.
     pub(crate) fn requests(&self) -> usize {
         if self.max_requests == 0 { 16_384 } else { self.max_requests }
     }
