@@ -5,21 +5,9 @@ import pyarrow as pa
 import pytest
 from adbc_driver_flightsql import DatabaseOptions
 from adbc_driver_manager import Error
-from karst import PASSWORD, USER
+from flight import connect
 
 START = 1763672400
-HEADER = DatabaseOptions.RPC_CALL_HEADER_PREFIX.value
-
-
-def connect(server, password=PASSWORD, **headers):
-    options = {
-        "username": USER,
-        "password": password,
-        DatabaseOptions.TLS_SKIP_VERIFY.value: "true",
-        **{HEADER + name.replace("_", "-"): value for name, value in headers.items()},
-    }
-    uri = f"grpc+tls://127.0.0.1:{server.management_port}"
-    return flight_sql.connect(uri, db_kwargs=options, autocommit=True)
 
 
 @pytest.fixture(scope="module")

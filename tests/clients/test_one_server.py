@@ -1,6 +1,8 @@
 """One server at a time: over a data directory, over a catalog; what a server says that has lost its
 catalog; what a first start leaves; who may read what it writes."""
 
+import base64
+import http.client
 import json
 import os
 import pathlib
@@ -11,10 +13,12 @@ import ssl
 import stat
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
-from karst import BINARY, ROOT, Server, wait_for
+from flight import connect, fetched
+from karst import BINARY, PASSWORD, ROOT, TLS, Server, wait_for
 
 ALIVE = "is in use by another server"
 
@@ -238,6 +242,7 @@ def test_a_starting_server_says_what_it_waits_for(servers):
 
     answer = wait_for(waiting, "it says what it waits for", 60)
     assert (answer.status, answer.text.splitlines()[0]) == (503, "not ready")
+    assert str(first.data) not in answer.text and "pid" not in answer.text
     assert answer.headers["Retry-After"]
     live = other.request(other.web_port, "GET", "/healthz")
     assert (live.status, live.text) == (200, "starting\n")
@@ -249,10 +254,17 @@ def test_a_starting_server_says_what_it_waits_for(servers):
 # A fenced server.
 
 
+def add_user(server, name, role):
+    form = {"name": name, "password": "a pass phrase", "roles": role}
+    made = server.rest("POST", "/services/authentication/users", form)
+    assert made.status == 201, made
+
+
 @pytest.fixture
 def fenced(servers):
     """A server with an event that is not stored yet, and the one that took its catalog."""
     first = servers(KARST_FENCED_SECONDS="600").start()
+    add_user(first, "stranger", "user")
     first.create_index("shared")
     first.send("of the first", index="shared")
     second = servers("second", KARST_TAKE_OVER="true").start()
@@ -286,6 +298,70 @@ def test_a_fenced_server_says_so_and_takes_nothing(fenced):
     red = first.rest("GET", "/services/server/health?output_mode=json").json()["entry"][0]
     assert red["content"]["health"] == "red"
     assert readyz(second).status == 200
+
+
+def test_strangers_hear_that_a_server_is_fenced_and_not_by_whom(fenced):
+    first, second = fenced
+    # The pid, the host, the path and the port of the server that took the catalog.
+    secrets = [f"pid {second.process.pid}", str(second.data), str(second.management_port)]
+    secrets += ["pid ", f" on {socket.gethostname()}", str(first.data)]
+    stranger = {"auth": ("stranger", "a pass phrase")}
+    told = [
+        readyz(first),
+        first.request(first.web_port, "GET", "/readyz"),
+        first.hec_get("/services/collector/health"),
+        first.hec([{"event": "late", "index": "shared"}]),
+        first.rest("GET", "/services/messages/fenced?output_mode=json", **stranger),
+        first.rest("POST", "/services/search/jobs", {"search": "search *"}, **stranger),
+    ]
+    for answer in told:
+        assert "taken over by another" in answer.text, answer
+        assert [secret for secret in secrets if secret in answer.text] == [], answer
+    # Administrators and the log know.
+    health = first.rest("GET", "/services/server/health?output_mode=json")
+    message = first.rest("GET", "/services/messages/fenced?output_mode=json")
+    for text in (health.text, message.text, first.log_text()):
+        assert f"pid {second.process.pid}" in text and str(second.data) in text
+
+
+def test_a_fenced_server_answers_no_query(fenced):
+    first, _ = fenced
+    with pytest.raises(Exception, match="taken over by another"):
+        fetched(first, "SELECT count(*) FROM shared")
+
+
+def test_rows_that_are_on_their_way_end_with_an_error_when_the_server_is_fenced(servers):
+    first = servers(KARST_FENCED_SECONDS="600").start()
+    index = first.create_index("large")
+    lines = "".join(f"2025-11-20T21:00:00Z n={n} {'x' * 800}\n" for n in range(20_000))
+    assert first.send_raw(lines, index=index, sourcetype="plain").status == 200
+    wait_for(lambda: first.count(f"index={index}") == 20_000, "all events are searchable", 60)
+    export = exported(first, index)
+    with connect(first) as connection, connection.cursor() as cursor:
+        # More than any buffer on the way holds.
+        cursor.execute(f"SELECT a._raw FROM {index} a CROSS JOIN {index} b")
+        rows = cursor.fetch_record_batch()
+        assert rows.read_next_batch().num_rows > 0
+        servers("second", KARST_TAKE_OVER="true").start()
+        wait_for(lambda: readyz(first).status == 503, "the first notices", 60)
+        with pytest.raises(Exception, match="taken over by another"):
+            while True:
+                rows.read_next_batch()
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        export.read()
+    assert first.stop(60) == 1
+
+
+def exported(server, index):
+    """The answer to an export, of which nothing has been read."""
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", server.management_port, timeout=60, context=TLS
+    )
+    credentials = base64.b64encode(f"admin:{PASSWORD}".encode()).decode()
+    body = urllib.parse.urlencode({"search": f"search index={index} | eval a=_raw, b=_raw"})
+    headers = {"Authorization": f"Basic {credentials}"}
+    connection.request("POST", "/services/search/jobs/export", body, headers)
+    return connection.getresponse()
 
 
 def test_a_fenced_server_closes_its_other_inputs(fenced):

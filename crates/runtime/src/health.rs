@@ -14,7 +14,9 @@
 //! ```
 //!
 //! Guarantees: a condition is logged once when it begins and once when it ends; handles are cheap to
-//! clone and share one state; setting never blocks.
+//! clone and share one state; setting never blocks. What a condition says has two forms: its text, for
+//! those who look after the server, and its [`summary`](Condition::summary), which names no machine,
+//! process or file and is for anybody.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,6 +47,12 @@ pub const AUDIT_TRAIL: &str = "audit_trail";
 pub const AUDIT_UNWRITABLE: &str = "audit_unwritable";
 /// Something stored is damaged or missing.
 pub const DAMAGED: &str = "damaged";
+/// The file system of the cache has no room.
+pub const CACHE_FULL: &str = "cache_full";
+/// The server's own log cannot be written.
+pub const LOG_UNWRITABLE: &str = "log_unwritable";
+/// The certificate ends soon, or is not what TLS needs.
+pub const CERTIFICATE: &str = "certificate";
 
 /// How much a condition takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,10 +85,34 @@ pub struct Condition {
     pub name: &'static str,
     /// What it takes away.
     pub severity: Severity,
-    /// For people: what is wrong and what helps. It is shown without a login, so no secrets.
+    /// For those who may see the health of the server, and for its log: what is wrong and what helps.
     pub text: Arc<str>,
     /// Since when.
     pub since: EventTime,
+}
+
+impl Condition {
+    /// For anybody, without a login too: the kind of thing that is wrong, and nothing of where or who.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        match self.name {
+            STARTING => "the server is starting",
+            STOPPING => "the server is shutting down",
+            FENCED => "the catalog has been taken over by another server",
+            INTAKE_STOPPED => "no events are taken in until there is room on the disk",
+            DISK_FULL => "a file system has no room",
+            UPLOADS_FAILING => "buckets cannot be put into object storage",
+            EVENTS_SET_ASIDE => "events could not be kept in a bucket",
+            AUDIT_TRAIL => "the audit trail is not as it was written",
+            AUDIT_UNWRITABLE => "the audit trail cannot be written",
+            DAMAGED => "something stored is damaged or missing",
+            CACHE_FULL => "the file system of the cache has no room",
+            LOG_UNWRITABLE => "the log of the server cannot be written",
+            CERTIFICATE => "the certificate needs to be renewed",
+            // A text that nobody has looked at for this purpose is told to nobody.
+            _ => "the log of the server says more",
+        }
+    }
 }
 
 type Conditions = BTreeMap<&'static str, Condition>;
@@ -166,6 +198,18 @@ impl Health {
         conditions.values().find(|condition| condition.severity == Severity::Fatal).cloned()
     }
 
+    /// Waits until nothing may be taken in or changed any more.
+    pub async fn turns_fatal(&self) -> Condition {
+        let is_fatal = |condition: &&Condition| condition.severity == Severity::Fatal;
+        let mut seen = self.conditions.subscribe();
+        let held = seen.wait_for(|conditions| conditions.values().any(|one| is_fatal(&one))).await;
+        // The sender lives in self, so waiting cannot fail.
+        match held.ok().and_then(|conditions| conditions.values().find(is_fatal).cloned()) {
+            Some(condition) => condition,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Waits until the condition holds.
     pub async fn begins(&self, name: &'static str) -> Condition {
         let mut seen = self.conditions.subscribe();
@@ -209,6 +253,28 @@ mod tests {
         health.set(DISK_FULL, Severity::Error, "8 MB are free");
         let condition = &health.conditions()[0];
         assert_eq!((&*condition.text, condition.since), ("8 MB are free", EventTime(5)));
+    }
+
+    #[test]
+    fn what_anybody_may_hear_of_a_condition_is_its_kind() {
+        let health = Health::default();
+        health.set(FENCED, Severity::Fatal, "taken over by pid 7 on host h");
+        health.set("new", Severity::Warning, "/secret/path");
+        let told: Vec<_> = health.conditions().iter().map(Condition::summary).collect();
+        let fenced = "the catalog has been taken over by another server";
+        assert_eq!(told, [fenced, "the log of the server says more"]);
+    }
+
+    #[tokio::test]
+    async fn only_what_is_fatal_ends_what_waits_for_it() {
+        let health = Health::default();
+        let waiting = tokio::spawn({
+            let health = health.clone();
+            async move { health.turns_fatal().await }
+        });
+        health.set(DISK_FULL, Severity::Error, "full");
+        health.set(FENCED, Severity::Fatal, "taken over");
+        assert_eq!(waiting.await.unwrap().name, FENCED);
     }
 
     #[tokio::test]

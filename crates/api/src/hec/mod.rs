@@ -86,11 +86,11 @@ async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Resp
         return refuse(&HecError::SHUTTING_DOWN);
     }
     if let Some(condition) = receiver.api.health.fatal() {
-        return answer(StatusCode::SERVICE_UNAVAILABLE, &condition.text, BUSY);
+        return answer(StatusCode::SERVICE_UNAVAILABLE, condition.summary(), BUSY);
     }
-    if let Some(reason) = receiver.api.ingest.intake_stopped() {
-        let text = format!("HEC is unhealthy, {reason}");
-        return answer(StatusCode::SERVICE_UNAVAILABLE, &text, 18);
+    if receiver.api.ingest.intake_stopped().is_some() {
+        let text = "HEC is unhealthy, no events are taken in until there is room on the disk";
+        return answer(StatusCode::SERVICE_UNAVAILABLE, text, 18);
     }
     let acks_are_full = params.flag("ack") && receiver.acks.is_full();
     // An entrance that is full now refuses the next request after its wait.
@@ -247,7 +247,7 @@ async fn read(
     let (parts, body) = request.into_parts();
     let request = HecRequest::new(receiver, &parts).map_err(|error| refuse(&error))?;
     if let Some(condition) = receiver.api.health.fatal() {
-        return Err(answer(StatusCode::SERVICE_UNAVAILABLE, &condition.text, BUSY));
+        return Err(answer(StatusCode::SERVICE_UNAVAILABLE, condition.summary(), BUSY));
     }
     let channel = if request.token.use_ack {
         let channel = ack::channel(&request.token, &request.headers, &request.params);

@@ -1,5 +1,8 @@
 //! `/healthz` and `/readyz`: for load balancers and orchestrators; and the conditions that they, the
 //! health of REST and the messages for administrators show.
+//!
+//! Anybody may ask the first two: they say what kind of thing is wrong. Where and who is for users who may
+//! `list_health`.
 
 use std::sync::Arc;
 
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
 use crate::ApiState;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::session::Caller;
 
 /// The process runs and answers; whether it should get work is another question.
 pub(crate) async fn live() -> &'static str {
@@ -26,13 +30,14 @@ pub(crate) async fn ready(State(state): State<ApiState>, params: Params) -> Resp
     let ready = conditions.iter().all(|condition| condition.severity < Severity::Error);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     if params.get("output_mode") == Some("json") {
-        let conditions: Vec<Value> = conditions.iter().map(told).collect();
+        let summary = |condition: &Condition| told(condition, condition.summary());
+        let conditions: Vec<Value> = conditions.iter().map(summary).collect();
         return (status, Json(json!({"ready": ready, "conditions": conditions}))).into_response();
     }
     let mut text = if ready { "ready\n" } else { "not ready\n" }.to_owned();
     for condition in &conditions {
         let severity = condition.severity.as_str();
-        text.push_str(&format!("{severity} {}: {}\n", condition.name, condition.text));
+        text.push_str(&format!("{severity} {}: {}\n", condition.name, condition.summary()));
     }
     (status, text).into_response()
 }
@@ -53,7 +58,7 @@ pub(crate) async fn refuse_changes(
         && !ALLOWED.contains(&path)
         && let Some(condition) = state.health.fatal()
     {
-        let text = condition.text.to_string();
+        let text = text_for(request.extensions().get::<Caller>(), &condition).to_owned();
         return RestError::of_kind(model::ErrorKind::Unavailable, text).into_response();
     }
     next.run(request).await
@@ -72,12 +77,18 @@ pub(crate) fn measure(state: &ApiState) {
     }
 }
 
-/// A condition as JSON.
-pub(crate) fn told(condition: &Condition) -> Value {
+/// What the caller may hear of a condition.
+pub(crate) fn text_for<'a>(caller: Option<&Caller>, condition: &'a Condition) -> &'a str {
+    let may_know = caller.is_some_and(|caller| caller.may("list_health"));
+    if may_know { &condition.text } else { condition.summary() }
+}
+
+/// A condition as JSON, in the words that its reader may have.
+pub(crate) fn told(condition: &Condition, text: &str) -> Value {
     json!({
         "name": condition.name,
         "severity": condition.severity.as_str(),
-        "text": &*condition.text,
+        "text": text,
         "since": condition.since.0 / 1_000_000,
     })
 }
@@ -117,7 +128,6 @@ fn damage(state: &ApiState, status: &ingest::Status) -> Option<String> {
         format!("journal {path}: at most {events} acknowledged events are missing: {}", lost.reason)
     });
     let quarantined = search::quarantined(&state.catalog.snapshot());
-    // Shown without a login: no names of indexes.
     let events: u64 = quarantined.values().map(|bucket| bucket.events).sum();
     let buckets = (events > 0).then(|| {
         let count = quarantined.len();

@@ -8,12 +8,13 @@ use runtime::health::{Condition, Severity};
 use serde_json::json;
 
 use super::feed;
-use super::health::conditions;
+use super::health::{conditions, text_for};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::error::RestError;
 use crate::messages::{MAX_BYTES, MAX_MESSAGES, Notice};
 use crate::params::Params;
+use crate::session::Caller;
 
 const PATH: &str = "/services/messages";
 
@@ -42,12 +43,12 @@ fn iso(seconds: i64) -> String {
     time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()).unwrap_or_default()
 }
 
-/// What the server says of itself now.
-fn own(state: &ApiState) -> Vec<(String, Notice)> {
+/// What the server says of itself now, as far as the caller may know.
+fn own(state: &ApiState, caller: &Caller) -> Vec<(String, Notice)> {
     let notice = |condition: Condition| {
         let severity = if condition.severity == Severity::Warning { "warn" } else { "error" };
         let notice = Notice {
-            text: condition.text.to_string(),
+            text: text_for(Some(caller), &condition).to_owned(),
             severity: severity.to_owned(),
             created: condition.since.0 / 1_000_000,
         };
@@ -56,29 +57,31 @@ fn own(state: &ApiState) -> Vec<(String, Notice)> {
     conditions(state).into_iter().map(notice).collect()
 }
 
-fn all(state: &ApiState) -> Vec<(String, Notice)> {
+fn all(state: &ApiState, caller: &Caller) -> Vec<(String, Notice)> {
     let mut notices: Vec<_> = state.messages.all().into_iter().collect();
-    notices.extend(own(state));
+    notices.extend(own(state, caller));
     notices
 }
 
 pub(crate) async fn list(
     State(state): State<ApiState>,
+    caller: Caller,
     params: Params,
 ) -> Result<Response, RestError> {
-    let entries = all(&state).iter().map(|(name, notice)| entry(name, notice)).collect();
+    let entries = all(&state, &caller).iter().map(|(name, notice)| entry(name, notice)).collect();
     feed::respond("messages", PATH, entries, &params)
 }
 
 pub(crate) async fn show(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
     if name == "_new" {
         return feed::respond_template("messages", PATH, attributes(), &params);
     }
-    let found = all(&state).into_iter().find(|(known, _)| *known == name);
+    let found = all(&state, &caller).into_iter().find(|(known, _)| *known == name);
     let (name, notice) = found.ok_or_else(|| RestError::no_object(&name))?;
     feed::respond_one("messages", PATH, entry(&name, &notice), &params)
 }
@@ -107,11 +110,12 @@ pub(crate) async fn create(
 
 pub(crate) async fn remove(
     State(state): State<ApiState>,
+    caller: Caller,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
     if !state.messages.remove(&name) {
         return Err(RestError::no_object(&name));
     }
-    list(State(state), params).await
+    list(State(state), caller, params).await
 }

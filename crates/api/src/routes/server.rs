@@ -93,7 +93,7 @@ pub(crate) async fn health(
 ) -> Result<Response, RestError> {
     let path = "/services/server/health";
     let conditions = conditions(&state);
-    let told: Vec<Value> = conditions.iter().map(health::told).collect();
+    let told: Vec<Value> = conditions.iter().map(|one| health::told(one, &one.text)).collect();
     let content = feed::content(json!({"health": colour(&conditions), "conditions": told}));
     feed::respond_one("health", path, feed::entry(path, "splunkd", content), &params)
 }

@@ -231,7 +231,9 @@ impl Karst {
     pub(crate) fn fence(&self, reason: &Arc<str>) {
         metrics::gauge!(names::CATALOG_FENCED).set(1.0);
         self.state.health.set(health::FENCED, Severity::Fatal, Arc::clone(reason));
-        self.ingest.fence(reason);
+        // Senders hear it, who need not know whose server it is.
+        let summary = self.state.health.fatal().map_or("", |condition| condition.summary());
+        self.ingest.fence(&Arc::from(summary));
     }
 
     /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest.

@@ -103,7 +103,10 @@ impl Ownership {
             );
             println!("karst: {text}");
             tracing::info!(%holder, seconds, "looking whether the catalog's last user is alive");
-            progress.set(text);
+            // Anybody may ask what the start waits for.
+            progress.set(format!(
+                "looking for up to {seconds} s whether the server that last used the catalog is alive"
+            ));
         };
         let take_over = options.take_over;
         let lease = Lease::take(Arc::clone(store), holder, settings, take_over, waiting).await?;
