@@ -12,6 +12,7 @@ mod credentials;
 mod descriptors;
 mod forwarding;
 mod gateway;
+mod hangup;
 mod http_conf;
 mod identity;
 mod ingest_conf;
@@ -135,6 +136,7 @@ fn search_threads(cores: usize) -> usize {
 async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<Ended> {
     let lock = DataLock::take(options)?;
     let (setup, inputs) = Setup::read(options)?;
+    let hangups = hangup::listen()?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
     let ports = Ports::bind(options, &setup, &inputs).await?;
@@ -160,7 +162,10 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
         forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
-            shutdown.spawn(Arc::clone(certificates).keep(health, shutdown.clone()));
+            let keep = Arc::clone(certificates).keep(health, hangups, shutdown.clone());
+            shutdown.spawn(keep);
+        } else {
+            shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
         }
         let certificate = certificates.as_ref().map(|certificates| certificates.path());
         credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;

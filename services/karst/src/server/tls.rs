@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rcgen::KeyPair;
-use runtime::health::Severity;
+use runtime::health::{CERTIFICATE, Severity};
 use runtime::{Health, Shutdown, metrics as names};
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
@@ -17,7 +17,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::host_name;
@@ -27,8 +27,6 @@ use crate::config::ServerOptions;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(60);
-/// The condition of a certificate that ends soon, or is not what TLS needs.
-const CONDITION: &str = "certificate";
 const DAY: i64 = 86_400;
 
 /// The certificate of all ports with TLS.
@@ -93,29 +91,27 @@ impl Certificates {
 
     /// Renews the server's own certificate in time, and follows changes of the files: every minute, and
     /// at once on SIGHUP.
-    pub(crate) async fn keep(self: Arc<Self>, health: Health, shutdown: Shutdown) {
-        let mut hangup = match signal(SignalKind::hangup()) {
-            Ok(hangup) => hangup,
-            Err(error) => {
-                tracing::warn!(%error, "cannot listen for SIGHUP; certificates are not followed");
-                return;
-            }
-        };
+    pub(crate) async fn keep(
+        self: Arc<Self>,
+        health: Health,
+        mut hangups: Signal,
+        shutdown: Shutdown,
+    ) {
         loop {
             let certificates = Arc::clone(&self);
             let looked = tokio::task::spawn_blocking(move || certificates.look(now())).await;
             match looked.unwrap_or_else(|error| Err(error.into())) {
-                Ok(None) => health.clear(CONDITION),
-                Ok(Some(soon)) => health.set(CONDITION, Severity::Warning, soon),
+                Ok(None) => health.clear(CERTIFICATE),
+                Ok(Some(soon)) => health.set(CERTIFICATE, Severity::Warning, soon),
                 Err(error) => {
                     let text = format!("{error:#}; the certificate read before stays in use");
-                    health.set(CONDITION, Severity::Warning, text);
+                    health.set(CERTIFICATE, Severity::Warning, text);
                 }
             }
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = tokio::time::sleep(LOOK) => {}
-                _ = hangup.recv() => tracing::info!("SIGHUP: looking for new certificates"),
+                _ = hangups.recv() => tracing::info!("SIGHUP: looking for new certificates"),
             }
         }
     }
