@@ -122,6 +122,16 @@ impl IndexCatalog {
         Ok(())
     }
 
+    /// Whether events that somebody sends may go to the index: it exists, is switched on and not the audit
+    /// trail's.
+    ///
+    /// # Errors
+    /// Why not, for the sender.
+    pub fn check_takes(&self, name: &IndexName) -> Result<(), String> {
+        name.check_open().map_err(|error| error.to_string())?;
+        if self.contains(name) { Ok(()) } else { Err(format!("there is no index \"{name}\"")) }
+    }
+
     /// Whether the index exists and is switched on.
     #[must_use]
     pub fn contains(&self, name: &IndexName) -> bool {

@@ -157,7 +157,7 @@ impl Receiver {
 
     /// Whether events of the token may go to the index, and it exists.
     pub(crate) fn allows(&self, token: &HecToken, index: &IndexName) -> bool {
-        token.allows(index) && self.api.indexes.contains(index)
+        token.allows(index) && self.api.indexes.check_takes(index).is_ok()
     }
 
     /// The host of events that name none.

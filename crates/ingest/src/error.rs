@@ -90,6 +90,9 @@ pub enum Error {
         /// Whose, and what helps.
         reason: Arc<str>,
     },
+    /// The input has events for an index that is not for them.
+    #[error(transparent)]
+    Reserved(#[from] model::ReservedIndex),
     /// Ingest is shutting down.
     #[error("ingest is shutting down; send again when it is back")]
     Closed,
@@ -183,7 +186,7 @@ impl Error {
             Self::ObjectConflict { .. } => ErrorKind::Conflict,
             Self::Bucket(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
-            Self::Setting { .. } | Self::Archive { .. } => ErrorKind::Invalid,
+            Self::Setting { .. } | Self::Archive { .. } | Self::Reserved(_) => ErrorKind::Invalid,
             Self::Merge { .. } | Self::EncodePanicked { .. } => ErrorKind::Internal,
         }
     }

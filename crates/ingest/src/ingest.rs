@@ -456,6 +456,7 @@ impl Sink for Ingest {
         input: Input,
         wait: Duration,
     ) -> Result<Acknowledgement, inputs::Error> {
+        check_open(&input)?;
         self.push(input, Share::new(), wait).await
     }
 
@@ -483,6 +484,20 @@ impl Ingest {
     /// As [`Sink::enqueue`]; and with [`model::ErrorKind::Conflict`] while the same input is on its
     /// way: its sender tries again later.
     pub async fn deliver(
+        &self,
+        id: BatchId,
+        input: Input,
+        wait: Duration,
+    ) -> Result<Acknowledgement, inputs::Error> {
+        check_open(&input)?;
+        self.deliver_records(id, input, wait).await
+    }
+
+    /// The same for the records of the audit trail, which have an index to themselves.
+    ///
+    /// # Errors
+    /// As [`Self::deliver`].
+    pub async fn deliver_records(
         &self,
         id: BatchId,
         input: Input,
@@ -533,6 +548,19 @@ impl Ingest {
             .into()),
         }
     }
+}
+
+/// Refuses what nobody may send. Every input comes through here, whatever its protocol looked at before.
+fn check_open(input: &Input) -> Result<(), Error> {
+    match input {
+        Input::Raw { origin, .. } => origin.index.check_open()?,
+        Input::Events { events, .. } => {
+            for origin in &events.origins {
+                origin.index.check_open()?;
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Ingest {

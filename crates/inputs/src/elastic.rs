@@ -334,7 +334,12 @@ impl Decoder<'_> {
         if let Some((_, index)) = self.last.as_ref().filter(|(known, _)| known == name) {
             return Ok(index.clone());
         }
-        let own = IndexName::new(name).ok().filter(|index| (self.allowed)(index));
+        let own = IndexName::new(name).ok();
+        if let Some(Err(error)) = own.as_ref().map(IndexName::check_open) {
+            let reason = error.to_string();
+            return Err(ItemError { status: 403, kind: "security_exception", reason });
+        }
+        let own = own.filter(|index| (self.allowed)(index));
         let index =
             own.or_else(|| Some(&self.defaults.index).filter(|i| (self.allowed)(i)).cloned());
         let index = index.ok_or_else(|| ItemError {

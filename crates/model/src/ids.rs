@@ -16,6 +16,14 @@ pub struct InvalidName {
     pub reason: &'static str,
 }
 
+/// An index that events of others may not go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "nobody but the audit trail writes into the index \"{}\"; choose another index",
+    IndexName::AUDIT
+)]
+pub struct ReservedIndex;
+
 /// The name of an index: lower-case letters, digits, `_` and `-`, at most 80 bytes, not starting
 /// with `-`, and not containing "kvstore" (Splunk's rules). A leading `_` marks an internal index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,6 +61,18 @@ impl IndexName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The index that only the audit trail writes into.
+    pub const AUDIT: &'static str = "_audit";
+
+    /// Refuses the index of the audit trail to whoever else wants to write into it: what it holds has to be
+    /// what the server recorded.
+    ///
+    /// # Errors
+    /// [`ReservedIndex`], for a sender.
+    pub fn check_open(&self) -> Result<(), ReservedIndex> {
+        if &*self.0 == Self::AUDIT { Err(ReservedIndex) } else { Ok(()) }
     }
 
     /// Internal indexes (`_internal`, `_audit`) are not matched by `index=*`.

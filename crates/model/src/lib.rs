@@ -18,7 +18,9 @@ mod time;
 
 pub use batch::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
 pub use error::ErrorKind;
-pub use ids::{BucketId, IndexName, IndexerId, InvalidName, JournalPosition, Lane, StreamId};
+pub use ids::{
+    BucketId, IndexName, IndexerId, InvalidName, JournalPosition, Lane, ReservedIndex, StreamId,
+};
 pub use summary::{BucketEntry, BucketState, BucketSummary, ColumnKind, FieldSummary, ValueCount};
 pub use time::{EventTime, TimeRange};
 

@@ -80,6 +80,9 @@ fn unavailable(wrong: &inputs::Error) -> Response {
         model::ErrorKind::Exhausted => {
             error(StatusCode::TOO_MANY_REQUESTS, "es_rejected_execution_exception", &reason)
         }
+        model::ErrorKind::Invalid => {
+            error(StatusCode::BAD_REQUEST, "illegal_argument_exception", &reason)
+        }
         model::ErrorKind::Internal | model::ErrorKind::Corrupt => {
             error(StatusCode::INTERNAL_SERVER_ERROR, "exception", &reason)
         }

@@ -187,9 +187,7 @@ pub(crate) async fn oneshot(
     let path = PathBuf::from(params.required("name")?);
     let index = IndexName::new(params.text("index").unwrap_or("main"))
         .map_err(|error| RestError::invalid(error.to_string()))?;
-    if !state.indexes.contains(&index) {
-        return Err(RestError::invalid(format!("there is no index \"{index}\"")));
-    }
+    state.indexes.check_takes(&index).map_err(RestError::invalid)?;
     if !path.is_absolute() || !path.is_file() {
         let text = format!("\"{}\" is no file of this machine", path.display());
         return Err(RestError::invalid(text));

@@ -153,6 +153,7 @@ pub(crate) async fn act(
 fn apply(state: &ApiState, token: &mut HecToken, params: &Params) -> Result<(), RestError> {
     let index = |name: &str| -> Result<IndexName, RestError> {
         let index = IndexName::new(name).map_err(|e| RestError::invalid(e.to_string()))?;
+        index.check_open().map_err(|error| RestError::invalid(error.to_string()))?;
         if state.indexes.contains(&index) {
             return Ok(index);
         }

@@ -29,9 +29,7 @@ use crate::session::Caller;
 fn origin(state: &ApiState, params: &Params) -> Result<Arc<InputMeta>, RestError> {
     let index = IndexName::new(params.text("index").unwrap_or("main"))
         .map_err(|error| RestError::invalid(error.to_string()))?;
-    if !state.indexes.contains(&index) {
-        return Err(RestError::invalid(format!("there is no index \"{index}\"")));
-    }
+    state.indexes.check_takes(&index).map_err(RestError::invalid)?;
     Ok(Arc::new(InputMeta {
         index,
         host: params.text("host").unwrap_or(&state.info.server_name).into(),

@@ -39,6 +39,7 @@ fn raw(
 
 fn meta(origin: Origin, has_index: &dyn Fn(&IndexName) -> bool) -> Result<InputMeta, String> {
     let index = IndexName::new(&origin.index).map_err(|error| error.to_string())?;
+    index.check_open().map_err(|error| error.to_string())?;
     if !has_index(&index) {
         return Err(format!("there is no index \"{index}\"; create it, or change inputs.conf"));
     }

@@ -3,8 +3,8 @@
 //!
 //! Guarantees: a batch whose origins have no rules passes as it is; events of an index keep their
 //! order; every change of `_raw`, drop and clone is counted for its rule, and the first of each is
-//! logged. An index that does not exist or is switched off is not a place to go: the event stays in
-//! its own, and that is counted and logged.
+//! logged. An index that does not exist, is switched off or is the audit trail's is not a place to go: the
+//! event stays in its own, and that is counted and logged.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -248,12 +248,14 @@ impl NewOrigins {
             if self.indexes.len() >= ORIGINS {
                 self.indexes.clear();
             }
-            let found = IndexName::new(name).ok().filter(|index| rules.has_index(index.as_str()));
+            let may_go =
+                |index: &IndexName| index.check_open().is_ok() && rules.has_index(index.as_str());
+            let found = IndexName::new(name).ok().filter(may_go);
             if found.is_none() {
                 tracing::warn!(
                     index = name, stays_in = %own.index, source = %own.source,
                     sourcetype = %own.sourcetype,
-                    "a rule sends events to an index that does not exist or is disabled"
+                    "a rule sends events to an index that does not exist, is disabled or is not for them"
                 );
             }
             self.indexes.insert(name.to_owned(), found);

@@ -31,6 +31,7 @@ pub(super) fn plan(
     let name = &command.index;
     let index = IndexName::new(&name.node)
         .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
+    index.check_open().map_err(|error| Error::at(error.to_string(), name.span))?;
     if !env.context.source.indexes().contains(&index) {
         return Err(Error::at(format!("there is no index \"{index}\""), name.span));
     }

@@ -154,7 +154,7 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
     let feeder = Feeder {
         log: log.clone(),
         ingest: Arc::clone(parts.ingest),
-        index: IndexName::new("_audit")?,
+        index: IndexName::new(IndexName::AUDIT)?,
         host: parts.host,
         checkpoint,
         told,
@@ -349,7 +349,7 @@ impl Feeder {
         let mut outcomes = Vec::with_capacity(entries.len());
         for entry in entries {
             let id = BatchId { channel: CHANNEL, sequence: entry.seq, settled };
-            outcomes.push(self.ingest.deliver(id, self.input(entry), RETRY).await?);
+            outcomes.push(self.ingest.deliver_records(id, self.input(entry), RETRY).await?);
         }
         for outcome in outcomes {
             outcome.wait().await?;

@@ -47,6 +47,7 @@ pub(crate) async fn start(
     shutdown: &Shutdown,
 ) -> Result<()> {
     for (index, who) in all.indexes() {
+        index.check_open().with_context(|| format!("the index of {who}"))?;
         if !karst.state.indexes.contains(&index) {
             anyhow::bail!("there is no index \"{index}\" for {who}; add it to indexes.conf");
         }
