@@ -19,7 +19,7 @@ use crate::lockout::Lockout;
 use crate::oidc::OidcProvider;
 use crate::password_policy::PasswordPolicy;
 use crate::passwords::Passwords;
-use crate::sessions::{SessionInfo, Sessions};
+use crate::sessions::{ExpiredSession, SessionInfo, Sessions};
 
 const KIND: &str = "users";
 /// Logins that wait at a time; others are told to come back.
@@ -368,6 +368,12 @@ impl Accounts {
     /// Ends a session.
     pub fn close_session(&self, key: &str) {
         self.sessions.close(key);
+    }
+
+    /// Sessions that came to their end without a request for it since the last call, each once.
+    #[must_use]
+    pub fn take_expired_sessions(&self) -> Vec<ExpiredSession> {
+        self.sessions.take_expired(Instant::now())
     }
 
     /// All sessions, without their keys.

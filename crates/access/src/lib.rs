@@ -51,5 +51,5 @@ pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like};
 pub use secrets::{Secret, Secrets};
-pub use sessions::{SessionInfo, SessionSettings};
+pub use sessions::{ExpiredSession, SessionInfo, SessionSettings};
 pub use tokens::{HecToken, HecTokens};

@@ -2,7 +2,8 @@
 //!
 //! A session ends when nobody uses it (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
 //! when its user has too many younger ones (`maxSessionsPerUser`), when it is closed, and with the
-//! user's password.
+//! user's password. Those that nobody ended are kept on a list until it is asked for: no request records
+//! their end.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -62,6 +63,19 @@ pub struct SessionInfo {
     pub age: Duration,
 }
 
+/// A session that came to its end without a request for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpiredSession {
+    /// Its key, which opens nothing any more.
+    pub key: String,
+    /// Whose it was.
+    pub user: String,
+    /// Where it was opened from; none if from within the process.
+    pub source: Option<IpAddr>,
+    /// The setting that ended it.
+    pub limit: &'static str,
+}
+
 /// All sessions, by key.
 #[derive(Debug)]
 pub(crate) struct Sessions {
@@ -72,20 +86,38 @@ pub(crate) struct Sessions {
 struct Known {
     by_key: HashMap<String, Session>,
     settings: SessionSettings,
+    /// Those that came to their end since somebody asked.
+    expired: Vec<ExpiredSession>,
 }
 
 impl Session {
     fn expired(&self, now: Instant, settings: &SessionSettings) -> bool {
+        self.limit_reached(now, settings).is_some()
+    }
+
+    /// The setting that ends it now, if one does.
+    fn limit_reached(&self, now: Instant, settings: &SessionSettings) -> Option<&'static str> {
         let since = |then: Instant| now.saturating_duration_since(then);
-        !self.lasts
-            && (since(self.used) >= settings.idle || since(self.opened) >= settings.lifetime)
+        if self.lasts {
+            None
+        } else if since(self.opened) >= settings.lifetime {
+            Some("maxSessionLifetime")
+        } else if since(self.used) >= settings.idle {
+            Some("sessionTimeout")
+        } else {
+            None
+        }
     }
 }
 
 impl Known {
     /// Ends the least recently used of the expiring sessions that fit until there are fewer than
-    /// `limit`.
-    fn make_room(&mut self, limit: usize, fits: impl Fn(&Session) -> bool) {
+    /// `limit`, which the setting says.
+    fn make_room(
+        &mut self,
+        (setting, limit): (&'static str, usize),
+        fits: impl Fn(&Session) -> bool,
+    ) {
         let mut found: Vec<(Instant, String)> = self
             .by_key
             .iter()
@@ -97,14 +129,32 @@ impl Known {
         }
         found.sort_unstable();
         for (_, key) in found.drain(..found.len() + 1 - limit.max(1)) {
-            self.by_key.remove(&key);
+            self.expire(key, setting);
+        }
+    }
+
+    /// Ends what has reached its limit of time.
+    fn expire_due(&mut self, now: Instant) {
+        let due = |(key, session): (&String, &Session)| {
+            session.limit_reached(now, &self.settings).map(|limit| (key.clone(), limit))
+        };
+        let due: Vec<_> = self.by_key.iter().filter_map(due).collect();
+        for (key, limit) in due {
+            self.expire(key, limit);
+        }
+    }
+
+    fn expire(&mut self, key: String, limit: &'static str) {
+        if let Some(Session { user, source, .. }) = self.by_key.remove(&key) {
+            self.expired.push(ExpiredSession { key, user, source, limit });
         }
     }
 }
 
 impl Sessions {
     pub(crate) fn new(settings: SessionSettings) -> Self {
-        Self { all: Mutex::new(Known { by_key: HashMap::new(), settings }) }
+        let known = Known { by_key: HashMap::new(), settings, expired: Vec::new() };
+        Self { all: Mutex::new(known) }
     }
 
     /// How long a session lives without requests, from now on.
@@ -122,11 +172,11 @@ impl Sessions {
     ) -> String {
         let key = Alphanumeric.sample_string(&mut rand::rng(), 64);
         let mut known = self.lock();
-        let settings = known.settings.clone();
-        known.by_key.retain(|_, session| !session.expired(now, &settings));
+        known.expire_due(now);
         if !lasts {
-            known.make_room(settings.per_user, |session| session.user == user);
-            known.make_room(settings.all, |_| true);
+            let SessionSettings { per_user, all, .. } = known.settings;
+            known.make_room(("maxSessionsPerUser", per_user), |session| session.user == user);
+            known.make_room(("maxSessions", all), |_| true);
         }
         let id = uuid::Uuid::new_v4().as_simple().to_string();
         let session = Session { id, user: user.to_owned(), source, opened: now, used: now, lasts };
@@ -139,8 +189,8 @@ impl Sessions {
         let mut known = self.lock();
         let settings = known.settings.clone();
         let session = known.by_key.get_mut(key)?;
-        if session.expired(now, &settings) {
-            known.by_key.remove(key);
+        if let Some(limit) = session.limit_reached(now, &settings) {
+            known.expire(key.to_owned(), limit);
             return None;
         }
         session.used = session.used.max(now);
@@ -164,6 +214,13 @@ impl Sessions {
         self.lock().by_key.retain(|key, session| {
             session.user != user || session.lasts || Some(key.as_str()) == except
         });
+    }
+
+    /// Those that came to their end since the last call, each once.
+    pub(crate) fn take_expired(&self, now: Instant) -> Vec<ExpiredSession> {
+        let mut known = self.lock();
+        known.expire_due(now);
+        std::mem::take(&mut known.expired)
     }
 
     pub(crate) fn all(&self, now: Instant) -> Vec<SessionInfo> {
@@ -202,6 +259,30 @@ mod tests {
         let other = sessions.open(now, "ann", None, false);
         assert_eq!(sessions.user(now + HOUR, &other), None);
         assert_eq!(sessions.user(now + 1_000 * HOUR, &kept).as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn sessions_that_nobody_ended_are_told_once_with_what_ended_them() {
+        let settings = SessionSettings { per_user: 2, ..SessionSettings::default() };
+        let (sessions, now) = (Sessions::new(settings), Instant::now());
+        let closed = sessions.open(now, "ann", None, false);
+        sessions.close(&closed);
+        let [pushed, unused, used] =
+            [0, 1, 2].map(|s| sessions.open(now + Duration::from_secs(s), "ann", None, false));
+        let told = |at| {
+            let expired = sessions.take_expired(at).into_iter();
+            expired.map(|session| (session.key, session.limit)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(now + HOUR / 2), [(pushed, "maxSessionsPerUser")]);
+        assert!(sessions.user(now + HOUR / 2, &used).is_some());
+        assert_eq!(sessions.user(now + 5 * HOUR / 4, &unused), None);
+        assert_eq!(told(now + 5 * HOUR / 4), [(unused, "sessionTimeout")]);
+        let mut at = now + HOUR;
+        while sessions.user(at, &used).is_some() {
+            at += HOUR / 2;
+        }
+        assert_eq!(told(at), [(used, "maxSessionLifetime")]);
+        assert_eq!(told(at), []);
     }
 
     #[test]

@@ -56,7 +56,7 @@ use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
 
 pub use arrival::Arrival;
-pub use audit::{Audit, Proxies};
+pub use audit::{Audit, Proxies, record_expired_sessions};
 pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, HttpInput};

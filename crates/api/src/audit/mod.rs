@@ -11,6 +11,7 @@
 
 mod actions;
 mod client;
+mod expiry;
 mod observed;
 mod redact;
 pub(crate) mod searches;
@@ -35,7 +36,8 @@ use crate::output::{OutputMode, error_body};
 use actions::{Action, Class};
 use client::Client;
 pub use client::Proxies;
-pub(crate) use observed::Observed;
+pub use expiry::record_expired_sessions;
+pub(crate) use observed::{Changed, Observed};
 
 /// How often a user who sends name and password with every request is recorded as logged in.
 const BASIC_LOGIN: Duration = Duration::from_secs(600);

@@ -159,6 +159,7 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
         let intake = shutdown.part();
         listeners.open(options, &karst)?;
         inputs::start(options, inputs, ports.inputs, &karst, &intake).await?;
+        shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
