@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from flight import fetched
 from karst import BINARY, Server, wait_for
 
 TIME = "2025-11-20T21:00:00Z"
@@ -323,6 +324,23 @@ def test_sql_gives_no_incomplete_results(server):
     body = json.dumps({"query": "SELECT count(*) AS n FROM main"})
     answer = server.rest("POST", "/api/v1/sql", body=body)
     assert answer.status >= 400 and "quarantined" in answer.text
+
+
+def test_flight_sql_gives_no_incomplete_results(server):
+    path = two_buckets(server)
+    assert server.cli("bucket", "quarantine", path.stem).returncode == 0
+    for query in ("SELECT count(*) FROM main", "SELECT _raw FROM main"):
+        with pytest.raises(Exception, match="quarantined"):
+            fetched(server, query)
+
+
+def test_a_query_that_fails_on_the_way_gives_an_error_and_no_short_result(server):
+    path = two_buckets(server)
+    without_cache(server)
+    scratch(path)
+    server.start()
+    with pytest.raises(Exception, match=path.stem):
+        fetched(server, "SELECT _raw FROM main")
 
 
 def test_an_export_that_fails_does_not_end_like_one_that_is_whole(server):

@@ -15,6 +15,7 @@ mod control;
 mod discovered;
 mod error;
 mod explain;
+mod handover;
 mod inspect;
 mod jobs;
 mod memory;

@@ -19,8 +19,8 @@ use futures::StreamExt;
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, PlanningTime, SourceField};
-use tokio::sync::mpsc;
 
+use crate::handover;
 use crate::jobs::{JobRequest, Page};
 use crate::memory::Granted;
 use crate::queries::Running;
@@ -137,7 +137,7 @@ impl SearchService {
                 SqlRows::Limited => service.settings().max_result_rows,
                 SqlRows::All => usize::MAX,
             };
-            let (sender, batches) = mpsc::channel(WAITING_BATCHES);
+            let (sender, batches) = handover::channel(WAITING_BATCHES);
             let truncated = Arc::new(AtomicBool::new(false));
             let forward = Forward { sender, limit, truncated: Arc::clone(&truncated) };
             service.runtime().spawn(forward.run(rows, (granted, running)));
@@ -208,14 +208,14 @@ pub struct SqlStream {
     pub schema: SchemaRef,
     /// The most rows that come.
     pub limit: usize,
-    batches: mpsc::Receiver<Result<RecordBatch, Error>>,
+    batches: handover::Receiver<RecordBatch>,
     truncated: Arc<AtomicBool>,
 }
 
 impl SqlStream {
     /// The next rows; none at the end.
     pub async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
-        self.batches.recv().await
+        self.batches.next().await
     }
 
     /// Whether rows are missing because of the limit; known once the last row has come.
@@ -227,7 +227,7 @@ impl SqlStream {
 
 /// Hands rows on to who reads them, as many as the limit allows.
 struct Forward {
-    sender: mpsc::Sender<Result<RecordBatch, Error>>,
+    sender: handover::Sender<RecordBatch>,
     limit: usize,
     truncated: Arc<AtomicBool>,
 }
@@ -236,28 +236,27 @@ impl Forward {
     /// Runs until there are no more rows, or nobody reads them. `granted` is the room they need.
     async fn run(self, mut rows: SendableRecordBatchStream, granted: (Granted, Running)) {
         let mut left = self.limit;
-        loop {
+        let end = loop {
             let next = tokio::select! {
-                () = self.sender.closed() => break,
+                () = self.sender.closed() => break None,
                 next = rows.next() => next,
             };
-            let Some(next) = next else { break };
             let batch = match next {
-                Ok(batch) => batch,
-                Err(error) => {
-                    let _ = self.sender.send(Err(sql_error(error))).await;
-                    break;
-                }
+                None => break None,
+                Some(Ok(batch)) => batch,
+                Some(Err(error)) => break Some(Err(sql_error(error))),
             };
             let is_last = batch.num_rows() > left;
             self.truncated.store(is_last, Ordering::Release);
             let batch = batch.slice(0, batch.num_rows().min(left));
             left -= batch.num_rows();
-            let sent = batch.num_rows() == 0 || self.sender.send(Ok(batch)).await.is_ok();
+            let sent = batch.num_rows() == 0 || self.sender.send(Some(Ok(batch))).await.is_ok();
             if is_last || !sent {
-                break;
+                break None;
             }
-        }
+        };
+        // A reader who has left hears nothing.
+        let _ = self.sender.send(end).await;
         drop(rows);
         drop(granted);
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
-use tokio::sync::mpsc;
 
 use crate::control::ScanControl;
+use crate::handover;
 use crate::jobs::{JobRequest, Page, Results};
 use crate::quarantine::Quarantined;
 use crate::render::Renderer;
@@ -31,7 +31,7 @@ impl SearchService {
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
         let planned = self.plan(&request, &control, &report, run).await?;
-        let (pages, receiver) = mpsc::channel(PAGES_IN_FLIGHT);
+        let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let waiting = control.planning().waited_for();
         let service = self.clone();
         self.runtime().spawn(async move {
@@ -47,21 +47,22 @@ impl SearchService {
                 let page = results.page(0, usize::MAX);
                 // The engine hands rows over in a plain call; waiting here for a slow reader must
                 // not hold up other searches of this thread.
-                let sent = tokio::task::block_in_place(|| pages.blocking_send(Ok(page)));
+                let sent = tokio::task::block_in_place(|| pages.blocking_send(Some(Ok(page))));
                 if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
             let stages = planned.rest.is_some();
-            let granted = service.grant(&planned.plan, stages, control.planning()).await;
-            let done = match granted {
-                Ok(granted) => plan::execute(&planned, &granted.session, &mut send)
-                    .await
-                    .map(drop)
-                    .map_err(|error| search_error(&error, &request.search)),
-                Err(error) => Err(error),
+            let work = async {
+                let granted = service.grant(&planned.plan, stages, control.planning()).await?;
+                let done = plan::execute(&planned, &granted.session, &mut send).await;
+                done.map(drop).map_err(|error| search_error(&error, &request.search))
             };
-            if let Err(error) = done {
-                let _ = pages.send(Err(error)).await;
-            }
+            // A search may have no rows to hand over for long: a reader who leaves is noticed meanwhile.
+            let done = tokio::select! {
+                done = work => done,
+                () = pages.closed() => Ok(()),
+            };
+            // A reader who has left hears nothing.
+            let _ = pages.send(done.err().map(Err)).await;
             drop(running);
         });
         Ok(Export { pages: receiver, report, _waiting: waiting })
@@ -71,7 +72,7 @@ impl SearchService {
 /// The rows of a search as they come.
 #[derive(Debug)]
 pub struct Export {
-    pages: mpsc::Receiver<Result<Page, Error>>,
+    pages: handover::Receiver<Page>,
     report: Arc<ScanReport>,
     /// Ends planning when the reader leaves.
     _waiting: Waiting,
@@ -80,7 +81,7 @@ pub struct Export {
 impl Export {
     /// The next rows; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Page, Error>> {
-        self.pages.recv().await
+        self.pages.next().await
     }
 
     /// What is missing from the rows; known when they are all there.

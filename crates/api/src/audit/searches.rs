@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ::audit::{Info, Record};
-use model::EventTime;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use model::{ErrorKind, EventTime};
+use runtime::Health;
 use search::{DispatchState, Error, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream};
 
 use super::Observed;
@@ -66,7 +69,7 @@ pub(crate) async fn export(
         Begun::new(state, seen, &request.owner, "search", &new_id(state), "export").about(&request);
     about.granted(&request.search).await?;
     match state.search.export(request).await {
-        Ok(pages) => Ok(Pages { pages, end: Ending::new(about) }),
+        Ok(pages) => Ok(Pages { pages, end: Ending::new(about), health: state.health.clone() }),
         Err(error) => {
             about.ended(Info::Failed, Some(&error), |record| record);
             Err(error)
@@ -85,7 +88,7 @@ pub(crate) async fn sql(
     about.granted("").await?;
     // A client that goes away ends the query.
     let mut end = Ending::new(about);
-    let result = state.search.sql(request).await;
+    let result = unless_fatal(&state.health, state.search.sql(request)).await;
     match &result {
         Ok(result) => {
             end.rows = result.batches.iter().map(|batch| batch.num_rows() as u64).sum();
@@ -102,12 +105,12 @@ pub(crate) async fn sql_stream(
     seen: &Observed,
     user: &str,
     request: SqlRequest,
-) -> Result<(SqlStream, Ending), Error> {
+) -> Result<Rows, Error> {
     let about = Begun::new(state, seen, user, "sql", &new_id(state), "flight").of_query(&request);
     about.granted("").await?;
     let mut end = Ending::new(about);
     match state.search.sql_stream(request).await {
-        Ok(rows) => Ok((rows, end)),
+        Ok(rows) => Ok(Rows { rows, end, health: state.health.clone() }),
         Err(error) => {
             end.fail(&error);
             Err(error)
@@ -120,17 +123,62 @@ fn new_id(state: &ApiState) -> String {
     format!("{}.{}", state.clock.now().0 / 1_000_000, &unique[..12])
 }
 
+/// What a search gives, unless something fatal is true before: what it finds then is a part of what there
+/// is.
+async fn unless_fatal<T>(
+    health: &Health,
+    found: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        // An end that comes with the condition does not count either.
+        biased;
+        condition = health.turns_fatal() => {
+            let text = condition.summary().to_owned();
+            Err(Error::Search { kind: ErrorKind::Unavailable, text })
+        }
+        found = found => found,
+    }
+}
+
+/// Rows of a query as they come, whose end is recorded.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    rows: SqlStream,
+    end: Ending,
+    health: Health,
+}
+
+impl Rows {
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.rows.schema
+    }
+
+    /// The next rows; none at the end. Nothing comes after an error.
+    pub(crate) async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
+        let next = async { self.rows.next().await.transpose() };
+        let next = unless_fatal(&self.health, next).await.transpose();
+        match &next {
+            Some(Ok(batch)) => self.end.add(batch.num_rows()),
+            Some(Err(error)) => self.end.fail(error),
+            None => self.end.complete(),
+        }
+        next
+    }
+}
+
 /// Rows of an export, whose end is recorded.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pages: search::Export,
     end: Ending,
+    health: Health,
 }
 
 impl Pages {
     /// The next rows; none at the end.
     pub(crate) async fn recv(&mut self) -> Option<Result<Page, Error>> {
-        let next = self.pages.next().await;
+        let next = async { self.pages.next().await.transpose() };
+        let next = unless_fatal(&self.health, next).await.transpose();
         match &next {
             Some(Ok(page)) => self.end.add(page.rows.len()),
             Some(Err(error)) => self.end.fail(error),

@@ -37,14 +37,15 @@ use axum::extract::State;
 use axum::middleware::{Next, from_fn_with_state};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use prost::Message;
-use search::{SqlRequest, SqlStream};
+use search::SqlRequest;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::ApiState;
 use crate::audit::Observed;
-use crate::audit::searches::{self, Ending};
+use crate::audit::searches::{self, Rows};
 use crate::error::RestError;
+use crate::routes::health::text_for;
 use crate::session::{self, Caller};
 pub(crate) use convert::{portable, portable_batch};
 use statement::Statement;
@@ -68,15 +69,25 @@ pub(crate) fn router(state: ApiState) -> Router {
 }
 
 /// Lets through who is known, before a message is read. The calls ask again, which is cheap by then.
+///
+/// While a condition is fatal nothing is answered, as over REST: what a query finds would be a part of what
+/// there is. A handshake only opens a session.
 async fn known_only(
     State(state): State<ApiState>,
     request: axum::extract::Request,
     next: Next,
 ) -> axum::response::Response {
-    match session::caller(&state, request.headers(), session::source(request.extensions())).await {
-        Ok(_) => next.run(request).await,
-        Err(error) => status_of(&error).into_http(),
+    let source = session::source(request.extensions());
+    let caller = match session::caller(&state, request.headers(), source).await {
+        Ok((caller, _)) => caller,
+        Err(error) => return status_of(&error).into_http(),
+    };
+    if !request.uri().path().ends_with("/Handshake")
+        && let Some(condition) = state.health.fatal()
+    {
+        return Status::unavailable(text_for(Some(&caller), &condition)).into_http();
     }
+    next.run(request).await
 }
 
 struct Flight {
@@ -124,9 +135,9 @@ impl Flight {
         let caller = self.caller(request).await?;
         let query = self.request(statement, &caller)?;
         let started = searches::sql_stream(&self.state, &seen(request), &caller.user, query).await;
-        let (rows, end) = started.map_err(search_status)?;
-        let schema = SchemaRef::new(portable(&rows.schema));
-        let batches = portable_rows(rows, end, SchemaRef::clone(&schema));
+        let rows = started.map_err(search_status)?;
+        let schema = SchemaRef::new(portable(rows.schema()));
+        let batches = portable_rows(rows, SchemaRef::clone(&schema));
         let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
         Ok(Response::new(encoded.map_err(Status::from).boxed()))
     }
@@ -155,28 +166,20 @@ fn one_batch(batch: Result<RecordBatch, FlightError>) -> Result<Response<FlightS
     Ok(Response::new(encoded.map_err(Status::from).boxed()))
 }
 
-/// Batches as any client reads them.
+/// Batches as any client reads them. An error is the last thing that comes.
 fn portable_rows(
-    rows: SqlStream,
-    end: Ending,
+    rows: Rows,
     schema: SchemaRef,
 ) -> impl Stream<Item = Result<RecordBatch, FlightError>> + Send {
-    stream::unfold((rows, end, schema), async |(mut rows, mut end, schema)| {
-        let Some(batch) = rows.next().await else {
-            end.complete();
-            return None;
-        };
-        let batch = match batch {
-            Ok(batch) => {
-                end.add(batch.num_rows());
-                portable_batch(&batch, &schema).map_err(FlightError::from)
-            }
-            Err(error) => {
-                end.fail(&error);
-                Err(FlightError::from(search_status(error)))
-            }
-        };
-        Some((batch, (rows, end, schema)))
+    stream::unfold(Some((rows, schema)), async |open| {
+        let (mut rows, schema) = open?;
+        match rows.next().await? {
+            Ok(batch) => match portable_batch(&batch, &schema) {
+                Ok(batch) => Some((Ok(batch), Some((rows, schema)))),
+                Err(error) => Some((Err(FlightError::from(error)), None)),
+            },
+            Err(error) => Some((Err(FlightError::from(search_status(error))), None)),
+        }
     })
 }
 

@@ -1,0 +1,68 @@
+//! Rows handed over while a search runs, with an end that is said.
+//!
+//! Guarantees: who reads gets `None` only after the sender said that there is no more. Where the sender is
+//! gone without a word (a panic, a runtime that ends) the last thing is an error, so that nobody takes what
+//! came until then for the whole.
+
+use model::ErrorKind;
+use tokio::sync::mpsc;
+
+use crate::Error;
+
+/// What is handed over; `None` says that it is complete.
+pub(crate) type Sender<T> = mpsc::Sender<Option<Result<T, Error>>>;
+
+/// The reader's end.
+#[derive(Debug)]
+pub(crate) struct Receiver<T> {
+    items: mpsc::Receiver<Option<Result<T, Error>>>,
+    ended: bool,
+}
+
+/// A channel with room for so many items.
+pub(crate) fn channel<T>(room: usize) -> (Sender<T>, Receiver<T>) {
+    let (sender, items) = mpsc::channel(room);
+    (sender, Receiver { items, ended: false })
+}
+
+impl<T> Receiver<T> {
+    /// The next rows; `None` at the end, and after an error.
+    pub(crate) async fn next(&mut self) -> Option<Result<T, Error>> {
+        if self.ended {
+            return None;
+        }
+        let next = self.items.recv().await.unwrap_or_else(|| Some(Err(broken_off())));
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+fn broken_off() -> Error {
+    let text = "the search was broken off before its last row; ask again".to_owned();
+    Error::Search { kind: ErrorKind::Unavailable, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_end_that_nobody_said_is_an_error() {
+        let (sender, mut receiver) = channel(2);
+        let _ = sender.send(Some(Ok(1))).await;
+        drop(sender);
+        assert!(matches!(receiver.next().await, Some(Ok(1))));
+        let error = receiver.next().await.and_then(Result::err).map(|error| error.to_string());
+        assert!(error.is_some_and(|text| text.contains("broken off")));
+        assert!(receiver.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_end_that_was_said_is_none() {
+        let (sender, mut receiver) = channel::<u8>(2);
+        let _ = sender.send(None).await;
+        assert!(receiver.next().await.is_none());
+        drop(sender);
+        assert!(receiver.next().await.is_none());
+    }
+}
