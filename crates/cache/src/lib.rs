@@ -29,6 +29,7 @@ mod error;
 mod fetch;
 mod hedge;
 mod pool;
+mod room;
 mod settings;
 mod store;
 

@@ -5,17 +5,19 @@
 
 use std::fs::File;
 use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use foyer::{
     BlockEngineConfig, DeviceBuilder, FsDeviceBuilder, HybridCache, HybridCacheBuilder,
-    HybridCachePolicy, S3FifoConfig, Source,
+    HybridCachePolicy, HybridCacheProperties, Location, S3FifoConfig, Source,
 };
 use runtime::metrics as names;
 
 use crate::block::{Block, BlockKey};
 use crate::counters::{Account, Tier};
 use crate::fetch::InFlight;
+use crate::room::Room;
 use crate::{Error, Settings};
 
 /// Parts of the memory that are locked on their own; each must have room for a few blocks.
@@ -37,17 +39,23 @@ pub(crate) struct Pool {
     name: &'static str,
     pub(crate) block_bytes: usize,
     cache: HybridCache<BlockKey, Block>,
+    /// Of the file system of the NVMe tier, if there is one.
+    room: Option<Arc<Room>>,
     pub(crate) in_flight: InFlight,
 }
 
 impl Pool {
     /// The pools of both kinds, in their order.
-    pub(crate) async fn open(settings: &Settings) -> Result<[Self; 2], Error> {
+    pub(crate) async fn open(
+        settings: &Settings,
+        room: Option<&Arc<Room>>,
+    ) -> Result<[Self; 2], Error> {
         let share = |bytes: usize| (bytes / 100 * settings.index_percent).next_multiple_of(1 << 20);
         let (dram, nvme) = (share(settings.dram_bytes), share(settings.nvme_bytes));
         let index = Self::build("index", settings.index_block_bytes, dram, nvme, settings).await?;
         let (dram, nvme) = (settings.dram_bytes - dram, settings.nvme_bytes - nvme);
-        Ok([index, Self::build("data", settings.block_bytes, dram, nvme, settings).await?])
+        let data = Self::build("data", settings.block_bytes, dram, nvme, settings).await?;
+        Ok([index, data].map(|pool| Self { room: room.cloned(), ..pool }))
     }
 
     async fn build(
@@ -79,7 +87,7 @@ impl Pool {
                 .with_submit_queue_size_threshold(settings.nvme_buffer_bytes * 2);
             storage.with_engine_config(engine).build().await.map_err(directory)?
         };
-        Ok(Self { name, block_bytes, cache, in_flight: InFlight::default() })
+        Ok(Self { name, block_bytes, cache, room: None, in_flight: InFlight::default() })
     }
 
     /// How many blocks so many bytes are.
@@ -111,7 +119,10 @@ impl Pool {
     }
 
     pub(crate) fn insert(&self, key: BlockKey, block: Block) {
-        self.cache.insert(key, block);
+        let has_room = self.room.as_ref().is_none_or(|room| room.take(block.weight()));
+        let location = if has_room { Location::Default } else { Location::InMem };
+        let properties = HybridCacheProperties::default().with_location(location);
+        self.cache.insert_with_properties(key, block, properties);
     }
 
     pub(crate) fn remove(&self, key: &BlockKey) {

@@ -13,9 +13,12 @@ pub struct Settings {
     pub prefix: String,
     /// DRAM for blocks, in bytes (`dram_size`).
     pub dram_bytes: usize,
-    /// NVMe for blocks, in bytes; 0 is no NVMe tier (`max_cache_size`). Taken from the file system at
-    /// start.
+    /// NVMe for blocks, in bytes; 0 is no NVMe tier (`max_cache_size`). Taken from the file system as it
+    /// is written.
     pub nvme_bytes: usize,
+    /// Bytes that stay free on the file system of the NVMe tier (`eviction_padding`), at most a twentieth of
+    /// it: with less, blocks stay in DRAM only.
+    pub nvme_reserve_bytes: usize,
     /// Share of both, in percent, that only footers, directories and term indexes use
     /// (`index_percent`). Those of the buckets that are searched most should fit: reading one costs every
     /// search a request per bucket. Rows have the rest.
@@ -54,6 +57,7 @@ impl Default for Settings {
             prefix: "buckets/".to_owned(),
             dram_bytes: 512 << 20,
             nvme_bytes: 0,
+            nvme_reserve_bytes: 5120 << 20,
             directory: PathBuf::from("cache"),
             index_percent: 25,
             block_bytes: 256 << 10,

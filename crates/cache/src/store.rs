@@ -20,13 +20,14 @@ use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
     PutPayload, PutResult, RenameOptions, Result,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::block::{Block, BlockKey};
 use crate::counters::{Account, SearchReads, Tier};
 use crate::fetch::fetch;
 use crate::hedge::Hedging;
 use crate::pool::{Kind, Pool, lock_directory};
+use crate::room::Room;
 use crate::{CacheStats, Error, Settings};
 
 /// A store whose immutable objects are read through DRAM and NVMe. Clones share the cache.
@@ -41,6 +42,7 @@ pub(crate) struct Blocks {
     pub(crate) inner: Arc<dyn ObjectStore>,
     /// By [`Kind`].
     pools: [Pool; 2],
+    room: Option<Arc<Room>>,
     settings: Settings,
     /// Requests to the store that may begin.
     pub(crate) requests: Semaphore,
@@ -114,10 +116,12 @@ impl CachedStore {
         settings.validate()?;
         let lock = settings.nvme_bytes > 0;
         let lock = lock.then(|| lock_directory(&settings.directory)).transpose()?;
+        let room = (settings.nvme_bytes > 0).then(|| Room::open(&settings));
         let hedging = Hedging::new(settings.hedge_percent, settings.hedge_min_delay);
         let blocks = Blocks {
             inner,
-            pools: Pool::open(&settings).await?,
+            pools: Pool::open(&settings, room.as_ref()).await?,
+            room,
             requests: Semaphore::new(settings.parallel_fetches),
             hedging: Mutex::new(hedging),
             metas: CacheBuilder::new(settings.objects).build(),
@@ -140,6 +144,12 @@ impl CachedStore {
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         self.account.total.stats()
+    }
+
+    /// Why nothing is written to NVMe, while that is so; none without that tier.
+    #[must_use]
+    pub fn nvme_full(&self) -> Option<watch::Receiver<Option<Arc<str>>>> {
+        self.blocks.room.as_ref().map(|room| room.full())
     }
 
     /// Drops everything from DRAM and NVMe, so that a benchmark can start cold.

@@ -161,6 +161,8 @@ metrics! {
     CACHE_MICROS Counter "karst_cache_read_microseconds_total"
         "Time spent to get blocks, by tier (dram, nvme, store).";
     CACHE_USED Gauge "karst_cache_used_bytes" "Memory that cached blocks take, by kind (index, data).";
+    CACHE_SKIPPED Counter "karst_cache_skipped_total"
+        "Blocks kept in DRAM only because the file system of the cache has no room.";
     CACHE_RETRIES Counter "karst_cache_retries_total"
         "Reads of blocks that were sent again because the store failed.";
     CACHE_HEDGES Counter "karst_cache_hedges_total"
@@ -199,6 +201,7 @@ metrics! {
     AUDIT_SUPPRESSED Counter "karst_audit_suppressed_total"
         "Denials that were counted in another record instead of having one of their own.";
     AUDIT_INDEXED Gauge "karst_audit_indexed_record" "Number of the last record in the index _audit.";
+    LOG_LOST Counter "karst_log_lines_lost_total" "Lines of karst.log that could not be written.";
     HEALTH Gauge "karst_health" "1 while a condition holds that should not, by condition.";
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
         "When the certificate of the ports with TLS ends, epoch seconds.";

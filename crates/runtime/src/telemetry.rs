@@ -58,6 +58,10 @@ impl Settings {
         // A library that logs every request at info level would drown our own lines.
         let quiet = ["foyer", "foyer_storage", "slatedb", "object_store", "hyper", "h2", "rustls"];
         let mut text = String::new();
+        if !self.level.contains("foyer") {
+            // A line for every write that fails; the health of the server says that the disk is full.
+            text.push_str("foyer_storage::engine::block::flusher=off,");
+        }
         for name in quiet.iter().filter(|name| !self.level.contains(**name)) {
             text.push_str(name);
             text.push_str("=warn,");

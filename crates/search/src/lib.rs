@@ -32,8 +32,8 @@ mod service;
 mod settings;
 mod source;
 mod sql;
-mod stream;
 mod sql_depth;
+mod stream;
 mod surroundings;
 mod times;
 

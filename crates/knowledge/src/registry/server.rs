@@ -104,6 +104,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         "max_concurrent_downloads",
         "[cachemanager]: requests to object storage for blocks at a time; default 128 (Splunk: 8)",
     ),
+    used(
+        "eviction_padding",
+        "[cachemanager]: MB that stay free on the file system of the cache, at most a twentieth of it; default 5120",
+    ),
     used("dram_size", "[cachemanager]: MB of DRAM for cached blocks; default 512"),
     used(
         "index_percent",
@@ -224,7 +228,6 @@ pub(super) const SETTINGS: &[Setting] = &[
     unused("pass4SymmKey"),
     unused("site"),
     unused("eviction_policy"),
-    unused("eviction_padding"),
     unused("hotlist_recency_secs"),
     unused("sslPassword"),
     unused("sslVersions"),

@@ -29,7 +29,7 @@ use super::logs::Loggers;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{identity, ingest_conf, request_conf, store_conf, whole};
+use super::{identity, ingest_conf, request_conf, store_conf, telling, whole};
 use crate::config::ServerOptions;
 
 /// How long the catalog and the cache may take to close.
@@ -86,6 +86,14 @@ pub(crate) async fn assemble(
     whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
     let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
     let cache = Arc::new(cache.context("cannot open the cache")?);
+    let told = |said, condition| {
+        shutdown.spawn(telling::tell(said, condition, conditions.clone(), shutdown.clone()));
+    };
+    if let Some(full) = cache.nvme_full() {
+        told(full, health::CACHE_FULL);
+    }
+    told(loggers.file().failing(), health::LOG_UNWRITABLE);
+    shutdown.spawn(loggers.file().clone().keep_trying(shutdown.clone()));
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
     let ingest = Arc::new(
@@ -290,6 +298,7 @@ async fn reach(store: &dyn ObjectStore) -> Result<()> {
 fn api_settings(http: &HttpServer) -> api::Settings {
     api::Settings {
         max_content_length: http.max_content_length,
+        max_form_parameters: http.max_form_parameters,
         hsts: http.hsts,
         metrics_token: http.metrics_token.clone(),
         ..api::Settings::default()
@@ -301,7 +310,6 @@ fn server_info(
     indexer: model::IndexerId,
     clock: &dyn Clock,
 ) -> ServerInfo {
-        max_form_parameters: http.max_form_parameters,
     let data = &options.data.data_dir;
     ServerInfo {
         home: std::path::absolute(data).unwrap_or_else(|_| data.clone()),

@@ -19,6 +19,7 @@ mod ingest_conf;
 mod inputs;
 mod listen;
 mod lock;
+mod log_file;
 mod logs;
 mod ownership;
 mod ports;
@@ -29,6 +30,7 @@ mod setup;
 mod store_conf;
 mod streaming;
 mod surroundings;
+mod telling;
 mod tls;
 mod views;
 mod whole;
@@ -114,15 +116,15 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
     }
 }
 
-/// Why the server ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Ended {
 /// More threads than cores: some work of a search lasts for seconds before it gives its thread back, and the
 /// system shares the cores fairly among threads, so that small searches do not wait for it.
 fn search_threads(cores: usize) -> usize {
     (cores * 4).clamp(8, cores.max(2) + 24)
 }
 
+/// Why the server ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Ended {
     /// It was told to stop.
     Stopped,
     /// Somebody asked for a restart.
@@ -134,9 +136,9 @@ fn search_threads(cores: usize) -> usize {
 /// The start, in this order: nothing is opened or written before the directory is locked and every port
 /// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait.
 async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<Ended> {
+    let hangups = hangup::listen()?;
     let lock = DataLock::take(options)?;
     let (setup, inputs) = Setup::read(options)?;
-    let hangups = hangup::listen()?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
     let ports = Ports::bind(options, &setup, &inputs).await?;
@@ -157,9 +159,9 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
     let run = async {
         let karst = Box::pin(assemble::assemble(ground, searches, &shutdown)).await?;
         let intake = shutdown.part();
+        shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         listeners.open(options, &karst)?;
         inputs::start(options, inputs, ports.inputs, &karst, &intake).await?;
-        shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();

@@ -18,6 +18,10 @@ const CACHE: &[Key<cache::Settings>] = &[
         to.nvme_bytes = bytes(megabytes(text)?)?;
         Some(())
     }),
+    key("server", "cachemanager", "eviction_padding", |to, text| {
+        to.nvme_reserve_bytes = bytes(megabytes(text)?)?;
+        Some(())
+    }),
     key("server", "cachemanager", "dram_size", |to, text| {
         to.dram_bytes = bytes(megabytes(text)?)?;
         Some(())

@@ -1,0 +1,169 @@
+//! `karst.log`: renamed when it is large, and patient when the disk is full.
+//!
+//! Guarantees: no line is torn, and none is lost in silence. Lines that cannot be written are counted; once
+//! there is room, a line says how many are missing. Nobody waits for the log, nor fails because of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::{Shutdown, metrics as names};
+use serde_json::json;
+use tokio::sync::watch;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// A log file is renamed at this size, as Splunk does.
+const MAX_BYTES: u64 = 25_000_000;
+/// Renamed files kept.
+const KEPT: usize = 5;
+/// How often a log that cannot be written is tried, whether there are lines or not.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The file; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFile(Arc<Mutex<Open>>);
+
+#[derive(Debug)]
+struct Open {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    /// Lines that could not be written since the last that could.
+    missing: u64,
+    failing: watch::Sender<Option<Arc<str>>>,
+}
+
+impl LogFile {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let size = file.metadata()?.len();
+        let failing = watch::Sender::new(None);
+        let open = Open { path: path.to_owned(), file, size, missing: 0, failing };
+        Ok(Self(Arc::new(Mutex::new(open))))
+    }
+
+    /// Why it cannot be written, while that is so.
+    pub(crate) fn failing(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.lock().failing.subscribe()
+    }
+
+    /// Tries again while it cannot be written, until the server stops.
+    pub(crate) async fn keep_trying(self, shutdown: Shutdown) {
+        while shutdown.sleep(RETRY).await {
+            // If it fails again, nothing has changed.
+            let _ = self.lock().say_what_is_missing();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn line(&mut self, bytes: &[u8]) {
+        // No line of log may be written here: it would come back to this very place.
+        let written = self.say_what_is_missing().and_then(|()| self.put(bytes));
+        let Err(error) = written else { return };
+        self.missing += 1;
+        metrics::counter!(names::LOG_LOST).increment(1);
+        let path = self.path.display();
+        let text = format!("{path} cannot be written: {error}; lines are missing until it can be");
+        self.failing.send_if_modified(|failing| failing.replace(text.into()).is_none());
+    }
+
+    fn say_what_is_missing(&mut self) -> io::Result<()> {
+        if self.missing == 0 {
+            return Ok(());
+        }
+        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        let line = json!({
+            "timestamp": now, "level": "WARN", "target": "karst",
+            "message": "lines are missing here, which could not be written", "lines": self.missing,
+        });
+        self.put(format!("{line}\n").as_bytes())?;
+        self.missing = 0;
+        self.failing.send_replace(None);
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.size >= MAX_BYTES {
+            self.rotate()?;
+        }
+        if let Err(error) = self.file.write_all(bytes) {
+            // What there was room for of the line would stand before the next one.
+            let _ = self.file.set_len(self.size);
+            return Err(error);
+        }
+        self.size += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let name = |number: usize| self.path.with_extension(format!("log.{number}"));
+        for number in (1..KEPT).rev() {
+            if name(number).exists() {
+                fs::rename(name(number), name(number + 1))?;
+            }
+        }
+        fs::rename(&self.path, name(1))?;
+        self.file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+        self.size = 0;
+        Ok(())
+    }
+}
+
+/// One line's access to the file.
+#[derive(Debug)]
+pub(crate) struct Line<'a>(MutexGuard<'a, Open>);
+
+impl Write for Line<'_> {
+    /// Takes whole lines, always: who logs could not do anything about a full disk.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.line(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogFile {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(self.lock())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_cannot_be_written_are_counted_and_told_once_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("karst.log");
+        let log = LogFile::open(&path).unwrap();
+        let failing = log.failing();
+        let say = |text: &str| log.make_writer().write_all(text.as_bytes()).unwrap();
+        say("first\n");
+        let there = log.lock().file.try_clone().unwrap();
+        log.lock().file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        say("second\n");
+        say("third\n");
+        assert!(failing.borrow().as_ref().unwrap().contains("cannot be written"));
+        log.lock().file = there;
+        say("fourth\n");
+        assert_eq!(*failing.borrow(), None);
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!((lines.len(), lines[0], lines[2]), (3, "first", "fourth"));
+        assert!(lines[1].contains("\"lines\":2"), "{}", lines[1]);
+    }
+}

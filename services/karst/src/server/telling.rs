@@ -1,0 +1,27 @@
+//! What parts say of themselves, as conditions of the server's health.
+
+use std::sync::Arc;
+
+use runtime::health::Severity;
+use runtime::{Health, Shutdown};
+use tokio::sync::watch;
+
+/// The condition holds, as a warning, while the part has something to say.
+pub(crate) async fn tell(
+    mut said: watch::Receiver<Option<Arc<str>>>,
+    condition: &'static str,
+    health: Health,
+    shutdown: Shutdown,
+) {
+    loop {
+        let now = said.borrow_and_update().clone();
+        match now {
+            Some(text) => health.set(condition, Severity::Warning, text),
+            None => health.clear(condition),
+        }
+        tokio::select! {
+            () = shutdown.stopped() => return,
+            changed = said.changed() => if changed.is_err() { return },
+        }
+    }
+}
