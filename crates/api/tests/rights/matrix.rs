@@ -7,7 +7,7 @@ use plan::rights::GUARDED;
 use crate::server::Server;
 
 /// Who asks, by the name of a user.
-const USERS: [&str; 4] = ["admin", "power", "user", "nos"];
+const USERS: [&str; 5] = ["admin", "power", "user", "can_delete", "nos"];
 
 /// A search with each guarded command, as short as its syntax allows.
 const SEARCHES: &[(&str, &str)] = &[

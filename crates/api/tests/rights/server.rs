@@ -91,7 +91,7 @@ impl karst_api::ConsoleFiles for Nothing {
 }
 
 impl Server {
-    /// A server with the users `admin`, `power`, `user`, `nos` (no capability) and the indexes `open` and
+    /// A server with the users `admin`, `power`, `user`, `can_delete`, `nos` (no capability) and the indexes `open` and
     /// `closed`, an event in each.
     pub(crate) async fn start() -> Self {
         let data = TestDir::new();
@@ -153,7 +153,9 @@ impl Server {
         };
         self.state.accounts.put(admin).await.unwrap();
         self.made("/services/authorization/roles", &[("name", "nothing")]).await;
-        for (name, role) in [("power", "power"), ("user", "user"), ("nos", "nothing")] {
+        for (name, role) in
+            [("power", "power"), ("user", "user"), ("can_delete", "can_delete"), ("nos", "nothing")]
+        {
             self.user(name, role).await;
         }
         for index in ["open", "closed"] {
@@ -245,7 +247,7 @@ async fn state(
     let api_tokens = ApiTokens::load(catalog.clone(), "test", &[7; ApiTokens::KEY_BYTES]).unwrap();
     let accounts = Arc::new(accounts);
     let roles = Arc::new(Roles::load(catalog.clone()).unwrap());
-    let permissions = Arc::new(Permissions::load(catalog.clone()).unwrap());
+    let permissions = Arc::new(Permissions::load(catalog.clone(), std::collections::BTreeMap::new()).unwrap());
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let key = Secrets::new_key().unwrap();
