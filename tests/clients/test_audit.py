@@ -3,6 +3,7 @@ done to its files is found."""
 
 import base64
 import concurrent.futures
+import json
 import random
 import re
 import time
@@ -295,3 +296,53 @@ def test_the_cost_of_a_record_is_measured(server, capsys):
         print(f"\n  {200 / seconds:,.0f} recorded changes/s by 8 clients (bar: 100/s)")
     assert statuses == {404}
     assert len(records(server, action="remove_message", info="failed")) >= 200
+
+
+def test_a_session_that_expires_by_itself_is_recorded(own_server):
+    server = own_server().start()
+    form = {"sessionTimeout": "1s"}
+    assert server.rest("POST", "/services/server/settings/settings", form).status == 200
+    login = {"username": USER, "password": PASSWORD, "output_mode": "json"}
+    key = server.rest("POST", "/services/auth/login", login, auth=None).json()["sessionKey"]
+    ended = recorded(server, action="expire_session", user=USER)
+    assert (ended["info"], ended["reason"]) == ("succeeded", "sessionTimeout"), ended
+    logins = records(server, action="login attempt", session=ended["session"])
+    assert len(logins) == 1 and key not in str(ended), logins
+    assert len(records(server, action="expire_session")) == 1
+
+
+def test_of_documents_the_keys_and_the_changed_names_are_recorded(server):
+    collection = "/servicesNS/nobody/search/storage/collections"
+    made = server.rest("POST", f"{collection}/config", {"name": "audited"})
+    assert made.status == 201, made
+    path = f"{collection}/data/audited"
+    headers = {"Authorization": basic((USER, PASSWORD)), "Content-Type": "application/json"}
+
+    def send(method, below="", body=None):
+        sent = json.dumps(body) if body is not None else None
+        answer = server.request(
+            server.management_port, method, path + below, sent, headers, tls=True
+        )
+        assert answer.status < 300, answer
+        uri = (path + below).replace("/servicesNS/nobody/search", "/services")
+        return records(server, uri=uri, method=method)[-1]
+
+    told = send("POST", "", {"_key": "k1", "color": "redvalue", "password": "hunter2value"})
+    assert (told["documents"], told["document_keys"]) == ("1", "k1"), told
+    assert told["changed"] == "color, password"
+    told = send("POST", "/k1", {"color": "bluevalue", "password": "hunter2value", "size": 7})
+    assert told["changed"] == "color, size"
+    told = send("POST", "/batch_save", [{"_key": "k1", "color": "x"}, {"_key": "k2", "a": 1}])
+    assert (told["documents"], told["document_keys"]) == ("2", "k1, k2"), told
+    assert told["changed"] == "a, color, password, size"
+    told = send("DELETE", "/k1")
+    assert (told["documents"], told["document_keys"]) == ("1", "k1"), told
+    told = send("DELETE")
+    assert (told["documents"], told["document_keys"]) == ("1", "k2"), told
+    # As curl sends it when nobody says that it is JSON.
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    told = send("POST", "", {"_key": "k3", "secret": "hunter3value"})
+    assert told["document_keys"] == "k3", told
+    everything = server.cli("audit", "export").stdout
+    for value in ("redvalue", "bluevalue", "hunter2value", "hunter3value"):
+        assert value not in everything

@@ -259,6 +259,9 @@ impl About {
         if let Some(params) = params {
             record = redact::add(record, &self.path, &params, action.class == Class::Search);
         }
+        if let Some(changed) = seen.what_changed() {
+            record = redact::add_changed(record, changed);
+        }
         record.with_some("body_bytes", seen.body_bytes())
     }
 

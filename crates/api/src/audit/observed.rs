@@ -1,5 +1,6 @@
 //! What is found out of a request on its way through the layers, for its record.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -9,6 +10,15 @@ use axum::http::request::Parts;
 use super::client::{Client, recognisable};
 use crate::params::Params;
 use crate::session::Caller;
+
+/// What a request changed of the documents of a collection. No values: they are the users' own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// The keys of the documents.
+    pub(crate) documents: BTreeSet<String>,
+    /// Names in them whose value is new, another, or gone.
+    pub(crate) names: BTreeSet<String>,
+}
 
 /// An extension of requests; clones share what was seen.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +31,7 @@ struct Inner {
     session: OnceLock<String>,
     params: OnceLock<Params>,
     body_bytes: OnceLock<usize>,
+    changed: OnceLock<Changed>,
     recorded: AtomicBool,
 }
 
@@ -45,6 +56,11 @@ impl Observed {
         if !form && body > 0 {
             let _ = self.0.body_bytes.set(body);
         }
+    }
+
+    /// Notes what was changed.
+    pub(crate) fn changed(&self, changed: Changed) {
+        let _ = self.0.changed.set(changed);
     }
 
     /// Notes that the request has its record already.
@@ -74,6 +90,10 @@ impl Observed {
 
     pub(super) fn params(&self) -> Option<Params> {
         self.0.params.get().cloned()
+    }
+
+    pub(super) fn what_changed(&self) -> Option<&Changed> {
+        self.0.changed.get()
     }
 
     pub(super) fn body_bytes(&self) -> Option<usize> {

@@ -1,7 +1,11 @@
 //! The parameters of a request as the trail may have them: without secrets, and not at any length.
 
-use ::audit::Record;
+use std::collections::BTreeSet;
 
+use ::audit::Record;
+use serde_json::Value;
+
+use super::observed::Changed;
 use crate::params::Params;
 
 /// What a secret's name has in it.
@@ -46,6 +50,12 @@ pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> 
         if FORMAT.contains(&name) {
             continue;
         }
+        if value.is_empty()
+            && let Some(names) = names_in(name)
+        {
+            // JSON that came as a form: it is all in the name, values and secrets too.
+            return record.with("arguments", shortened(&names));
+        }
         // A property is set by its name in the path; one of a stored password has any name.
         let hidden = is_secret(name) || (name == "value" && named);
         if !arguments.is_empty() {
@@ -53,9 +63,62 @@ pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> 
         }
         arguments.push_str(name);
         arguments.push('=');
-        arguments.push_str(&if hidden { REDACTED.to_owned() } else { shortened(value) });
+        arguments.push_str(&if hidden { REDACTED.to_owned() } else { told(value) });
     }
     record.with("arguments", arguments)
+}
+
+/// Adds what was changed of documents: which ones, and the names in them.
+pub(super) fn add_changed(record: Record, changed: &Changed) -> Record {
+    record
+        .with("documents", changed.documents.len())
+        .with("document_keys", shortened(&listed(&changed.documents)))
+        .with("changed", shortened(&listed(&changed.names)))
+}
+
+/// A value, unless it is JSON with a secret in it: then the names that it has.
+fn told(value: &str) -> String {
+    let parsed = value.starts_with(['{', '[']).then(|| serde_json::from_str::<Value>(value).ok());
+    let mut names = BTreeSet::new();
+    if let Some(json) = parsed.flatten() {
+        collect_names(&json, &mut names);
+    }
+    if names.iter().any(|name| is_secret(name)) {
+        return format!("{REDACTED} ({})", listed(&names));
+    }
+    shortened(value)
+}
+
+/// The names in a text of JSON; none if it is no object and no list.
+fn names_in(text: &str) -> Option<String> {
+    if !text.starts_with(['{', '[']) {
+        return None;
+    }
+    let mut names = BTreeSet::new();
+    match serde_json::from_str(text) {
+        Ok(json) => collect_names(&json, &mut names),
+        // An ampersand or a percent sign has cut it.
+        Err(_) => return Some(format!("{REDACTED} (JSON)")),
+    }
+    Some(format!("{REDACTED} ({})", listed(&names)))
+}
+
+fn listed(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Adds every name, however deep: the parser bounds the depth.
+fn collect_names(json: &Value, names: &mut BTreeSet<String>) {
+    match json {
+        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                names.insert(name.clone());
+                collect_names(value, names);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn shortened(value: &str) -> String {
@@ -99,6 +162,21 @@ mod tests {
         assert!(!property.contains("s4"), "{property}");
         let harmless = arguments("/services/properties/inputs/http/port", &[("value", "8088")]);
         assert!(harmless.contains("value=8088"), "{harmless}");
+    }
+
+    #[test]
+    fn of_json_with_secrets_in_it_the_names_are_told() {
+        let path = "/services/storage/collections/data/c";
+        let query = arguments(path, &[("query", "{\"a\": {\"password\": \"s1\"}}")]);
+        assert!(query.contains("password") && !query.contains("s1"), "{query}");
+        let harmless = arguments(path, &[("query", "{\"a\": 7}")]);
+        assert!(harmless.contains(": 7"), "{harmless}");
+        for body in ["{\"color\": \"s1\"}", "[{\"color\": \"s1\"}]"] {
+            let text = arguments("/services/messages", &[(body, "")]);
+            assert!(text.contains("color") && !text.contains("s1"), "{text}");
+        }
+        let torn = arguments("/services/messages", &[("{\"password\": \"s1", ""), ("s2", "")]);
+        assert!(!torn.contains("s1") && !torn.contains("s2"), "{torn}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Bodies are JSON. The documents of the owner `nobody` are everybody's; every other user has documents
 //! of their own in the same collection.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use apps::{Collection, MAX_BATCH, NOBODY, Namespace};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::objects::{Asked, COLLECTIONS, check_writable, found, namespace};
 use crate::ApiState;
+use crate::audit::{Changed, Observed};
 use crate::error::RestError;
 use crate::kv_query::{Order, Projection, Query};
 use crate::namespace::PathNamespace;
@@ -39,11 +41,14 @@ struct Opened<'a> {
     types: Vec<(String, String)>,
     /// Why the caller may not change the documents, if so. One's own one may.
     refusal: Option<RestError>,
+    /// What the audit trail is to know.
+    seen: &'a Observed,
 }
 
 fn open<'a>(
     state: &'a ApiState,
     caller: &'a Caller,
+    seen: &'a Observed,
     path: &PathNamespace,
     name: &str,
 ) -> Result<Opened<'a>, RestError> {
@@ -61,7 +66,7 @@ fn open<'a>(
     let of_all = owner == NOBODY;
     let refusal = if of_all { check_writable(&asked, &object).err() } else { None };
     let place = Namespace::new(&owner, &object.app);
-    Ok(Opened { state, name: object.name, place, types, refusal })
+    Ok(Opened { state, name: object.name, place, types, refusal, seen })
 }
 
 impl Opened<'_> {
@@ -89,13 +94,35 @@ impl Opened<'_> {
 
     async fn put(&self, documents: Vec<Document>) -> Result<Vec<String>, RestError> {
         self.check_writable()?;
-        Ok(self.state.apps.put_documents(&self.place, &self.name, documents).await?)
+        let names = changed_names(&*self.documents().await?, &documents);
+        let keys = self.state.apps.put_documents(&self.place, &self.name, documents).await?;
+        self.seen.changed(Changed { documents: keys.iter().cloned().collect(), names });
+        Ok(keys)
     }
 
     async fn delete(&self, keys: Vec<String>) -> Result<(), RestError> {
         self.check_writable()?;
-        Ok(self.state.apps.delete_documents(&self.place, &self.name, keys).await?)
+        let documents = keys.iter().cloned().collect();
+        self.state.apps.delete_documents(&self.place, &self.name, keys).await?;
+        self.seen.changed(Changed { documents, names: BTreeSet::new() });
+        Ok(())
     }
+}
+
+/// Names whose value is new, another, or gone once the documents are kept.
+fn changed_names(all: &Collection, documents: &[Document]) -> BTreeSet<String> {
+    let none = Document::new();
+    let mut names = BTreeSet::new();
+    for document in documents {
+        let key = document.get("_key").and_then(Value::as_str);
+        let before = key.and_then(|key| all.get(key)).unwrap_or(&none);
+        let gone = before.keys().filter(|name| !document.contains_key(*name));
+        let other = document.iter().filter(|(name, value)| before.get(*name) != Some(*value));
+        let changed = gone.chain(other.map(|(name, _)| name));
+        // What the server adds says nothing.
+        names.extend(changed.filter(|name| !matches!(name.as_str(), "_key" | "_user")).cloned());
+    }
+    names
 }
 
 /// Makes a text what the field's type says, where it can be read so.
@@ -165,11 +192,12 @@ impl Page {
 pub(crate) async fn query(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &path, &name)?;
+    let opened = open(&state, &caller, &seen, &path, &name)?;
     let page = Page::of(|name| params.text(name).map(str::to_owned))?;
     let query = Query::parse(params.get("query").unwrap_or_default())?;
     let found = page.select(&query, &*opened.documents().await?);
@@ -180,11 +208,12 @@ pub(crate) async fn query(
 pub(crate) async fn insert(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path(name): Path<String>,
     RawBody(body): RawBody,
 ) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &path, &name)?;
+    let opened = open(&state, &caller, &seen, &path, &name)?;
     let document = opened.typed(read(&body)?)?;
     let taken = match document.get("_key").and_then(Value::as_str) {
         Some(key) => opened.documents().await?.contains_key(key),
@@ -202,11 +231,12 @@ pub(crate) async fn insert(
 pub(crate) async fn delete_found(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path(name): Path<String>,
     params: Params,
 ) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &path, &name)?;
+    let opened = open(&state, &caller, &seen, &path, &name)?;
     let query = Query::parse(params.get("query").unwrap_or_default())?;
     let all = opened.documents().await?;
     let fitting = all.iter().filter(|(_, document)| query.accepts(document));
@@ -217,10 +247,11 @@ pub(crate) async fn delete_found(
 pub(crate) async fn show(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path((name, key)): Path<(String, String)>,
 ) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &path, &name)?;
+    let opened = open(&state, &caller, &seen, &path, &name)?;
     let all = opened.documents().await?;
     let document = all.get(&key).ok_or_else(|| RestError::no_object(&key))?;
     Ok(answer(StatusCode::OK, &Value::Object(document.clone())))
@@ -230,11 +261,12 @@ pub(crate) async fn show(
 pub(crate) async fn update(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path((name, key)): Path<(String, String)>,
     RawBody(body): RawBody,
 ) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &path, &name)?;
+    let opened = open(&state, &caller, &seen, &path, &name)?;
     match key.as_str() {
         "batch_save" => return save_all(&opened, &read(&body)?).await,
         "batch_find" => return find_all(&opened, &read(&body)?).await,
@@ -252,10 +284,11 @@ pub(crate) async fn update(
 pub(crate) async fn delete(
     State(state): State<ApiState>,
     caller: Caller,
+    seen: Observed,
     path: PathNamespace,
     Path((name, key)): Path<(String, String)>,
 ) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &path, &name)?;
+    let opened = open(&state, &caller, &seen, &path, &name)?;
     if !opened.documents().await?.contains_key(&key) {
         return Err(RestError::no_object(&key));
     }
