@@ -38,11 +38,9 @@ def in_file(pem):
 @pytest.mark.parametrize("when", ["while it starts", "while it runs"])
 def test_a_server_without_tls_goes_on(own_server, when):
     server = own_server(environment=PLAIN)
-    server.tls = False
     if when == "while it starts":
-        launched = server.start
         server._is_ready = hung_up_until_ready(server, server._is_ready)
-        launched()
+        server.start()
     else:
         server.start()
         server.process.send_signal(signal.SIGHUP)
