@@ -5,14 +5,15 @@
 //! time of a request. They are computed once per request and stay with it, so a search that runs
 //! for an hour keeps the rights that its user had when it started.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::IndexName;
 
 use crate::limits::SearchLimits;
+use crate::permissions::Known;
 use crate::roles::Granted;
-use crate::{Accounts, Permissions, Perms, Role, Roles, Scope, like};
+use crate::{Accounts, Permissions, Role, Roles, Scope, like};
 
 /// Grants read and write access to every object, and to jobs of others.
 const ALL_OBJECTS: &str = "admin_all_objects";
@@ -93,7 +94,7 @@ pub struct Rights {
     /// Whether they are restricted by a scope.
     is_scoped: bool,
     limits: SearchLimits,
-    permissions: Arc<BTreeMap<String, Perms>>,
+    permissions: Arc<Known>,
 }
 
 impl Rights {
@@ -179,32 +180,29 @@ impl Rights {
     /// `admin_all_objects`.
     #[must_use]
     pub fn may_read(&self, object: &Object<'_>) -> bool {
-        self.is_allowed(object, |perms| &perms.read)
+        self.is_allowed(object, || {
+            self.permissions.allows_reading(object.place, |roles| self.is_named(roles))
+        })
     }
 
-    /// Whether the user may change an object.
+    /// Whether the user may change an object, which requires reading it.
     #[must_use]
     pub fn may_write(&self, object: &Object<'_>) -> bool {
-        self.is_allowed(object, |perms| &perms.write)
+        let writes = || self.is_named(&self.permissions.of(object.place).write);
+        self.is_allowed(object, || writes() && self.may_read(object))
     }
 
-    /// Whether the user may create shared objects.
+    /// Whether the user may create shared objects in an app.
     #[must_use]
-    pub fn may_share(&self) -> bool {
-        self.may(ALL_OBJECTS) || self.is_named(&Perms::default().write)
+    pub fn may_share(&self, app: &str) -> bool {
+        self.may(ALL_OBJECTS) || self.is_named(&self.permissions.writers(app))
     }
 
-    fn is_allowed(&self, object: &Object<'_>, names: impl Fn(&Perms) -> &Vec<String>) -> bool {
+    fn is_allowed(&self, object: &Object<'_>, by_roles: impl Fn() -> bool) -> bool {
         if object.owner == self.user || self.may(ALL_OBJECTS) {
             return true;
         }
-        if !object.shared {
-            return false;
-        }
-        match self.permissions.get(object.place) {
-            Some(perms) => self.is_named(names(perms)),
-            None => self.is_named(names(&Perms::default())),
-        }
+        object.shared && by_roles()
     }
 
     fn is_named(&self, names: &[String]) -> bool {
@@ -212,11 +210,23 @@ impl Rights {
         names.iter().any(|name| name == "*" || name == "nobody" || self.roles.contains(name))
     }
 
-    /// The keys of shared objects that the user may not read.
-    pub fn hidden(&self) -> impl Iterator<Item = &str> {
-        let all = self.may(ALL_OBJECTS);
-        let hidden = move |(_, perms): &(&String, &Perms)| !all && !self.is_named(&perms.read);
-        self.permissions.iter().filter(hidden).map(|(place, _)| place.as_str())
+    /// The keys of shared objects that the user may not read, and those of types (`nobody/app/type`) and
+    /// apps (`nobody/app`) that are closed to the user as a whole.
+    #[must_use]
+    pub fn hidden(&self) -> Vec<String> {
+        if self.may(ALL_OBJECTS) {
+            return Vec::new();
+        }
+        let set = self.permissions.set.iter().filter(|(_, perms)| !self.is_named(&perms.read));
+        let mut hidden: Vec<String> = set.map(|(key, _)| key.clone()).collect();
+        for (name, access) in &*self.permissions.apps {
+            let key = format!("nobody/{name}");
+            let closed = access.read.as_ref().is_some_and(|roles| !self.is_named(roles));
+            if closed && !self.permissions.set.contains_key(&key) {
+                hidden.push(key);
+            }
+        }
+        hidden
     }
 
     /// Filters the indexes to those that the user may search.
@@ -293,6 +303,8 @@ fn includes(wide: &str, narrow: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn rights(user: &str, capabilities: &[&str], indexes: &[&str]) -> Rights {
@@ -327,19 +339,52 @@ mod tests {
     #[test]
     fn permissions_decide_about_shared_objects_and_owners_about_their_own() {
         let place = "nobody/search/macros/m";
-        let perms = Perms { read: vec!["watchers".to_owned()], write: vec!["admin".to_owned()] };
+        let perms =
+            crate::Perms { read: vec!["watchers".to_owned()], write: vec!["admin".to_owned()] };
         let mut ann = rights("ann", &[], &[]);
-        ann.permissions = Arc::new(BTreeMap::from([(place.to_owned(), perms)]));
+        let set = BTreeMap::from([(place.to_owned(), perms)]);
+        ann.permissions = Arc::new(Known { set, ..Known::default() });
         let shared = Object { owner: "bob", shared: true, place };
         assert!(ann.may_read(&shared) && !ann.may_write(&shared));
         assert!(!ann.may_read(&Object { shared: false, ..shared }));
         assert!(ann.may_write(&Object { owner: "ann", ..shared }));
-        assert_eq!(ann.hidden().count(), 0);
+        assert!(ann.hidden().is_empty());
         ann.roles.clear();
         assert!(!ann.may_read(&shared));
-        assert_eq!(ann.hidden().collect::<Vec<_>>(), [place]);
+        assert_eq!(ann.hidden(), [place]);
         ann.capabilities.insert(ALL_OBJECTS.to_owned());
-        assert!(ann.may_write(&shared) && ann.hidden().count() == 0);
+        assert!(ann.may_write(&shared) && ann.hidden().is_empty());
+    }
+
+    #[test]
+    fn metadata_of_an_app_applies_to_the_app_its_types_and_its_objects() {
+        let roles = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let access = |read: &[&str], write: &[&str]| knowledge::Access {
+            read: roles(read),
+            write: roles(write),
+        };
+        let apps = BTreeMap::from([
+            ("a".to_owned(), access(&["*"], &["admin"])),
+            ("a/macros".to_owned(), access(&["admin"], &["watchers"])),
+            ("a/macros/open".to_owned(), access(&["*"], &["*"])),
+            ("a/lookups/l.csv".to_owned(), access(&["*"], &["watchers"])),
+            ("a/props/web/EXTRACT-e".to_owned(), access(&["admin"], &[])),
+            ("b".to_owned(), access(&["admin"], &["watchers"])),
+        ]);
+        let mut ann = rights("ann", &[], &[]);
+        ann.permissions = Arc::new(Known { apps: Arc::new(apps), set: BTreeMap::new() });
+        let object = |place| Object { owner: "nobody", shared: true, place };
+        let reads = |place| ann.may_read(&object(place));
+        let writes = |place| ann.may_write(&object(place));
+        // The type is closed, and so is every object of it.
+        assert!(!reads("nobody/a/macros/open") && !writes("nobody/a/macros/open"));
+        assert!(reads("nobody/a/lookups/l.csv") && writes("nobody/a/lookups/l.csv"));
+        assert!(reads("nobody/a/lookups/k.csv") && !writes("nobody/a/lookups/k.csv"));
+        assert!(reads("nobody/a/props/web") && !reads("nobody/a/props/web/EXTRACT-e"));
+        assert!(!reads("nobody/b/views/v") && reads("nobody/c/views/v"));
+        assert!(!ann.may_share("a") && ann.may_share("b") && !ann.may_share("c"));
+        let hidden = ["nobody/a/macros", "nobody/a/props/web/EXTRACT-e", "nobody/b"];
+        assert_eq!(ann.hidden(), hidden);
     }
 
     #[test]

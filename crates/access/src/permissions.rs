@@ -1,10 +1,11 @@
-//! Permissions of shared objects: which roles may read and write them. Stored as documents in the
-//! catalog, separately from the objects.
+//! Permissions of shared objects: which roles may read and write them. Those that users set are documents
+//! in the catalog, separate from the objects; others come from the metadata files of apps.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use catalog::Catalog;
+use knowledge::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -28,32 +29,89 @@ impl Default for Perms {
     }
 }
 
-/// All explicit permissions, by key of the object.
+/// All explicit permissions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// Those that users set, by key of the object.
+    pub(crate) set: BTreeMap<String, Perms>,
+    /// Those of metadata files: of an app (`app`), of all objects of a type in it (`app/type`), of one
+    /// object (`app/type/name`).
+    pub(crate) apps: Arc<BTreeMap<String, Access>>,
+}
+
+impl Known {
+    /// The permissions of an object: its own, or else those of its type or its app.
+    pub(crate) fn of(&self, key: &str) -> Perms {
+        if let Some(perms) = self.set.get(key) {
+            return perms.clone();
+        }
+        let levels = || self.levels(key).map(|(_, access)| access);
+        let default = Perms::default();
+        Perms {
+            read: levels().find_map(|access| access.read.clone()).unwrap_or(default.read),
+            write: levels().find_map(|access| access.write.clone()).unwrap_or(default.write),
+        }
+    }
+
+    /// Whether an object may be read: by its own permissions, those of its type and those of its app.
+    pub(crate) fn allows_reading(&self, key: &str, is_named: impl Fn(&[String]) -> bool) -> bool {
+        let set = self.set.get(key);
+        let own = object_of(key);
+        let mut levels = self.levels(key).filter(|(name, _)| set.is_none() || *name != own);
+        let open = |access: &Access| access.read.as_ref().is_none_or(|roles| is_named(roles));
+        set.is_none_or(|perms| is_named(&perms.read)) && levels.all(|(_, access)| open(access))
+    }
+
+    /// The roles that may add shared objects to an app.
+    pub(crate) fn writers(&self, app: &str) -> Vec<String> {
+        let of_app = self.apps.get(app).and_then(|access| access.write.clone());
+        of_app.unwrap_or_else(|| Perms::default().write)
+    }
+
+    /// What metadata files say about an object, its type and its app, in this order.
+    fn levels<'k>(&'k self, key: &'k str) -> impl Iterator<Item = (&'k str, &'k Access)> {
+        let own = object_of(key);
+        let slashes: Vec<usize> = own.match_indices('/').map(|(at, _)| at).collect();
+        // A setting of `props.conf` belongs to its stanza, whose name may contain slashes, too.
+        let is_setting = slashes.len() > 2 && own.split('/').nth(1) == Some("props");
+        let kept = slashes.iter().enumerate().filter(|(at, _)| *at < 2 || is_setting);
+        let mut names: Vec<&str> = kept.filter_map(|(_, end)| own.get(..*end)).collect();
+        names.push(own);
+        names.into_iter().rev().filter_map(|name| Some((name, self.apps.get(name)?)))
+    }
+}
+
+/// `app/type/name` of the key `owner/app/type/name`.
+fn object_of(key: &str) -> &str {
+    key.split_once('/').map_or(key, |(_, object)| object)
+}
+
+/// The permissions of shared objects.
 #[derive(Debug)]
 pub struct Permissions {
     catalog: Catalog,
-    known: RwLock<Arc<BTreeMap<String, Perms>>>,
+    known: RwLock<Arc<Known>>,
 }
 
 impl Permissions {
-    /// Reads the permissions from the catalog.
+    /// Reads the permissions from the catalog, which replace those of metadata files.
     ///
     /// # Errors
     /// If a document is unreadable.
-    pub fn load(catalog: Catalog) -> Result<Self, Error> {
-        let mut known = BTreeMap::new();
+    pub fn load(catalog: Catalog, apps: BTreeMap<String, Access>) -> Result<Self, Error> {
+        let mut known = Known { apps: Arc::new(apps), ..Known::default() };
         for document in catalog.snapshot().documents(KIND) {
             let perms = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| Error::document(KIND, &document.name, &error))?;
-            known.insert(document.name, perms);
+            known.set.insert(document.name, perms);
         }
         Ok(Self { catalog, known: RwLock::new(Arc::new(known)) })
     }
 
-    /// The explicit permissions of an object.
+    /// The permissions of a shared object.
     #[must_use]
-    pub fn get(&self, place: &str) -> Option<Perms> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
+    pub fn of(&self, place: &str) -> Perms {
+        self.all().of(place)
     }
 
     /// Sets the permissions of an object.
@@ -73,20 +131,20 @@ impl Permissions {
     /// # Errors
     /// If the catalog cannot be written.
     pub async fn remove(&self, place: &str) -> Result<(), Error> {
-        if self.get(place).is_none() {
+        if !self.all().set.contains_key(place) {
             return Ok(());
         }
         self.catalog.delete_document(KIND, place).await?;
         self.change(|known| drop(known.remove(place)));
         Ok(())
     }
-    /// All current permissions, by key.
-    pub(crate) fn all(&self) -> Arc<BTreeMap<String, Perms>> {
+    /// All current permissions.
+    pub(crate) fn all(&self) -> Arc<Known> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Perms>)) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut known));
+        change(&mut Arc::make_mut(&mut known).set);
     }
 }

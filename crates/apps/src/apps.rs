@@ -134,19 +134,19 @@ impl Apps {
         self.view_without(namespace, &[])
     }
 
-    /// The same without the shared objects of these places ([`ConfObject::place`]), which somebody may not
-    /// read: to that user's searches they do not exist.
+    /// The same without the shared objects of these places ([`ConfObject::place`]), types (`nobody/app/type`)
+    /// and apps (`nobody/app`), which somebody may not read: to that user's searches they do not exist.
     #[must_use]
-    pub fn view_without(&self, namespace: &Namespace, hidden: &[&str]) -> Arc<Knowledge> {
-        let places = hidden.iter().map(|place| (*place).to_owned()).collect();
-        let key: View = (namespace.clone(), places);
+    pub fn view_without(&self, namespace: &Namespace, hidden: &[String]) -> Arc<Knowledge> {
+        let key: View = (namespace.clone(), hidden.to_vec());
         if let Some(view) = self.views().get(&key) {
             return Arc::clone(view);
         }
         let layers = self.read().layers.view(&namespace.owner, &namespace.app);
         let layers = layers.without(|app, conf, name| {
+            let whole = [format!("{NOBODY}/{app}"), format!("{NOBODY}/{app}/{conf}")];
             let place = document(NOBODY, app, conf, name);
-            hidden.contains(&place.as_str())
+            hidden.iter().any(|known| *known == place || whole.contains(known))
         });
         let view = Arc::new(Knowledge::new(layers));
         let mut views = self.views();
@@ -181,6 +181,9 @@ impl Apps {
             let object = found.entry(&stanza.name).or_insert_with(|| {
                 let (owner, sharing) = match layer {
                     Layer::User(owner, _) => (owner.clone(), Sharing::User),
+                    _ if layer.app().is_some_and(|app| view.exports(app, conf, &stanza.name)) => {
+                        (NOBODY.to_owned(), Sharing::Global)
+                    }
                     _ => (NOBODY.to_owned(), Sharing::App),
                 };
                 ConfObject {
@@ -524,6 +527,11 @@ impl Apps {
         }
         self.change(|objects| objects.retain(|document, _| !own.contains(document)));
         Ok(())
+    }
+
+    /// Whether other apps see a lookup file of an app.
+    pub(crate) fn shows_lookup(&self, app: &str, name: &str) -> bool {
+        self.read().layers.shows(app, crate::lookups::ROOT, name)
     }
 
     /// Lookup files.

@@ -13,7 +13,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
 
 /// Where they are in object storage.
-const ROOT: &str = "lookups";
+pub(crate) const ROOT: &str = "lookups";
 /// A lookup that is unpacked may have so many bytes.
 const MAX_UNPACKED: u64 = 4 << 30;
 
@@ -101,6 +101,9 @@ impl Apps {
         let others = self.apps().into_iter().map(|app| app.name);
         apps.extend(others.filter(|app| *app != namespace.app));
         for app in &apps {
+            if *app != namespace.app && !self.shows_lookup(app, name) {
+                continue;
+            }
             let own = (*app == namespace.app).then_some(namespace.owner.as_str());
             for owner in own.into_iter().filter(|owner| *owner != NOBODY).chain([NOBODY]) {
                 if !seen(owner, app) {
@@ -211,6 +214,8 @@ impl Apps {
                 }
             }
         }
+        let own = |app: &String| namespace.app == "-" || *app == namespace.app;
+        found.retain(|file| own(&file.app) || self.shows_lookup(&file.app, &file.name));
         found.sort();
         Ok(found)
     }

@@ -248,3 +248,44 @@ fn what_is_no_app_is_refused() {
         assert!(matches!(error, Error::Invalid(_)), "{error}");
     }
 }
+
+#[tokio::test]
+async fn metadata_of_an_app_says_what_other_apps_and_users_see() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join("apps/shop").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("default/macros.conf", "[own]\ndefinition = a\n[shown]\ndefinition = b\n");
+    write("default/props.conf", "[web]\nEXTRACT-a = (?<a>.)\nEXTRACT-b = (?<b>.)\n");
+    write("lookups/own.csv", "a\n1\n");
+    write("lookups/shown.csv", "a\n1\n");
+    let meta = "[]\nexport = none\n[macros/shown]\nexport = system\n[lookups/shown.csv]\n\
+                export = system\n[props/web/EXTRACT-a]\nexport = system\n";
+    write("metadata/default.meta", meta);
+    let (apps, _) = open(&memory(), Some(root.path())).await;
+    let (there, elsewhere) = (Namespace::new("ann", "shop"), Namespace::new("ann", "search"));
+    let has = |view: &knowledge::Knowledge, conf: &str, stanza: &str, key: &str| {
+        view.conf(conf).get(stanza, key).is_some()
+    };
+    let (here, other) = (apps.view(&there), apps.view(&elsewhere));
+    assert!(has(&here, "macros", "own", "definition"));
+    assert!(!has(&other, "macros", "own", "definition"));
+    assert!(has(&other, "macros", "shown", "definition"));
+    assert!(has(&other, "props", "web", "EXTRACT-a") && !has(&other, "props", "web", "EXTRACT-b"));
+    let shared = apps.get("macros", "shown", &elsewhere).unwrap().sharing;
+    assert_eq!(shared, Sharing::Global);
+    let files = |found: Vec<crate::LookupFile>| found.into_iter().map(|file| file.name).collect();
+    let seen: Vec<String> = files(apps.list_lookups(&elsewhere).await.unwrap());
+    assert_eq!(seen, ["shown.csv"]);
+    assert!(apps.read_lookup("own.csv", &elsewhere).await.unwrap().is_none());
+    assert!(apps.read_lookup("own.csv", &there).await.unwrap().is_some());
+    // What a user may not read: all macros of the app, and one setting.
+    let hidden = ["nobody/shop/macros", "nobody/shop/props/web/EXTRACT-a"].map(str::to_owned);
+    let less = apps.view_without(&there, &hidden);
+    assert!(!has(&less, "macros", "own", "definition") && !has(&less, "props", "web", "EXTRACT-a"));
+    assert!(has(&less, "props", "web", "EXTRACT-b"));
+    let none = apps.view_without(&there, &["nobody/shop".to_owned()]);
+    assert!(!has(&none, "props", "web", "EXTRACT-b"));
+}

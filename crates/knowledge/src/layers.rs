@@ -12,6 +12,7 @@ use std::path::Path;
 use crate::conf::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::error::Error;
 use crate::forms;
+use crate::metadata::{Access, Metadata};
 use crate::registry;
 
 /// Where a file stands; the order of the variants is the precedence, highest first.
@@ -38,6 +39,9 @@ struct LayerFile {
     file: ConfFile,
 }
 
+/// The file whose single settings are objects, with permissions of their own.
+const SETTINGS_ARE_OBJECTS: &str = "props";
+
 const BUILTIN: &[(&str, &str)] = &[
     ("indexes", include_str!("defaults/indexes.conf")),
     ("inputs", include_str!("defaults/inputs.conf")),
@@ -54,7 +58,7 @@ const BUILTIN: &[(&str, &str)] = &[
 pub struct Layers {
     files: Vec<LayerFile>,
     others: Files,
-    exports: Exports,
+    metadata: Metadata,
     /// Directories of apps, with files or without.
     directories: BTreeSet<String>,
     /// Data models: app, name, JSON. What is `local` comes before what is `default`.
@@ -118,30 +122,6 @@ impl Files {
     }
 }
 
-/// What apps show to other apps: `export` of `metadata/default.meta` and `metadata/local.meta`.
-#[derive(Debug, Clone, Default)]
-struct Exports(BTreeMap<String, BTreeMap<String, bool>>);
-
-impl Exports {
-    /// Takes a file's word, unless one read before said something else.
-    fn read(&mut self, app: &str, file: &ConfFile) {
-        let known = self.0.entry(app.to_owned()).or_default();
-        for stanza in &file.stanzas {
-            if let Some(entry) = stanza.get("export") {
-                let name = if stanza.name == "default" { "" } else { &stanza.name };
-                known.entry(name.to_owned()).or_insert(entry.value.trim() == "system");
-            }
-        }
-    }
-
-    /// Whether other apps see a stanza. An app without a word about it shows everything.
-    fn shows(&self, app: &str, conf: &str, stanza: &str) -> bool {
-        let Some(known) = self.0.get(app) else { return true };
-        let names = [format!("{conf}/{stanza}"), conf.to_owned(), String::new()];
-        names.iter().find_map(|name| known.get(name)).copied().unwrap_or(false)
-    }
-}
-
 impl Layers {
     /// Only what is built in.
     #[must_use]
@@ -149,7 +129,7 @@ impl Layers {
         let mut layers = Self {
             files: Vec::new(),
             others: Files::default(),
-            exports: Exports::default(),
+            metadata: Metadata::default(),
             directories: BTreeSet::new(),
             models: Vec::new(),
         };
@@ -186,7 +166,7 @@ impl Layers {
                     Ok(bytes) => {
                         let text = String::from_utf8_lossy(&bytes);
                         let file = ConfFile::parse(&path.to_string_lossy(), &text);
-                        layers.exports.read(&app, &file);
+                        layers.metadata.read(&app, &file);
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(source) => return Err(Error::Read { path, source }),
@@ -229,17 +209,65 @@ impl Layers {
             let mut file = file.clone();
             if let (4..=6, Some(other)) = (rank, file.layer.app()) {
                 let other = other.to_owned();
-                let shown = |name: &str| self.exports.shows(&other, &file.conf, name);
-                file.file.stanzas.retain(|stanza| shown(&stanza.name));
+                self.export_only(&other, &file.conf, &mut file.file.stanzas);
             }
             files.push((rank, file));
         }
         files.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.layer.cmp(&b.1.layer)));
         let files = files.into_iter().map(|(_, file)| file).collect();
-        Self { files, ..self.clone() }
+        let mut view = Self { files, ..self.clone() };
+        let shown = |other: &str, name: &str| {
+            other == app || self.metadata.shows(other, "datamodels", name)
+        };
+        view.models.retain(|(other, name, _)| shown(other, name));
+        view
     }
 
-    /// Without the shared stanzas (app, file, name) and data models that `hidden` names.
+    /// Leaves what an app shows to others of a file.
+    fn export_only(&self, app: &str, conf: &str, stanzas: &mut Vec<Stanza>) {
+        if conf != SETTINGS_ARE_OBJECTS {
+            stanzas.retain(|stanza| self.metadata.shows(app, conf, &stanza.name));
+            return;
+        }
+        for stanza in stanzas.iter_mut() {
+            let name = &stanza.name;
+            let shown = |key: &str| self.metadata.shows_setting(app, conf, name, key);
+            stanza.entries.retain(|entry| shown(&entry.key));
+        }
+        stanzas.retain(|stanza| {
+            !stanza.entries.is_empty() || self.metadata.shows(app, conf, &stanza.name)
+        });
+    }
+
+    /// Whether other apps see an object of an app.
+    #[must_use]
+    pub fn shows(&self, app: &str, conf: &str, name: &str) -> bool {
+        self.metadata.shows(app, conf, name)
+    }
+
+    /// Whether an app says that other apps see an object.
+    #[must_use]
+    pub fn exports(&self, app: &str, conf: &str, name: &str) -> bool {
+        self.metadata.exports(app, conf, name)
+    }
+
+    /// Who reads and changes the objects of apps, as their metadata says: by `app`, `app/file` and
+    /// `app/file/object`.
+    #[must_use]
+    pub fn access(&self) -> BTreeMap<String, Access> {
+        self.metadata.access()
+    }
+
+    /// Adds what an app's `metadata/default.meta` says, for tests.
+    #[must_use]
+    pub fn with_metadata(mut self, app: &str, text: &str) -> Self {
+        let name = format!("apps/{app}/metadata/default.meta");
+        self.metadata.read(app, &ConfFile::parse(&name, text));
+        self
+    }
+
+    /// Without the shared stanzas (app, file, name), settings of props (the name is `stanza/KEY`) and data
+    /// models that `hidden` names.
     #[must_use]
     pub fn without(mut self, hidden: impl Fn(&str, &str, &str) -> bool) -> Self {
         for file in &mut self.files {
@@ -248,6 +276,11 @@ impl Layers {
             }
             let app = file.layer.app().unwrap_or("system");
             file.file.stanzas.retain(|stanza| !hidden(app, &file.conf, &stanza.name));
+            if file.conf == SETTINGS_ARE_OBJECTS {
+                for Stanza { name, entries, .. } in &mut file.file.stanzas {
+                    entries.retain(|e| !hidden(app, &file.conf, &format!("{name}/{}", e.key)));
+                }
+            }
         }
         self.models.retain(|(app, name, _)| !hidden(app, "datamodels", name));
         self
@@ -264,11 +297,7 @@ impl Layers {
     /// Says whether other apps see a stanza of an app.
     #[must_use]
     pub fn exporting(mut self, app: &str, conf: &str, stanza: &str, shown: bool) -> Self {
-        let known = self.exports.0.entry(app.to_owned()).or_insert_with(|| {
-            // The app has said nothing so far, which shows everything.
-            BTreeMap::from([(String::new(), true)])
-        });
-        known.insert(format!("{conf}/{stanza}"), shown);
+        self.metadata.export(app, conf, stanza, shown);
         self
     }
 
@@ -381,7 +410,7 @@ impl Layers {
     /// Syntax warnings, and settings that Karst does not know or does not honour.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
+        let mut warnings = self.metadata.warnings().to_vec();
         for file in &self.files {
             warnings.extend(file.file.warnings.iter().cloned());
             for stanza in &file.file.stanzas {

@@ -302,8 +302,7 @@ impl SearchService {
 
     /// What the searches of a request see of the configuration.
     pub(crate) fn knowledge_of(&self, request: &JobRequest) -> Arc<Knowledge> {
-        let hidden: Vec<&str> = request.rights.hidden().collect();
-        self.inner.deps.apps.view_without(&namespace(request), &hidden)
+        self.inner.deps.apps.view_without(&namespace(request), &request.rights.hidden())
     }
 
     /// Plans a search, and runs what stands for a text in it, where searches run: their threads have the

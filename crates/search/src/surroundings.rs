@@ -94,7 +94,7 @@ impl Around {
                 let shared = file.owner == apps::NOBODY;
                 self.rights.may_write(&Object { owner: &file.owner, shared, place: &place })
             }
-            None => self.rights.may_share(),
+            None => self.rights.may_share(&namespace.app),
         };
         if allowed { Ok(()) } else { Err(self.refused("the shared lookup file", name)) }
     }

@@ -37,7 +37,7 @@ fn entry(state: &ApiState, caller: &Caller, file: &LookupFile) -> Entry {
         app: file.app.clone(),
         sharing: if shared { "app" } else { "user" }.to_owned(),
         perms: shared.then(|| {
-            let perms = state.permissions.get(&file.place()).unwrap_or_default();
+            let perms = state.permissions.of(&file.place());
             (perms.read, perms.write)
         }),
         removable: file.removable,
@@ -144,7 +144,7 @@ pub(crate) async fn create(
         namespace.owner.clone_from(&caller.user);
     }
     let name = params.required("name")?;
-    if namespace.owner == NOBODY && !caller.rights.may_share() {
+    if namespace.owner == NOBODY && !caller.rights.may_share(&namespace.app) {
         return Err(refused(&caller, "the lookup files of everybody"));
     }
     if found(&state, &caller, &namespace, name).await.is_ok_and(|f| f.owner == namespace.owner) {
@@ -203,7 +203,7 @@ pub(crate) async fn act(
         return Err(RestError::invalid(text));
     }
     if sharing == "app" {
-        let known = state.permissions.get(&file.place()).unwrap_or_default();
+        let known = state.permissions.of(&file.place());
         let list = |key: &str, kept: Vec<String>| match params.get(key) {
             Some(_) => params.list(key),
             None => kept,

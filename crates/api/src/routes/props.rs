@@ -10,7 +10,7 @@ use axum::response::Response;
 use serde_json::json;
 
 use super::feed;
-use super::objects::access::{check_shared_writable, check_writable};
+use super::objects::access::{check_shared_writable, check_writable, may_read};
 use super::objects::{Asked, CONFS, check_app, entry as stanza_entry, home, namespace, objects};
 use crate::ApiState;
 use crate::atom::{Attributes, Entry, segment};
@@ -167,13 +167,28 @@ struct Found {
     value: String,
 }
 
+impl Found {
+    /// The setting as an object of its own, which has permissions in the metadata of its app.
+    fn setting(&self) -> ConfObject {
+        ConfObject { name: format!("{}/{}", self.object.name, self.key), ..self.object.clone() }
+    }
+
+    fn check_writable(&self, asked: &Asked<'_>) -> Result<(), RestError> {
+        check_writable(asked, &self.object)?;
+        check_writable(asked, &self.setting())
+    }
+}
+
 fn all(kind: &Kind, asked: &Asked<'_>, namespace: &Namespace) -> Vec<Found> {
     let mut found = Vec::new();
     for object in objects(asked, namespace) {
         let own = object.settings.iter().filter(|(key, value)| kind.has(key) && !value.is_empty());
         let own: Vec<(String, String)> = own.cloned().collect();
         for (key, value) in own {
-            found.push(Found { object: object.clone(), key, value });
+            let one = Found { object: object.clone(), key, value };
+            if may_read(asked, &one.setting()) {
+                found.push(one);
+            }
         }
     }
     found
@@ -245,7 +260,7 @@ pub(crate) async fn create(
     let asked = asked(&state, &caller, &params);
     check_app(&state, &there.app)?;
     if there.owner == NOBODY {
-        check_shared_writable(&asked)?;
+        check_shared_writable(&asked, &there.app)?;
     }
     let stanza = params.required("stanza")?;
     let key = kind.key(params.required("name")?, &params)?;
@@ -277,7 +292,7 @@ pub(crate) async fn edit(
     let kind = kind(&sort)?;
     let asked = asked(&state, &caller, &params);
     let found = named(kind, &asked, &namespace(&state, &caller, &path)?, &name)?;
-    check_writable(&asked, &found.object)?;
+    found.check_writable(&asked)?;
     let settings = [(found.key.clone(), kind.value(&params)?)];
     let there = home(&found.object);
     let object = state.apps.update(CONF, &found.object.name, &there, &settings).await?;
@@ -295,7 +310,7 @@ pub(crate) async fn remove(
     let kind = kind(&sort)?;
     let asked = asked(&state, &caller, &params);
     let found = named(kind, &asked, &namespace(&state, &caller, &path)?, &name)?;
-    check_writable(&asked, &found.object)?;
+    found.check_writable(&asked)?;
     let (stanza, there) = (&found.object.name, home(&found.object));
     let mut others = found.object.settings.iter().filter(|(key, _)| *key != found.key);
     let alone = others.all(|(_, value)| value.is_empty());

@@ -247,7 +247,8 @@ async fn state(
     let api_tokens = ApiTokens::load(catalog.clone(), "test", &[7; ApiTokens::KEY_BYTES]).unwrap();
     let accounts = Arc::new(accounts);
     let roles = Arc::new(Roles::load(catalog.clone()).unwrap());
-    let permissions = Arc::new(Permissions::load(catalog.clone(), std::collections::BTreeMap::new()).unwrap());
+    let permissions =
+        Arc::new(Permissions::load(catalog.clone(), std::collections::BTreeMap::new()).unwrap());
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let key = Secrets::new_key().unwrap();

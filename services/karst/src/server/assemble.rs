@@ -111,6 +111,7 @@ pub(crate) async fn assemble(
     );
     shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
     let indexes = Arc::new(IndexCatalog::load(catalog.clone(), &knowledge).await?);
+    let access = layers.access();
     let apps = Apps::open(apps::Parts {
         catalog: catalog.clone(),
         store: Arc::clone(&store),
@@ -167,7 +168,7 @@ pub(crate) async fn assemble(
         trail.record_first_start().await?;
     }
     let accounts = Arc::new(accounts);
-    let permissions = Arc::new(Permissions::load(catalog.clone())?);
+    let permissions = Arc::new(Permissions::load(catalog.clone(), access)?);
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let state = ApiState {

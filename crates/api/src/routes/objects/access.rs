@@ -36,10 +36,10 @@ const SEARCH_TIME: [&str; 17] = [
 /// Who reads and changes an object; none for one that is its owner's alone.
 pub(super) fn perms_of(state: &ApiState, object: &ConfObject) -> Option<Perms> {
     let shared = object.sharing != Sharing::User;
-    shared.then(|| state.permissions.get(&object.place()).unwrap_or_default())
+    shared.then(|| state.permissions.of(&object.place()))
 }
 
-pub(super) fn may_read(asked: &Asked<'_>, object: &ConfObject) -> bool {
+pub(crate) fn may_read(asked: &Asked<'_>, object: &ConfObject) -> bool {
     let shared = object.sharing != Sharing::User;
     let place = object.place();
     let object = Object { owner: &object.owner, shared, place: &place };
@@ -60,8 +60,8 @@ pub(crate) fn check_writable(asked: &Asked<'_>, object: &ConfObject) -> Result<(
 }
 
 /// Whether the caller may make objects that everybody sees.
-pub(crate) fn check_shared_writable(asked: &Asked<'_>) -> Result<(), RestError> {
-    if asked.caller.rights.may_share() {
+pub(crate) fn check_shared_writable(asked: &Asked<'_>, app: &str) -> Result<(), RestError> {
+    if asked.caller.rights.may_share(app) {
         Ok(())
     } else {
         Err(refused(asked, "an object of everybody"))
@@ -108,7 +108,7 @@ pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Res
         if foreign && !admin {
             return Err(refused(asked, "who owns an object"));
         }
-        check_shared_writable(asked)?;
+        check_shared_writable(asked, &object.app)?;
     }
     let before = object.place();
     let known = perms_of(asked.state, object).unwrap_or_default();

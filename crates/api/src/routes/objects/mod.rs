@@ -297,7 +297,7 @@ pub(super) async fn create(asked: &Asked<'_>, path: &PathNamespace) -> Result<Re
     access::check_settings(asked, &settings)?;
     check_app(asked.state, &namespace.app)?;
     if namespace.owner == NOBODY {
-        access::check_shared_writable(asked)?;
+        access::check_shared_writable(asked, &namespace.app)?;
     }
     access::check_conf(asked)?;
     let conf = asked.conf;
