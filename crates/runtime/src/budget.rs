@@ -84,11 +84,14 @@ impl Budget {
 impl State {
     /// The fill level of the budget up to which a share of this size may grow.
     fn bound(&self, share: usize) -> usize {
-        match share {
-            ..=TINY => self.capacity,
-            ..=SMALL => self.capacity - self.capacity / 16,
-            _ => self.capacity - self.capacity / 8,
-        }
+        let kept = if share <= TINY {
+            0
+        } else if share <= SMALL {
+            self.capacity / 16
+        } else {
+            self.capacity / 8
+        };
+        self.capacity - kept
     }
 
     fn try_take(&self, more: usize, bound: usize) -> bool {
