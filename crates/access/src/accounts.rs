@@ -1,5 +1,4 @@
-//! Users: who may ask. They are documents of the catalog; what they may do is with their roles. How they
-//! log in is in `login`.
+//! Users. They are documents of the catalog. Their rights come from roles; `login` has the logins.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,9 +21,9 @@ use crate::passwords::Passwords;
 use crate::sessions::{ExpiredSession, SessionInfo, Sessions};
 
 const KIND: &str = "users";
-/// Logins that wait at a time; others are told to come back.
+/// Maximum number of waiting logins; further ones are refused.
 const MAX_WAITING: usize = 64;
-/// Users there may be.
+/// Maximum number of users.
 const MAX_USERS: usize = 100_000;
 
 /// A user to create.
@@ -32,95 +31,95 @@ const MAX_USERS: usize = 100_000;
 pub struct NewUser {
     /// Login name.
     pub name: String,
-    /// In clear text; only a hash of it is kept.
+    /// In clear text; only a hash is stored.
     pub password: String,
     /// `admin`, `power`, `user`.
     pub roles: Vec<String>,
 }
 
-/// A user as it is kept.
+/// A stored user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// Login name.
     pub name: String,
-    /// Argon2id, in the PHC format; empty if the password is kept elsewhere.
+    /// Argon2id, in the PHC format; empty for users of external providers.
     pub password_hash: String,
-    /// Names of roles; one that does not exist grants nothing.
+    /// Names of roles; unknown ones grant nothing.
     pub roles: Vec<String>,
-    /// The person's name.
+    /// Full name.
     #[serde(default)]
     pub realname: String,
-    /// Where mail to the person goes.
+    /// Email address.
     #[serde(default)]
     pub email: String,
-    /// The app that requests are about which name none; `search` if empty.
+    /// Default app of requests; `search` if empty.
     #[serde(default)]
     pub default_app: String,
     /// Time zone; the server's if empty.
     #[serde(default)]
     pub tz: String,
-    /// Kept for clients; it changes nothing.
+    /// Stored for clients, without effect.
     #[serde(default)]
     pub restart_background_jobs: bool,
-    /// When the password was set, epoch seconds; 0 if that is not known.
+    /// When the password was set, epoch seconds; 0 if unknown.
     #[serde(default)]
     pub password_set: i64,
     /// Hashes of former passwords, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_passwords: Vec<String>,
-    /// Whether the password has to be changed at the next login.
+    /// Whether the password must be changed at the next login.
     #[serde(default)]
     pub must_change: bool,
-    /// Whether an administrator keeps the user out.
+    /// Whether an administrator has locked the user.
     #[serde(default)]
     pub locked: bool,
-    /// The stanza of the provider that keeps the user; empty: Karst itself.
+    /// The stanza of the external provider; empty for local users.
     #[serde(default)]
     pub provider: String,
-    /// As of when the provider said what is here, epoch seconds.
+    /// Time of the data of the provider, epoch seconds.
     #[serde(default)]
     pub provider_since: i64,
 }
 
 impl User {
-    /// Whether Karst itself keeps the user's password.
+    /// Whether the user is local.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.provider.is_empty()
     }
 }
 
-/// What is to be changed of a user.
+/// Changes of a user.
 #[derive(Debug, Clone, Default)]
 pub struct UserChange {
-    /// In clear text; only a hash of it is kept.
+    /// In clear text; only a hash is stored.
     pub password: Option<String>,
-    /// In place of all roles the user has.
+    /// Replaces all roles.
     pub roles: Option<Vec<String>>,
-    /// The person's name.
+    /// Full name.
     pub realname: Option<String>,
-    /// Where mail to the person goes.
+    /// Email address.
     pub email: Option<String>,
-    /// The app of requests that name none.
+    /// Default app.
     pub default_app: Option<String>,
     /// Time zone.
     pub tz: Option<String>,
-    /// Kept for clients; it changes nothing.
+    /// Stored for clients, without effect.
     pub restart_background_jobs: Option<bool>,
-    /// Whether the password has to be changed at the next login.
+    /// Whether the password must be changed at the next login.
     pub must_change: Option<bool>,
-    /// Whether the user is kept out.
+    /// Whether the user is locked.
     pub locked: Option<bool>,
 }
 
-/// Where users come from besides the local ones.
+/// The external identity provider.
 #[derive(Debug)]
 pub(crate) enum IdentityProvider {
-    /// Nowhere.
+    /// None.
     Local,
-    /// Directories, asked in turn.
+    /// LDAP directories, tried in order.
     Ldap(Vec<LdapDirectory>),
-    /// An OpenID provider; passwords are not for Karst to see.
+    /// An OpenID provider; Karst never sees passwords.
     Oidc(Box<OidcProvider>),
 }
 
@@ -131,7 +130,7 @@ pub struct Accounts {
     users: RwLock<HashMap<String, User>>,
     sessions: Sessions,
     pub(crate) passwords: Passwords,
-    /// Logins whose password is looked at, and those that wait for that.
+    /// Limits concurrent and waiting password checks.
     pub(crate) turns: Semaphore,
     pub(crate) waiting: Semaphore,
     pub(crate) lockout: Mutex<Lockout>,
@@ -145,7 +144,7 @@ impl Accounts {
     /// Reads the users from the catalog.
     ///
     /// # Errors
-    /// If the catalog cannot be read, or the settings of a provider do not hold.
+    /// If the catalog cannot be read, or the settings of a provider are invalid.
     pub async fn load(
         catalog: Catalog,
         settings: AuthenticationSettings,
@@ -190,13 +189,13 @@ impl Accounts {
         self.users.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// What passwords must be like.
+    /// The password policy.
     #[must_use]
     pub fn password_policy(&self) -> &PasswordPolicy {
         &self.policy
     }
 
-    /// `verboseLoginFailMsg`: whether refusals tell their reason.
+    /// `verboseLoginFailMsg`: whether login errors show their reason.
     #[must_use]
     pub fn is_verbose(&self) -> bool {
         self.verbose
@@ -209,7 +208,7 @@ impl Accounts {
     /// Creates a user, or replaces one of the same name.
     ///
     /// # Errors
-    /// If the password or the name does not fit, the catalog cannot be written, or there are too many.
+    /// If password or name is invalid, the catalog cannot be written, or the limit is reached.
     pub async fn put(&self, new: NewUser) -> Result<(), Error> {
         if let Some(reason) = user_name_fault(&new.name) {
             return Err(Error::UserName { reason });
@@ -230,11 +229,11 @@ impl Accounts {
         self.policy.check(password).map_err(|reason| Error::Password { reason })
     }
 
-    /// Changes a user; false if there is none of that name. A new password ends the user's sessions,
-    /// except the one it was changed in, and so does keeping the user out.
+    /// Changes a user; false if it does not exist. A new password ends the user's sessions, except
+    /// the one it was changed in, and so does locking the user.
     ///
     /// # Errors
-    /// If the password does not fit, or the catalog cannot be written.
+    /// If the password is invalid, or the catalog cannot be written.
     pub async fn change(
         &self,
         name: &str,
@@ -296,7 +295,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Removes a user and ends the user's sessions; false if there is none of that name.
+    /// Removes a user and ends the user's sessions; false if it does not exist.
     ///
     /// # Errors
     /// If the catalog cannot be written.
@@ -353,13 +352,13 @@ impl Accounts {
         self.sessions.close(key);
     }
 
-    /// Opens a session; its key.
+    /// Opens a session; returns its key.
     #[must_use]
     pub fn open_session(&self, user: &str, source: Option<IpAddr>) -> String {
         self.sessions.open(Instant::now(), user, source, false)
     }
 
-    /// Whose session it is, while it lasts.
+    /// The user of a session, if it is valid.
     #[must_use]
     pub fn session_user(&self, key: &str) -> Option<String> {
         self.sessions.user(Instant::now(), key)
@@ -370,7 +369,7 @@ impl Accounts {
         self.sessions.close(key);
     }
 
-    /// Sessions that came to their end without a request for it since the last call, each once.
+    /// Sessions that expired since the last call.
     #[must_use]
     pub fn take_expired_sessions(&self) -> Vec<ExpiredSession> {
         self.sessions.take_expired(Instant::now())
@@ -382,12 +381,12 @@ impl Accounts {
         self.sessions.all(Instant::now())
     }
 
-    /// Ends the session that is listed under a name; false if there is none.
+    /// Ends a session by ID; false if it does not exist.
     pub fn close_session_by_id(&self, id: &str) -> bool {
         self.sessions.close_by_id(id)
     }
 
-    /// How long a session lives without requests, from now on.
+    /// Sets the idle time-out of sessions.
     pub fn set_session_timeout(&self, timeout: Duration) {
         self.sessions.set_timeout(timeout);
     }

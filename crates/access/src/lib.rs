@@ -1,8 +1,8 @@
-//! Who may do what: users and their sessions, roles and their capabilities, tokens of senders,
-//! permissions of shared objects, passwords that apps keep.
+//! Authentication and authorization: users, sessions, roles, capabilities, tokens, permissions of
+//! shared objects, stored passwords of apps.
 //!
-//! All of them are documents of the catalog, read at the start and kept in memory; a change is written
-//! first and seen afterwards. Nothing here knows HTTP: `api` asks, and makes answers of it.
+//! All of these are documents of the catalog, read at the start and kept in memory; a change is
+//! written to the catalog first. This crate does not depend on HTTP; `api` builds the responses.
 //!
 //! ```text
 //! accounts  login        who asks: passwords, password_policy, lockout, sessions

@@ -1,9 +1,8 @@
-//! Sessions: keys that stand for a user for a while. They live in memory and end with the process.
+//! Sessions, in memory only; they end with the process.
 //!
-//! A session ends when nobody uses it (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
+//! A session ends when it is idle (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
 //! when its user has too many younger ones (`maxSessionsPerUser`), when it is closed, and with the
-//! user's password. Those that nobody ended are kept on a list until it is asked for: no request records
-//! their end.
+//! user's password. Expired sessions are collected in a list, because no request records their end.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,13 +14,13 @@ use rand::distr::{Alphanumeric, SampleString};
 /// Limits of sessions; `[general]` of server.conf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// `sessionTimeout`: how long a session lives without requests.
+    /// `sessionTimeout`: idle time-out.
     pub idle: Duration,
-    /// `maxSessionLifetime`: how long it lives, used or not.
+    /// `maxSessionLifetime`: maximum age.
     pub lifetime: Duration,
-    /// `maxSessionsPerUser`: the least recently used leave first.
+    /// `maxSessionsPerUser`: the least recently used are ended first.
     pub per_user: usize,
-    /// `maxSessions`: of all users together; the least recently used leave first.
+    /// `maxSessions`: of all users together; the least recently used are ended first.
     pub all: usize,
 }
 
@@ -38,24 +37,24 @@ impl Default for SessionSettings {
 
 #[derive(Debug)]
 struct Session {
-    /// Names it where its key must not be told.
+    /// Its public ID, which does not reveal the key.
     id: String,
     user: String,
-    /// Where it was opened from.
+    /// Client address.
     source: Option<IpAddr>,
     opened: Instant,
     used: Instant,
     lasts: bool,
 }
 
-/// A session as others see it.
+/// Public data of a session.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
-    /// Its name; not its key.
+    /// Its ID, not its key.
     pub id: String,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
-    /// Where it was opened from; none if from within the process.
+    /// Client address; `None` if opened within the process.
     pub source: Option<IpAddr>,
     /// Since its last request.
     pub idle: Duration,
@@ -63,14 +62,14 @@ pub struct SessionInfo {
     pub age: Duration,
 }
 
-/// A session that came to its end without a request for it.
+/// An expired session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpiredSession {
-    /// Its key, which opens nothing any more.
+    /// Its key, no longer valid.
     pub key: String,
-    /// Whose it was.
+    /// Its user.
     pub user: String,
-    /// Where it was opened from; none if from within the process.
+    /// Client address; `None` if opened within the process.
     pub source: Option<IpAddr>,
     /// The setting that ended it.
     pub limit: &'static str,
@@ -86,7 +85,7 @@ pub(crate) struct Sessions {
 struct Known {
     by_key: HashMap<String, Session>,
     settings: SessionSettings,
-    /// Those that came to their end since somebody asked.
+    /// Sessions that expired since the last poll.
     expired: Vec<ExpiredSession>,
 }
 
@@ -95,7 +94,7 @@ impl Session {
         self.limit_reached(now, settings).is_some()
     }
 
-    /// The setting that ends it now, if one does.
+    /// The setting whose limit it has reached, if any.
     fn limit_reached(&self, now: Instant, settings: &SessionSettings) -> Option<&'static str> {
         let since = |then: Instant| now.saturating_duration_since(then);
         if self.lasts {
@@ -111,8 +110,7 @@ impl Session {
 }
 
 impl Known {
-    /// Ends the least recently used of the expiring sessions that fit until there are fewer than
-    /// `limit`, which the setting says.
+    /// Ends the least recently used matching sessions until there are fewer than `limit`.
     fn make_room(
         &mut self,
         (setting, limit): (&'static str, usize),
@@ -133,7 +131,7 @@ impl Known {
         }
     }
 
-    /// Ends what has reached its limit of time.
+    /// Ends expired sessions.
     fn expire_due(&mut self, now: Instant) {
         let due = |(key, session): (&String, &Session)| {
             session.limit_reached(now, &self.settings).map(|limit| (key.clone(), limit))
@@ -157,12 +155,12 @@ impl Sessions {
         Self { all: Mutex::new(known) }
     }
 
-    /// How long a session lives without requests, from now on.
+    /// Sets the idle time-out.
     pub(crate) fn set_timeout(&self, timeout: Duration) {
         self.lock().settings.idle = timeout;
     }
 
-    /// Opens a session; one that lasts does not expire.
+    /// Opens a session; a permanent one does not expire.
     pub(crate) fn open(
         &self,
         now: Instant,
@@ -184,7 +182,7 @@ impl Sessions {
         key
     }
 
-    /// Whose session it is, while it lasts.
+    /// The user of a session, if it is valid.
     pub(crate) fn user(&self, now: Instant, key: &str) -> Option<String> {
         let mut known = self.lock();
         let settings = known.settings.clone();
@@ -201,7 +199,7 @@ impl Sessions {
         self.lock().by_key.remove(key);
     }
 
-    /// Ends a session that is known by its id; false if there is none.
+    /// Ends a session by ID; false if it does not exist.
     pub(crate) fn close_by_id(&self, id: &str) -> bool {
         let mut known = self.lock();
         let before = known.by_key.len();
@@ -209,14 +207,14 @@ impl Sessions {
         known.by_key.len() < before
     }
 
-    /// Ends a user's sessions, except those that last and the one with the key.
+    /// Ends a user's sessions, except permanent ones and the one with the key.
     pub(crate) fn close_all_of(&self, user: &str, except: Option<&str>) {
         self.lock().by_key.retain(|key, session| {
             session.user != user || session.lasts || Some(key.as_str()) == except
         });
     }
 
-    /// Those that came to their end since the last call, each once.
+    /// Sessions that expired since the last call.
     pub(crate) fn take_expired(&self, now: Instant) -> Vec<ExpiredSession> {
         let mut known = self.lock();
         known.expire_due(now);

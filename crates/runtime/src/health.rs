@@ -1,8 +1,9 @@
-//! What is wrong with the process right now: named conditions that any part sets and clears.
+//! The current health problems of the process: named conditions that any component sets and clears.
 //!
-//! A condition stands as long as it is true. `/readyz`, `/services/server/health`, `/services/messages`
-//! and the metric `karst_health` read them; this registry keeps no history. What a condition means for
-//! requests is its [`Severity`], not its name, so that a part can add one without touching routes.
+//! A condition is set as long as it is true. `/readyz`, `/services/server/health`,
+//! `/services/messages` and the metric `karst_health` read them; this registry keeps no history.
+//! What a condition means for requests is its [`Severity`], not its name, so that a component can
+//! add one without changing routes.
 //!
 //! ```
 //! use karst_runtime::health::{self, Health, Severity};
@@ -29,40 +30,39 @@ use crate::{Clock, SystemClock};
 
 /// The process has not finished its start.
 pub const STARTING: &str = "starting";
-/// The process is on its way out.
+/// The process is stopping.
 pub const STOPPING: &str = "stopping";
 /// Another server has taken the catalog.
 pub const FENCED: &str = "fenced";
-/// No events are taken in.
+/// Events are refused.
 pub const INTAKE_STOPPED: &str = "intake_stopped";
-/// A file system has no room.
+/// A file system is full.
 pub const DISK_FULL: &str = "disk_full";
-/// Buckets cannot be put into object storage for now.
+/// Uploads of buckets to object storage fail.
 pub const UPLOADS_FAILING: &str = "uploads_failing";
-/// Acknowledged events could not be kept in a bucket and lie in files.
+/// Acknowledged events could not be stored in a bucket and are in files (rejected events).
 pub const EVENTS_SET_ASIDE: &str = "events_set_aside";
-/// Records of the audit trail are missing or not what was written.
+/// Records of the audit trail are missing or altered.
 pub const AUDIT_TRAIL: &str = "audit_trail";
 /// The audit trail cannot be written.
 pub const AUDIT_UNWRITABLE: &str = "audit_unwritable";
 /// Something stored is damaged or missing.
 pub const DAMAGED: &str = "damaged";
-/// The file system of the cache has no room.
+/// The file system of the cache is full.
 pub const CACHE_FULL: &str = "cache_full";
 /// The server's own log cannot be written.
 pub const LOG_UNWRITABLE: &str = "log_unwritable";
-/// The certificate ends soon, or is not what TLS needs.
+/// The certificate expires soon, or is not valid for TLS.
 pub const CERTIFICATE: &str = "certificate";
 
-/// How much a condition takes away.
+/// The severity of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Somebody should look; requests are served (yellow).
+    /// Needs attention; requests are served (yellow).
     Warning,
-    /// The server should get no new work: `/readyz` answers 503 (red).
+    /// The server is not ready: `/readyz` answers 503 (red).
     Error,
-    /// As an error, and nothing is taken in or changed either: inputs and writes are refused with the
-    /// text (red).
+    /// Like an error, and inputs and writes are refused with the text (red).
     Fatal,
 }
 
@@ -78,12 +78,12 @@ impl Severity {
     }
 }
 
-/// Something that is true now and should not be.
+/// A current health problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// One of the names above, or a part's own: lower case and `_`.
+    /// One of the names above, or a component-specific one: lower case and `_`.
     pub name: &'static str,
-    /// What it takes away.
+    /// Its severity.
     pub severity: Severity,
     /// For those who may see the health of the server, and for its log: what is wrong and what helps.
     pub text: Arc<str>,
@@ -137,7 +137,7 @@ impl Health {
         Self { conditions: Arc::new(watch::Sender::new(Conditions::new())), clock }
     }
 
-    /// The condition holds from now on, or goes on with another text.
+    /// Sets the condition, or changes its text.
     pub fn set(&self, name: &'static str, severity: Severity, text: impl Into<Arc<str>>) {
         let text = text.into();
         let since = self.clock.now();
@@ -163,7 +163,7 @@ impl Health {
         }
     }
 
-    /// The condition does not hold any more; one that did not is no error.
+    /// Clears the condition; a no-op if it is not set.
     pub fn clear(&self, name: &'static str) {
         if self.conditions.send_if_modified(|conditions| conditions.remove(name).is_some()) {
             metrics::gauge!(names::HEALTH, "condition" => name).set(0.0);
@@ -171,7 +171,7 @@ impl Health {
         }
     }
 
-    /// What holds now, the gravest first.
+    /// The current conditions, the most severe first.
     #[must_use]
     pub fn conditions(&self) -> Vec<Condition> {
         let mut all: Vec<Condition> = self.conditions.borrow().values().cloned().collect();
@@ -179,26 +179,26 @@ impl Health {
         all
     }
 
-    /// The gravest severity of what holds now.
+    /// The highest severity of the current conditions.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
         self.conditions.borrow().values().map(|condition| condition.severity).max()
     }
 
-    /// Whether the server should get work.
+    /// Whether the server is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.worst().is_none_or(|worst| worst < Severity::Error)
     }
 
-    /// Why nothing may be taken in or changed, if so. Cheap: for every request.
+    /// The fatal condition, if any. Cheap enough for every request.
     #[must_use]
     pub fn fatal(&self) -> Option<Condition> {
         let conditions = self.conditions.borrow();
         conditions.values().find(|condition| condition.severity == Severity::Fatal).cloned()
     }
 
-    /// Waits until nothing may be taken in or changed any more.
+    /// Waits for a fatal condition.
     pub async fn turns_fatal(&self) -> Condition {
         let is_fatal = |condition: &&Condition| condition.severity == Severity::Fatal;
         let mut seen = self.conditions.subscribe();
@@ -210,7 +210,7 @@ impl Health {
         }
     }
 
-    /// Waits until the condition holds.
+    /// Waits until the condition is set.
     pub async fn begins(&self, name: &'static str) -> Condition {
         let mut seen = self.conditions.subscribe();
         let held = seen.wait_for(|conditions| conditions.contains_key(name)).await;

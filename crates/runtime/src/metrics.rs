@@ -1,8 +1,8 @@
-//! Every metric's name, and the recorder that renders them for Prometheus.
+//! The names of all metrics, and the recorder that renders them for Prometheus.
 //!
-//! A crate that counts something declares the name here (with [`Metric`]'s kind, unit and help), so
-//! that names stay unique, appear in one list, and dashboards have one place to look. The values
-//! flow through the `metrics` facade; without an installed [`Recorder`] they cost almost nothing.
+//! A crate that has a metric declares its name here (with kind, unit and help of [`Metric`]), so
+//! that names are unique and in one list. Values go through the `metrics` facade; without an
+//! installed [`Recorder`] they cost almost nothing.
 //!
 //! Names are `karst_<part>_<what>_<unit>`, counters end in `_total`, times are seconds
 //! unless the name says otherwise.
@@ -11,7 +11,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::Error;
 
-/// What kind of number a metric is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.
@@ -29,11 +29,11 @@ pub struct Metric {
     pub name: &'static str,
     /// Its kind.
     pub kind: Kind,
-    /// What it tells, for people.
+    /// Its help text.
     pub help: &'static str,
 }
 
-/// Declares constants and the list of all of them in one place.
+/// Declares the constants and the list [`ALL`].
 macro_rules! metrics {
     ($($constant:ident $kind:ident $name:literal $help:literal;)*) => {
         $(#[doc = $help] pub const $constant: &str = $name;)*
@@ -227,7 +227,7 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Starts to collect for the whole process.
+    /// Installs the recorder for the process.
     ///
     /// # Errors
     /// [`Error::AlreadyInstalled`] the second time.
@@ -243,12 +243,12 @@ impl Recorder {
     /// The Prometheus text format.
     #[must_use]
     pub fn render(&self) -> String {
-        // Also folds recent histogram samples into buckets, so nobody needs to call it in between
-        // as long as somebody scrapes; the server calls `upkeep` for when nobody does.
+        // Rendering also aggregates recent histogram samples, so `upkeep` is needed only if nothing
+        // scrapes; the server calls it for that case.
         self.0.render()
     }
 
-    /// Folds samples into buckets to bound memory; call it every few seconds.
+    /// Aggregates histogram samples to bound memory; call it every few seconds.
     pub fn upkeep(&self) {
         self.0.run_upkeep();
     }

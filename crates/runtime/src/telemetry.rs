@@ -1,7 +1,7 @@
-//! Where log lines go and how they look: plain text for people, JSON lines for machines.
+//! Logging: output and format (plain text or JSON lines).
 //!
 //! Installed once per process by `services`; libraries only use the `tracing` macros. Lines go to
-//! standard error, so that standard output stays free for results.
+//! standard error; standard output is for results.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -17,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Error;
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// Text on a terminal, JSON otherwise.
@@ -32,10 +32,10 @@ pub enum Format {
 /// Log settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Least important level shown (`error`, `warn`, `info`, `debug`, `trace`), optionally per crate
-    /// as in `info,ingest=debug`. `debug` and below cost noticeable time per event.
+    /// Minimum level (`error`, `warn`, `info`, `debug`, `trace`), optionally per crate as in
+    /// `info,ingest=debug`. `debug` and `trace` take noticeable time per event.
     pub level: String,
-    /// How a line looks.
+    /// The format of lines.
     pub format: Format,
 }
 
@@ -55,7 +55,7 @@ impl Settings {
     }
 
     fn filter(&self) -> Result<EnvFilter, Error> {
-        // A library that logs every request at info level would drown our own lines.
+        // Libraries that log every request at info level would hide our own lines.
         let quiet = ["foyer", "foyer_storage", "slatedb", "object_store", "hyper", "h2", "rustls"];
         let mut text = String::new();
         if !self.level.contains("foyer") {
@@ -78,12 +78,12 @@ impl Settings {
 pub struct Levels {
     settings: Settings,
     filter: reload::Handle<EnvFilter, Registry>,
-    /// By the name of a crate or another target of log lines.
+    /// Level by target (crate name or other log target).
     changed: Mutex<BTreeMap<String, String>>,
 }
 
 impl Levels {
-    /// Shows lines of a target from a level on, whatever the settings say.
+    /// Sets the minimum level of a target, overriding the settings.
     ///
     /// # Errors
     /// [`Error::Level`] for a level that is not understood.
@@ -104,7 +104,7 @@ impl Levels {
     }
 }
 
-/// Starts logging for the whole process. `file` gets every line as JSON besides.
+/// Starts logging for the process. `file` additionally gets every line as JSON.
 ///
 /// # Errors
 /// [`Error::Level`] for a level that is not understood, [`Error::AlreadyInstalled`] the second time.

@@ -1,4 +1,4 @@
-//! The parts put together: store, catalog, cache, ingest, search, API state.
+//! Assembles the server: store, catalog, cache, ingest, search, API state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,10 +32,10 @@ use super::views::{CacheCounters, MetricsText, Objects};
 use super::{identity, ingest_conf, request_conf, store_conf, telling, whole};
 use crate::config::ServerOptions;
 
-/// How long the catalog and the cache may take to close.
+/// Time-out of closing the catalog and the cache.
 const CLOSE: Duration = Duration::from_secs(5);
 
-/// What assembling starts from: the directory is locked, the ports and the catalog are this server's.
+/// Inputs of the assembly: the locked directory, bound ports, and the lease.
 #[derive(Debug)]
 pub(crate) struct Ground<'a> {
     pub(crate) options: &'a ServerOptions,
@@ -324,7 +324,7 @@ fn server_info(
     }
 }
 
-/// The machine's name, as the kernel has it.
+/// The host name from the kernel.
 pub(crate) fn host_name() -> String {
     let from_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let from_command = || {

@@ -1,5 +1,5 @@
-//! Inputs that do not come over HTTP: what `inputs.conf` and the command line switch on, Karst's own
-//! log; and the collector's tokens that `inputs.conf` names.
+//! Non-HTTP inputs of `inputs.conf` and the command line, Karst's own log, and the HEC tokens of
+//! `inputs.conf`.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::assemble::{Karst, host_name};
 use super::logs;
 use crate::config::{ServerOptions, aws_variables};
 
-/// What is switched on, checked as far as the files alone tell.
+/// The enabled inputs, validated as far as possible from the files alone.
 ///
 /// # Errors
-/// Something in them is not valid.
+/// If something in them is invalid.
 pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Result<Configured> {
     let host = host_name();
     let read = Configured::read(&knowledge.conf("inputs"), &host).map_err(|errors| {
@@ -35,10 +35,10 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
     Ok(all)
 }
 
-/// Starts them over the ports that were bound for them.
+/// Starts the inputs on their bound ports.
 ///
 /// # Errors
-/// One names an index that does not exist, or cannot be started.
+/// If an input has an unknown index, or cannot be started.
 pub(crate) async fn start(
     options: &ServerOptions,
     mut all: Configured,
@@ -97,7 +97,7 @@ fn add_files(options: &ServerOptions, host: &str, all: &mut Configured) -> Resul
     Ok(())
 }
 
-/// Creates or updates a token, unless the store has it like that.
+/// Creates or updates a token, unless it is unchanged.
 async fn keep_token(karst: &Karst, token: HttpToken) -> Result<()> {
     let mut kept = HecToken::new(&token.name, &token.token, token.index);
     kept.indexes = token.indexes;

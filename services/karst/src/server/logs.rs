@@ -1,5 +1,5 @@
-//! Karst's own log: to standard error, and to `<data>/log/karst.log`, which the server itself reads
-//! into the index `_internal`.
+//! Karst's own log: to standard error, and to `<data>/log/karst.log`, which the server indexes in
+//! `_internal`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The catalog is this server's: asked for before it is opened, kept as long as the server runs, and
-//! watched for somebody who takes it.
+//! Ownership of the catalog: takes the lease before the catalog is opened, renews it while the
+//! server runs, and watches for takeovers.
 
 use std::fs::File;
 use std::path::Path;
@@ -71,7 +71,7 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    /// Takes the lease; where another server's is in the way, looks whether that one lives.
+    /// Takes the lease; if another server has it, watches whether that server is alive.
     ///
     /// # Errors
     /// It lives, or the store cannot be asked.
@@ -103,7 +103,7 @@ impl Ownership {
             );
             println!("karst: {text}");
             tracing::info!(%holder, seconds, "looking whether the catalog's last user is alive");
-            // Anybody may ask what the start waits for.
+            // `/readyz` shows what the start is waiting for.
             progress.set(format!(
                 "looking for up to {seconds} s whether the server that last used the catalog is alive"
             ));
@@ -127,7 +127,7 @@ impl Ownership {
         Ok(Self { keeping, stop, taken_by })
     }
 
-    /// Waits until another server has the catalog; says so.
+    /// Waits until another server has taken the catalog; returns the reason.
     pub(crate) async fn lost(&self) -> Arc<str> {
         let mut taken_by = self.taken_by.clone();
         let holder =
@@ -137,13 +137,12 @@ impl Ownership {
                 "the catalog has been taken over by another server ({holder}); {WHAT_HELPS}"
             )
             .into(),
-            // The lease was given back, in order.
+            // The lease was released normally.
             None => std::future::pending().await,
         }
     }
 
-    /// Waits until the catalog is not this server's any more, as the lease or the catalog itself
-    /// says.
+    /// Waits until the lease or the catalog is lost.
     pub(crate) async fn ended(&self, catalog: &Catalog) -> Arc<str> {
         tokio::select! {
             reason = self.lost() => reason,
@@ -153,10 +152,10 @@ impl Ownership {
         }
     }
 
-    /// Gives the lease back, so that the next server need not wait.
+    /// Releases the lease, so that the next server need not wait.
     pub(crate) async fn release(self) {
         self.stop.stop();
-        // A store that does not answer must not keep the process.
+        // An unresponsive store must not block the stop.
         let release = async {
             if let Ok(Some(lease)) = self.keeping.await {
                 lease.release().await;
@@ -168,5 +167,5 @@ impl Ownership {
     }
 }
 
-/// How long giving it back may take.
+/// Time-out of the release.
 const RELEASE: Duration = Duration::from_secs(3);

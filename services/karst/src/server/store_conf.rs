@@ -1,5 +1,5 @@
-//! How the cache and object storage work, from `server.conf` and `indexes.conf`, then the command line,
-//! which wins.
+//! Settings of the cache and object storage, from `server.conf` and `indexes.conf`, overridden by
+//! the command line.
 
 use anyhow::Result;
 use knowledge::layers::Layers;
@@ -83,14 +83,14 @@ const STORE: &[Key<Options>] = &[
     }),
 ];
 
-/// How to reach object storage.
+/// The settings of object storage.
 pub(crate) fn store(layers: &Layers) -> Result<Options> {
     let mut options = Options { variables: aws_variables(), ..Options::default() };
     conf::apply(STORE, layers, &mut options)?;
     Ok(options)
 }
 
-/// The cache before it.
+/// The settings of the cache.
 pub(crate) fn cache(layers: &Layers, options: &ServerOptions) -> Result<cache::Settings> {
     let mut settings = cache::Settings {
         nvme_bytes: 4096 << 20,

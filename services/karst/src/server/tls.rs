@@ -1,5 +1,5 @@
-//! TLS: the operator's certificate, read again when it changes, or one the server signs itself and
-//! renews. Connections that are open keep theirs; new ones get the newest.
+//! TLS: the configured certificate, reloaded when it changes, or a self-signed one that the server
+//! renews. Open connections keep their certificate; new ones get the newest.
 
 use std::fs;
 use std::net::IpAddr;
@@ -25,11 +25,11 @@ use super::certificate;
 use super::identity::write_once;
 use crate::config::ServerOptions;
 
-/// How often the files are looked at.
+/// Interval of checking the files.
 const LOOK: Duration = Duration::from_secs(60);
 const DAY: i64 = 86_400;
 
-/// The certificate of all ports with TLS.
+/// The certificate of all TLS ports.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     certificate: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Certificates {
     own: Option<Vec<String>>,
     provider: Arc<CryptoProvider>,
     current: RwLock<Arc<CertifiedKey>>,
-    /// The files as they were last read.
+    /// The contents of the files as last read.
     seen: Mutex<Vec<u8>>,
 }
 
@@ -59,7 +59,7 @@ impl Certificates {
                 (folder.join("server.pem"), folder.join("server.key"), Some(names))
             }
         };
-        // The CLI may be run elsewhere.
+        // The CLI may run in another directory.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let (certificate, key) = (absolute(certificate), absolute(key));
         if let Some(names) = &own {
@@ -71,7 +71,7 @@ impl Certificates {
         Ok(Arc::new(Self { certificate, key, own, provider, current, seen }))
     }
 
-    /// Where the certificate is.
+    /// The path of the certificate.
     pub(crate) fn path(&self) -> &Path {
         &self.certificate
     }
@@ -191,7 +191,7 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
         .with_context(|| format!("{} does not fit to its key", certificate.display()))
 }
 
-/// Makes the server's certificate where there is none or it ends soon. The key stays.
+/// Creates or renews the self-signed certificate if necessary. The key is kept.
 fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> Result<()> {
     let end = CertificateDer::from_pem_file(certificate).ok();
     let end = end.and_then(|der| certificate::not_after(&der));
