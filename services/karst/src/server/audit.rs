@@ -1,7 +1,7 @@
-//! The audit trail of this server: where it is, where its head is noted, how it gets into `_audit`.
+//! The audit trail of this server: its files, the saved heads, and indexing in `_audit`.
 //!
-//! Records are indexed from the files, by number: ingest keeps a numbered batch once, however often and
-//! after however many crashes it is sent. The head of the chain is noted in the catalog, and beside the key.
+//! Records are indexed from the files, by number: ingest stores a numbered batch once, however
+//! often it is sent. The head of the chain is saved in the catalog and next to the key.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -26,7 +26,7 @@ use super::identity::write_once;
 
 /// The channel of the records' numbers: a data directory has one trail.
 const CHANNEL: uuid::Uuid = uuid::Uuid::from_u128(0x6b61_7273_7400_4175_8469_7400_0000_0001);
-/// Where the catalog has the head.
+/// The document kind of the saved head.
 const KIND: &str = "audit";
 const NAME: &str = "head";
 /// Records on their way to the index.
@@ -45,7 +45,7 @@ pub(crate) fn key_path(data: &Path) -> PathBuf {
     data.join("auth").join("audit.key")
 }
 
-/// The file of the noted head.
+/// The file of the saved head.
 pub(crate) fn head_path(data: &Path) -> PathBuf {
     data.join("auth").join("audit-head.json")
 }
@@ -205,7 +205,7 @@ fn make_private(folder: &Path) -> Result<()> {
     made.with_context(|| format!("cannot create {}", folder.display()))
 }
 
-/// The key in `<data>/auth/audit.key`, made at the first start.
+/// The key in `<data>/auth/audit.key`, created at the first start.
 fn read_key(data: &Path) -> Result<[u8; Key::BYTES]> {
     let path = key_path(data);
     match fs::read(&path) {
@@ -230,7 +230,7 @@ fn read_anchors(catalog: &Catalog, path: &Path) -> Result<Vec<Anchor>> {
     Ok(kept.transpose()?.into_iter().chain(read_anchor(path)?).collect())
 }
 
-/// The head that was noted beside the key.
+/// The head saved next to the key.
 pub(crate) fn read_anchor(path: &Path) -> Result<Option<Anchor>> {
     match fs::read(path) {
         Ok(bytes) => {
@@ -280,7 +280,7 @@ async fn watch(audit: Arc<Audit>, catalog: Catalog, path: PathBuf, tasks: Shutdo
     }
 }
 
-/// Tells administrators while nothing can be recorded.
+/// Sets a health condition while nothing can be recorded.
 async fn tell_failures(log: AuditLog, conditions: Health, tasks: Shutdown) {
     let mut failures = log.failures();
     loop {
@@ -300,7 +300,7 @@ fn read_checkpoint(path: &Path) -> u64 {
     fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Brings records into the index.
+/// Indexes records.
 struct Feeder {
     log: AuditLog,
     ingest: Arc<Ingest>,
@@ -343,7 +343,7 @@ impl Feeder {
         }
     }
 
-    /// Hands records over, each with its number, and waits until they are safe.
+    /// Submits records with their numbers, and waits until they are durable.
     async fn index(&self, entries: &[Entry]) -> Result<(), inputs::Error> {
         let settled = entries.first().map_or(0, |entry| entry.seq);
         let mut outcomes = Vec::with_capacity(entries.len());

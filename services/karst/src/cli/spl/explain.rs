@@ -1,4 +1,4 @@
-//! `karst spl explain`: how a search is understood, and how it would run.
+//! `karst spl explain`: shows how a search is parsed and how it would run.
 //!
 //! Without a server it is planned over indexes without events: what it names exists, and fields are texts.
 
