@@ -36,6 +36,15 @@ DEEP = {
     "where_in": row("where x IN (" + ",".join(str(n) for n in range(2_000)) + ")"),
 }
 
+# Each is one level of a plan, or stays where it is.
+FLAT = {
+    "not": chain("index=main ", (f"NOT w{n}" for n in range(10_000))),
+    "unequal": chain("index=main ", (f"x!=v{n}" for n in range(10_000))),
+    "words": chain("index=main ", (f"w{n}" for n in range(10_000))),
+    "where": chain("index=main | where ", (f"source!=\"v{n}\"" for n in range(10_000)), " AND "),
+    "filter_after_each_eval": "index=main | " + " | ".join(['eval a=substr(a.a,1,9) | where a!=""'] * 60),
+}
+
 LARGE = {
     "mvrange": "| makeresults count=100000 | eval a=mvrange(0,10000)",
     "mvrange_of_rows": "| makeresults count=100000 | streamstats count as n "
@@ -108,7 +117,13 @@ def test_no_text_ends_the_server(small, name):
     assert answer.status in (200, 400, 413, 429), answer
     if answer.status != 200:
         text = answer.json()["messages"][0]["text"]
-        assert "max_plan_depth" in text or "more than" in text, text
+        assert any(limit in text for limit in ("max_plan_depth", "max_plan_time", "more than")), text
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_conditions_are_planned_however_many_they_are(small, name):
+    answer = oneshot(small, FLAT[name])
+    assert answer.status == 200, answer
 
 
 @pytest.mark.parametrize("name", LARGE)
