@@ -318,10 +318,12 @@ def test_strangers_hear_that_a_server_is_fenced_and_not_by_whom(fenced):
         assert "taken over by another" in answer.text, answer
         assert [secret for secret in secrets if secret in answer.text] == [], answer
     # Administrators and the log know.
-    health = first.rest("GET", "/services/server/health?output_mode=json")
-    message = first.rest("GET", "/services/messages/fenced?output_mode=json")
-    for text in (health.text, message.text, first.log_text()):
-        assert f"pid {second.process.pid}" in text and str(second.data) in text
+    who = f"pid {second.process.pid}"
+    paths = ("/services/server/health", "/services/messages/fenced")
+    for path in paths:
+        told = lambda: first.rest("GET", f"{path}?output_mode=json").text
+        wait_for(lambda: who in told() and str(second.data) in told(), f"{path} names it", 60)
+    assert who in first.log_text() and str(second.data) in first.log_text()
 
 
 def test_a_fenced_server_answers_no_query(fenced):

@@ -208,6 +208,7 @@ async fn wait_for_end(
             () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
             // The catalog knows that somebody has taken it, the lease knows who.
             reason = ownership.lost(), if !told.contains("management") => {
+                tracing::warn!("{reason}");
                 karst.fence(&reason);
                 told = reason;
             }
