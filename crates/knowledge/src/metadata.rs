@@ -5,7 +5,7 @@
 //! file (`[macros]`, `[lookups]`) or all of the app (`[]`). What is not understood is closed rather than
 //! open, and warned of. Leaves to others: who has which role (`access`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::conf::{ConfFile, Entry, Warning};
 
@@ -60,6 +60,8 @@ struct Said {
 pub(crate) struct Metadata {
     /// By app and by object: `macros/errors`, `macros`, or nothing for the whole app.
     apps: BTreeMap<String, BTreeMap<String, Said>>,
+    /// Those that have metadata files.
+    with_files: BTreeSet<String>,
     warnings: Vec<Warning>,
 }
 
@@ -67,6 +69,7 @@ impl Metadata {
     /// Takes a file's word, unless one read before said something else.
     pub(crate) fn read(&mut self, app: &str, file: &ConfFile) {
         self.warnings.extend(file.warnings.iter().cloned());
+        self.with_files.insert(app.to_owned());
         let known = self.apps.entry(app.to_owned()).or_default();
         for stanza in &file.stanzas {
             let said = known.entry(object(&stanza.name)).or_default();
@@ -102,9 +105,9 @@ impl Metadata {
         self.exported(app, &whole)
     }
 
-    /// Whether an app says that other apps see a stanza.
+    /// Whether the metadata files of an app say that other apps see a stanza.
     pub(crate) fn exports(&self, app: &str, conf: &str, stanza: &str) -> bool {
-        self.apps.contains_key(app) && self.shows(app, conf, stanza)
+        self.with_files.contains(app) && self.shows(app, conf, stanza)
     }
 
     /// The same of a setting of a stanza, which a stanza `[props/web/EXTRACT-a]` is about.
@@ -222,6 +225,9 @@ mod tests {
         assert!(found.shows("a", "macros", "m") && !found.shows("a", "props", "web"));
         assert!(found.shows_setting("a", "props", "web", "EXTRACT-a"));
         assert!(!found.shows_setting("a", "props", "web", "EXTRACT-b"));
-        assert!(found.shows("another", "macros", "m"));
+        assert!(found.shows("another", "macros", "m") && found.exports("a", "macros", "m"));
+        let mut silent = Metadata::default();
+        silent.export("b", "macros", "m", false);
+        assert!(silent.shows("b", "macros", "n") && !silent.exports("b", "macros", "n"));
     }
 }
