@@ -155,7 +155,7 @@ impl Receiver {
         }
     }
 
-    /// Whether events of the token may go to the index, and it exists.
+    /// Whether events of the token may go to the index, and it takes any.
     pub(crate) fn allows(&self, token: &HecToken, index: &IndexName) -> bool {
         token.allows(index) && self.api.indexes.check_takes(index).is_ok()
     }
