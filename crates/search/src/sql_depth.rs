@@ -1,8 +1,8 @@
 //! How deep the plan of a query can become, by its words alone.
 //!
 //! The engine reads, plans and drops queries by functions that call themselves, and a chain such as `1+1+1`
-//! makes them as deep as it is long. So a query is refused before it is read: an expression is at most as deep
-//! as it has words between two commas, and a query within the query takes a few steps of its own.
+//! makes them as deep as it is long. So a query is refused before it is read: an expression is at most as
+//! deep as it has words between two commas, and a query within the query takes a few steps of its own.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};

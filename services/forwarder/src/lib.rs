@@ -2,7 +2,8 @@
 //! one of several indexers, once, whoever dies meanwhile.
 //!
 //! Not here: what an event is (the indexer cuts, dates and indexes; the forwarder only cuts between
-//! events, and looks at single ones where rules drop or route them), inputs themselves (`inputs`), the messages (`protocol`).
+//! events, and looks at single ones where rules drop or route them), inputs themselves (`inputs`), the
+//! messages (`protocol`).
 //!
 //! ```text
 //! inputs -> Route: cut, filter, clone -> DiskQueue (fsync) -> ack to the input

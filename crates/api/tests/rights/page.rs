@@ -57,12 +57,13 @@ fn page() -> String {
     let mut out = String::from(
         "# Rights\n\nWho may ask what. This page is made from the tables that the server enforces; a test \
          compares them and asks every path and every guarded command as every built-in role. The role \
-         `can_delete` is given beside another, which brings `search`; a role without capabilities reaches what \
-         says \"users\".\n\n\
+         `can_delete` is given beside another, which brings `search`; a role without capabilities reaches \
+         what says \"users\".\n\n\
          *their own*: the answer holds what is the user's own, or more with a capability of the first table. \
          *by permissions*: each object is read and changed by its owner and by the roles that its \
          `perms.read` and `perms.write` name; whoever has `admin_all_objects` reads and changes all.\n\n\
-         ## Capabilities\n\n| capability | asked by | admin | power | user | can_delete |\n| --- | --- | --- | --- | --- | --- |\n",
+         ## Capabilities\n\n| capability | asked by | admin | power | user | can_delete |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
     );
     for name in capabilities::ALL {
         let has: Vec<&str> = ROLES.iter().map(|role| yes(holds(role, name))).collect();
@@ -72,7 +73,8 @@ fn page() -> String {
     out.push_str(
         "\n## Commands\n\nAll need `search`. A command that changes something is refused in a search that is \
          sent with GET; one that reads what buckets say of themselves is refused to users with a \
-         `srchFilter`.\n\n| command | needs | changes something | reads summaries | admin | power | user | can_delete |\n\
+         `srchFilter`.\n\n\
+         | command | needs | changes something | reads summaries | admin | power | user | can_delete |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (name, right) in GUARDED {

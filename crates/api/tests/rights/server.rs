@@ -91,8 +91,8 @@ impl karst_api::ConsoleFiles for Nothing {
 }
 
 impl Server {
-    /// A server with the users `admin`, `power`, `user`, `can_delete`, `nos` (no capability) and the indexes `open` and
-    /// `closed`, an event in each.
+    /// A server with the users `admin`, `power`, `user`, `can_delete` and `nos` (no capability), and the
+    /// indexes `open` and `closed`, an event in each.
     pub(crate) async fn start() -> Self {
         let data = TestDir::new();
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
