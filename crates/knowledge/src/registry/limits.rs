@@ -21,10 +21,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "max_mem_usage_mb",
         "[search]: memory of one search in MB, over which it spills to disk or fails; default 512 (Splunk: 200)",
     ),
-    used(
-        "max_plan_depth",
-        "[search]: steps that a search's plan may be deep; default 5000",
-    ),
+    used("max_plan_depth", "[search]: steps that a search's plan may be deep; default 5000"),
     used(
         "max_plan_time",
         "[search]: seconds that planning of one search may take, over which it is refused; default 60",
