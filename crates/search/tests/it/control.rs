@@ -124,7 +124,7 @@ async fn planning_ends_when_nobody_waits_for_it() {
     let before = tasks();
     let asks = tokio::spawn({
         let service = service.clone();
-        async move { service.dispatch(JobRequest::new(&slow_to_plan(), "me")).await.map(drop) }
+        async move { service.dispatch(JobRequest::new(slow_to_plan(), "me")).await.map(drop) }
     });
     // The one that asks, and the one that plans for it.
     while tasks() < before + 2 {
@@ -145,7 +145,7 @@ async fn planning_ends_when_its_time_is_over() {
     let mut settings = Settings::default();
     settings.plan.plan_time = Duration::from_millis(1);
     let service = filled(&[log_event(0)], 1, settings).await.0;
-    let refused = service.dispatch(JobRequest::new(&slow_to_plan(), "me")).await.unwrap_err();
+    let refused = service.dispatch(JobRequest::new(slow_to_plan(), "me")).await.unwrap_err();
     assert_eq!(refused.kind(), model::ErrorKind::Exhausted);
     assert!(refused.to_string().contains("max_plan_time in limits.conf [search]"), "{refused}");
 }
