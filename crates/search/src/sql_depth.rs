@@ -2,7 +2,8 @@
 //!
 //! The engine reads, plans and drops queries by functions that call themselves, and a chain such as `1+1+1`
 //! makes them as deep as it is long. So a query is refused before it is read: an expression is at most as
-//! deep as it has words between two commas, and a query within the query takes a few steps of its own.
+//! deep as it has words between two commas, with those of the expressions that it is in, and a query within
+//! the query takes a few steps of its own.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -30,29 +31,28 @@ pub(crate) fn check(query: &str, limit: usize) -> Result<(), Error> {
     ))
 }
 
-/// The words of the longest expression, and the steps of all queries within the query.
+/// The words of the longest expression with those around it, and the steps of all queries within the query.
 fn of(tokens: &[Token]) -> usize {
-    // How many words there were since the last comma, of every bracket that is open.
+    // How many words there were since the last comma, of every bracket that is open, and all of these together.
     let mut open = vec![0];
-    let (mut longest, mut queries) = (0, 0);
+    let (mut together, mut longest, mut queries) = (0, 0, 0);
     for token in tokens {
         let inner = open.len() > 1;
         let Some(words) = open.last_mut() else { break };
         match token {
             Token::Whitespace(_) => continue,
-            Token::Comma => *words = 0,
+            Token::Comma => together -= std::mem::take(words),
             Token::RParen | Token::RBracket | Token::RBrace if inner => {
-                open.pop();
-            }
-            Token::LParen | Token::LBracket | Token::LBrace => {
-                *words += 1;
-                longest = longest.max(*words);
-                open.push(0);
+                together -= open.pop().unwrap_or(0);
             }
             token => {
                 *words += 1;
-                longest = longest.max(*words);
+                together += 1;
+                longest = longest.max(together);
                 queries += usize::from(is_query(token));
+                if matches!(token, Token::LParen | Token::LBracket | Token::LBrace) {
+                    open.push(0);
+                }
             }
         }
     }

@@ -70,6 +70,8 @@ const ORIGINS: usize = 100_000;
 
 /// How many times the size of a batch cut events may have to go on as one.
 const BATCHES: usize = 8;
+/// Large inputs that take turns; more wait in the queue, as does what comes after them.
+const MOST_LARGE: usize = 32;
 
 impl Parse {
     pub(crate) fn new(
@@ -127,7 +129,8 @@ impl Parse {
     /// What comes next, none at the end. Large inputs go on while nothing comes, and in turns with what does.
     fn next_work(&mut self) -> Option<Work> {
         while !self.large.is_empty() {
-            if self.between < self.part() as u64
+            if self.large.len() < MOST_LARGE
+                && self.between < self.part() as u64
                 && let Some(work) = self.from.try_pop()
             {
                 self.between += match &work {

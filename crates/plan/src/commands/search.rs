@@ -6,7 +6,7 @@
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 use std::sync::Arc;
@@ -95,19 +95,28 @@ pub(super) async fn events(
     // Conditions on stored fields stay next to the scan, which prunes by them.
     let (late, early): (Vec<_>, Vec<_>) =
         conjuncts(search.expr.as_ref()).into_iter().partition(|expr| enrichment.sets(expr));
-    for expr in early {
-        let shape = Frame::new(plan.clone(), columns.clone());
-        let condition = predicate::compile_search(expr, &env.scope(&shape))?;
+    let shape = Frame::new(plan.clone(), columns.clone());
+    if let Some(condition) = all_of(early, &shape, env)? {
         plan = filter_scan(plan, condition)?;
     }
     let mut frame = Frame::of_table(plan, TABLE, columns, order)?;
     frame.open = true;
     frame = enrichment.apply(frame, env)?;
-    for expr in late {
-        let condition = predicate::compile_search(expr, &env.scope(&frame))?;
+    if let Some(condition) = all_of(late, &frame, env)? {
         frame = frame.filter(condition)?;
     }
     Ok(frame)
+}
+
+/// Many conditions as one: a filter for each would make a plan as deep as they are many.
+fn all_of(
+    conditions: Vec<&SearchExpr>,
+    frame: &Frame,
+    env: &Env<'_>,
+) -> Result<Option<Expr>, Error> {
+    let compiled =
+        conditions.into_iter().map(|expr| predicate::compile_search(expr, &env.scope(frame)));
+    Ok(predicate::balanced(Operator::And, compiled.collect::<Result<_, _>>()?))
 }
 
 /// What must all hold.
