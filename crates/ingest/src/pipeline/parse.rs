@@ -363,7 +363,7 @@ mod tests {
         Parse::new(from, Arc::clone(&to), rules, 10).run();
         let mut order = Vec::new();
         while let Some(parsed) = to.pop() {
-            order.push(match parsed {
+            let (source, text) = match parsed {
                 Parsed::Lines(lines) => {
                     let text = String::from_utf8_lossy(lines.lines.text.as_ref()).into_owned();
                     (lines.stream.origin.source.to_string(), text)
@@ -373,7 +373,11 @@ mod tests {
                     (infos[0].origin.source.to_string(), text)
                 }
                 Parsed::Order(..) => continue,
-            });
+            };
+            // The end of a stream is no line.
+            if !text.is_empty() {
+                order.push((source, text));
+            }
         }
         order
     }
