@@ -138,7 +138,7 @@ def test_a_forwarder_is_refused(open_server, tmp_path):
     (tmp_path / "forged.log").write_text(f"{WORD}\n")
     agent = Forwarder(
         tmp_path / "agent",
-        group("all", [open_server]),
+        "[tcpout]\ndefaultGroup = all\n" + group("all", [open_server]),
         f"[monitor://{tmp_path}/forged.log]\nindex = _audit\nsourcetype = plain\n",
     ).start()
     try:

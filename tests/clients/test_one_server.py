@@ -2,6 +2,7 @@
 catalog; what a first start leaves; who may read what it writes."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -264,7 +265,10 @@ def add_user(server, name, role):
 def fenced(servers):
     """A server with an event that is not stored yet, and the one that took its catalog."""
     first = servers(KARST_FENCED_SECONDS="600").start()
-    add_user(first, "stranger", "user")
+    # Role `user` has `list_health`.
+    role = {"name": "searcher", "capabilities": "search"}
+    assert first.rest("POST", "/services/authorization/roles", role).status == 201
+    add_user(first, "stranger", "searcher")
     first.create_index("shared")
     first.send("of the first", index="shared")
     second = servers("second", KARST_TAKE_OVER="true").start()
@@ -339,16 +343,21 @@ def test_rows_that_are_on_their_way_end_with_an_error_when_the_server_is_fenced(
     assert first.send_raw(lines, index=index, sourcetype="plain").status == 200
     wait_for(lambda: first.count(f"index={index}") == 20_000, "all events are searchable", 60)
     export = exported(first, index)
-    with connect(first) as connection, connection.cursor() as cursor:
-        # More than any buffer on the way holds.
-        cursor.execute(f"SELECT a._raw FROM {index} a CROSS JOIN {index} b")
-        rows = cursor.fetch_record_batch()
-        assert rows.read_next_batch().num_rows > 0
-        servers("second", KARST_TAKE_OVER="true").start()
-        wait_for(lambda: readyz(first).status == 503, "the first notices", 60)
-        with pytest.raises(Exception, match="taken over by another"):
-            while True:
-                rows.read_next_batch()
+    connection = connect(first)
+    cursor = connection.cursor()
+    # More than any buffer on the way holds.
+    cursor.execute(f"SELECT a._raw FROM {index} a CROSS JOIN {index} b")
+    rows = cursor.fetch_record_batch()
+    assert rows.read_next_batch().num_rows > 0
+    servers("second", KARST_TAKE_OVER="true").start()
+    wait_for(lambda: readyz(first).status == 503, "the first notices", 60)
+    with pytest.raises(Exception, match="taken over by another"):
+        while True:
+            rows.read_next_batch()
+    # Closing tells of the broken stream once more.
+    for one in (cursor, connection):
+        with contextlib.suppress(Exception):
+            one.close()
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         export.read()
     assert first.stop(60) == 1
