@@ -33,7 +33,7 @@ pub(crate) fn check(query: &str, limit: usize) -> Result<(), Error> {
 
 /// The words of the longest expression with those around it, and the steps of all queries within the query.
 fn of(tokens: &[Token]) -> usize {
-    // How many words there were since the last comma, of every bracket that is open, and all of these together.
+    // How many words there were since the last comma, of every bracket that is open, and of all together.
     let mut open = vec![0];
     let (mut together, mut longest, mut queries) = (0, 0, 0);
     for token in tokens {

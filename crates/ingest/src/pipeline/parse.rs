@@ -365,7 +365,9 @@ mod tests {
         while let Some(parsed) = to.pop() {
             let (source, text) = match parsed {
                 Parsed::Lines(lines) => {
-                    let text = String::from_utf8_lossy(lines.lines.text.as_ref()).into_owned();
+                    // Behind what its lines cover, a text has the beginning of the next line.
+                    let whole = &lines.lines.text[..lines.lines.covered as usize];
+                    let text = String::from_utf8_lossy(whole).into_owned();
                     (lines.stream.origin.source.to_string(), text)
                 }
                 Parsed::Cut(events, infos, _) => {
