@@ -99,7 +99,7 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
         .context("cannot start the runtime")?;
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
     let searches = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(search_threads(cores))
+        .worker_threads(cores.max(2))
         .thread_name("karst-search")
         .thread_stack_size(SEARCH_STACK)
         .enable_all()
@@ -114,12 +114,6 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
         // Returns only where it cannot.
         Ended::ToBeginAgain => Err(::runtime::process::begin_again()).context("cannot start again"),
     }
-}
-
-/// More threads than cores: some work of a search lasts for seconds before it gives its thread back, and the
-/// system shares the cores fairly among threads, so that small searches do not wait for it.
-fn search_threads(cores: usize) -> usize {
-    (cores * 4).clamp(8, cores.max(2) + 24)
 }
 
 /// Why the server ended.
