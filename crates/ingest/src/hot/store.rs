@@ -383,6 +383,13 @@ impl HotStore {
         states.any(|(_, state)| state.rolled.iter().any(|bucket| bucket.content.id == id))
     }
 
+    /// Text of the open buckets of a set.
+    pub(crate) fn open_bytes(&self, set: u16) -> u64 {
+        let streams = self.read();
+        let mine = streams.iter().filter(|(stream, _)| stream.set == set);
+        mine.filter_map(|(_, state)| state.open.as_ref()).map(|open| open.raw_bytes).sum()
+    }
+
     pub(crate) fn raw_bytes(&self) -> u64 {
         self.raw_bytes.load(Ordering::Relaxed)
     }

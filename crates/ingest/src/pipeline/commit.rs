@@ -3,7 +3,8 @@
 //! One thread takes what indexing has prepared in groups: writes a group to the journal, syncs
 //! once, makes the rows searchable, and only then acknowledges. While it syncs, the next group
 //! gathers in the queue. It also rolls buckets and hands them to the uploader; while too many rolled
-//! buckets wait in memory to be encoded it takes nothing more, and the queues push back.
+//! buckets wait in memory to be encoded, and what came meanwhile is much, it takes nothing more, and the
+//! queues push back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use model::{EventTime, StreamId};
 use runtime::metrics as names;
 
 use super::ack::Share;
+use super::backlog::Backlog;
 use super::gather;
 use super::messages::{Indexed, IndexedRecord, Order};
 use super::meter::Meter;
@@ -42,6 +44,7 @@ pub(crate) struct Commit {
     pub(crate) limits: Arc<HotLimits>,
     pub(crate) spool: Arc<Spool>,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) backlog: Backlog,
     /// What the set's queues report.
     pub(crate) meters: Vec<Meter>,
     /// Intake is over: do not wait for object storage any more.
@@ -202,7 +205,7 @@ impl Commit {
 
     /// Back-pressure of the processor: buckets that are not encoded yet are in memory.
     fn wait_for_uploads(&self) {
-        let full = || self.hot.rolled_count(self.set.id.set) >= self.settings.max_rolled_buckets;
+        let full = || self.backlog.is_full();
         if !full() {
             return;
         }

@@ -8,6 +8,7 @@
 //! Sets share nothing but the clock of arrivals. A stream sticks to a set by its key.
 
 pub(crate) mod ack;
+mod backlog;
 mod breaker;
 pub(crate) mod commit;
 mod cut;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use self::backlog::Backlog;
 use self::commit::Commit;
 use self::indexing::Indexing;
 use self::merge::Merge;
@@ -88,8 +90,6 @@ impl PipelineSet {
         let committing = Arc::new(Queue::new(set, "journal", size));
         let stopping = Arc::new(AtomicBool::new(false));
         let typed_rules = rules.clone();
-        let parse =
-            Parse::new(Arc::clone(&parsing), Arc::clone(&merging), rules, settings.batch_size);
         let merge = Merge::new(
             Arc::clone(&merging),
             Arc::clone(&typing),
@@ -120,7 +120,13 @@ impl PipelineSet {
             status_of(&indexing),
             status_of(&committing),
         ];
+        let backlog =
+            Backlog::new(queues[1..].to_vec(), Arc::clone(&hot), set, settings.max_rolled_buckets);
+        let behind = backlog.clone();
+        let is_behind = Box::new(move || behind.is_long());
+        let parse = Parse::new(parsing, merging, rules, settings.batch_size, is_behind);
         let commit = Commit {
+            backlog,
             set: state,
             queue: Arc::clone(&committing),
             hot,

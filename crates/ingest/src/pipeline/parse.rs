@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use foldhash::HashMap;
@@ -20,7 +21,7 @@ use super::ack::Share;
 use super::breaker::{LineBreaker, Lines};
 use super::decode::TextDecoder;
 use super::messages::{Order, OriginInfo, Parsed, ParsedLines, StreamInfo, Work};
-use super::queue::Queue;
+use super::queue::{Popped, Queue};
 use super::rules::{RuleBook, StreamRules};
 
 #[derive(Debug)]
@@ -30,6 +31,9 @@ struct Stream {
     decoder: TextDecoder,
     breaker: LineBreaker,
 }
+
+/// Says whether large inputs wait.
+pub(super) type IsBehind = Box<dyn Fn() -> bool + Send>;
 
 /// See the module.
 pub(crate) struct Parse {
@@ -46,6 +50,8 @@ pub(crate) struct Parse {
     large: VecDeque<Large>,
     /// Bytes of others since a large one had its turn.
     between: u64,
+    /// Whether the stages behind have so much to do that large inputs wait.
+    is_behind: IsBehind,
 }
 
 /// An input that is not through yet.
@@ -69,9 +75,11 @@ struct Raw {
 const ORIGINS: usize = 100_000;
 
 /// How many times the size of a batch cut events may have to go on as one.
-const BATCHES: usize = 8;
+const BATCHES: usize = 2;
 /// Large inputs that take turns; more wait in the queue, as does what comes after them.
-const MOST_LARGE: usize = 32;
+const MOST_LARGE: usize = 256;
+/// How often large inputs that wait look whether the stages behind have caught up.
+const PAUSE: Duration = Duration::from_millis(2);
 
 impl Parse {
     pub(crate) fn new(
@@ -79,10 +87,11 @@ impl Parse {
         to: Arc<Queue<Parsed>>,
         rules: RuleBook,
         piece: usize,
+        is_behind: IsBehind,
     ) -> Self {
         let (streams, origins) = (HashMap::default(), HashMap::default());
         let (large, between) = (VecDeque::new(), 0);
-        Self { from, to, rules, piece, streams, origins, large, between }
+        Self { from, to, rules, piece, streams, origins, large, between, is_behind }
     }
 
     /// Works until the queue is closed and empty.
@@ -126,20 +135,29 @@ impl Parse {
         self.piece.saturating_mul(BATCHES)
     }
 
-    /// What comes next, none at the end. Large inputs go on while nothing comes, and in turns with what does.
+    /// What comes next, none at the end. Large inputs go on while nothing comes, and in turns with what does,
+    /// as long as the stages behind keep up.
     fn next_work(&mut self) -> Option<Work> {
         while !self.large.is_empty() {
-            if self.large.len() < MOST_LARGE
-                && self.between < self.part() as u64
-                && let Some(work) = self.from.try_pop()
-            {
-                self.between += match &work {
-                    Work::Input(input, _) => input.size(),
-                    Work::Order(..) => 0,
-                };
-                return Some(work);
+            let wait = (self.is_behind)();
+            let popped = match self.large.len() < MOST_LARGE {
+                true if wait => self.from.pop_timeout(PAUSE),
+                true if self.between < self.part() as u64 => {
+                    self.from.try_pop().map_or(Popped::Closed, Popped::Item)
+                }
+                _ => Popped::Closed,
+            };
+            match popped {
+                Popped::Item(work) => {
+                    self.between += match &work {
+                        Work::Input(input, _) => input.size(),
+                        Work::Order(..) => 0,
+                    };
+                    return Some(work);
+                }
+                Popped::Timeout => {}
+                Popped::Closed => self.go_on(),
             }
-            self.go_on();
         }
         self.from.pop()
     }
@@ -324,6 +342,8 @@ fn report_cut(lines: &Lines, origin: &Origin) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use inputs::{MissingTime, OriginRef};
     use knowledge::Knowledge;
     use model::IndexName;
@@ -333,12 +353,13 @@ mod tests {
     #[test]
     fn small_inputs_do_not_wait_for_large_ones_and_streams_keep_their_order() {
         let line = "a line of the large one\n".repeat(100);
-        let order = parsed(vec![
+        let inputs = vec![
             raw("large", &line),
             cut("cut", 100),
             raw("small", "a\n"),
             raw("large", "the end\n"),
-        ]);
+        ];
+        let order = parsed(inputs, Box::new(|| false));
         let last = |name: &str| order.iter().rposition(|(source, _)| source == name).unwrap();
         assert!(last("small") < last("large") && last("small") < last("cut"), "{order:?}");
         assert_eq!(order[last("large")].1, "the end\n");
@@ -350,8 +371,23 @@ mod tests {
         assert_eq!(of("cut"), "an event".repeat(100));
     }
 
+    #[test]
+    fn large_inputs_wait_for_the_stages_behind_and_small_ones_do_not() {
+        let line = "a line of the large one\n".repeat(100);
+        let mut inputs = vec![raw("large", &line)];
+        // More than a large input would let go first.
+        inputs.extend((0..100).map(|n| raw(&format!("small {n}"), "a line\n")));
+        let asked = AtomicUsize::new(0);
+        let is_behind = move || asked.fetch_add(1, Relaxed) < 100;
+        let order = parsed(inputs, Box::new(is_behind));
+        let first = order.iter().position(|(source, _)| source == "large").unwrap();
+        assert_eq!(first, 100, "{order:?}");
+        let large = order.iter().filter(|(source, _)| source == "large");
+        assert_eq!(large.map(|(_, text)| text.as_str()).collect::<String>(), line);
+    }
+
     /// What comes out of the stage, with the source of each.
-    fn parsed(inputs: Vec<Input>) -> Vec<(String, String)> {
+    fn parsed(inputs: Vec<Input>, is_behind: IsBehind) -> Vec<(String, String)> {
         let from = Arc::new(Queue::new(0, "parsing", 1 << 30));
         let to = Arc::new(Queue::new(0, "merging", 1 << 30));
         for input in inputs {
@@ -360,7 +396,7 @@ mod tests {
         }
         from.close();
         let rules = RuleBook::new(Arc::new(Knowledge::builtin()), 1 << 20);
-        Parse::new(from, Arc::clone(&to), rules, 10).run();
+        Parse::new(from, Arc::clone(&to), rules, 10, is_behind).run();
         let mut order = Vec::new();
         while let Some(parsed) = to.pop() {
             let (source, text) = match parsed {
