@@ -3,6 +3,7 @@
 import collections
 import json
 import random
+import signal
 import socket
 import time
 
@@ -40,6 +41,23 @@ def test_files_and_sockets_reach_the_indexers_and_are_listed(indexers, forwarder
     wait_for(lambda: str(log) in agent.list("monitor"), "the file is listed")
     listed = agent.list("forward-server")
     assert f"127.0.0.1:{servers[0].forwarding_port}" in listed and "active" in listed
+    assert agent.stop() == 0
+
+
+def test_sighup_does_not_end_a_forwarder(indexers, forwarder, tmp_path):
+    servers = indexers(1)
+    log = tmp_path / "app.log"
+    log.write_text(f"{TIME} before\n")
+    agent = forwarder(
+        "[tcpout]\ndefaultGroup = all\n" + group("all", servers),
+        f"[monitor://{log}]\nindex = main\nsourcetype = plain\n",
+    ).start()
+    wait_for(lambda: "ready" in agent.log_text(), "the forwarder is up")
+    agent.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "SIGHUP" in agent.log_text(), "it says what it does about the signal")
+    with log.open("a") as file:
+        file.write(f"{TIME} after\n")
+    check_exactly(servers, [f"{TIME} before", f"{TIME} after"])
     assert agent.stop() == 0
 
 

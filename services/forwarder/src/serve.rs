@@ -49,6 +49,7 @@ fn knowledge(options: &RunOptions) -> Result<Knowledge> {
 }
 
 async fn serve(options: &RunOptions, knowledge: Arc<Knowledge>) -> Result<()> {
+    let mut hangups = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let shutdown = Shutdown::new();
     if let Some(address) = options.metrics_address {
         let recorder = Recorder::install()?;
@@ -69,7 +70,19 @@ async fn serve(options: &RunOptions, knowledge: Arc<Knowledge>) -> Result<()> {
     )
     .await?;
     println!("karst-forwarder is ready");
-    stop_signal().await?;
+    // The terminal that it was started from may go: the files are watched on.
+    let ignore_hangups = async {
+        while hangups.recv().await.is_some() {
+            tracing::info!(
+                "SIGHUP: the configuration is read at the start only; restart to read it again"
+            );
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        stopped = stop_signal() => stopped?,
+        () = ignore_hangups => {}
+    }
     tracing::info!("stopping: what is not acknowledged stays in the queue on disk");
     agent.stop().await;
     // Metrics end with the process.
