@@ -1,12 +1,13 @@
 """A full disk: nothing acknowledged is lost, and a larger one is enough to go on."""
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 
 import pytest
-from karst import Server, wait_for
+from karst import TOKEN, Server, free_port, wait_for
 
 TIME = "2025-11-20T21:00:00Z"
 
@@ -40,10 +41,28 @@ def send(server, number):
     return server.send_raw(batch(number), index="main", sourcetype="plain").status
 
 
+def refusals(server):
+    """What senders of each protocol are told by a server that is full."""
+    token = {"Authorization": f"Splunk {TOKEN}", "Content-Type": "application/json"}
+    bulk = '{"create":{"_index":"main"}}\n{"message":"too much"}\n'
+    record = {"body": {"stringValue": "too much"}}
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    said = [
+        server.send_raw(batch(2000), index="main", sourcetype="plain"),
+        server.request(server.otlp_port, "POST", "/v1/logs", json.dumps(logs), token),
+        server.request(server.elastic_port, "POST", "/_bulk", bulk, token),
+    ]
+    assert all(answer.status in (429, 500, 503) for answer in said), [a.text for a in said]
+    return said
+
+
 def test_a_full_disk_refuses_events_and_keeps_those_it_took(small_disk, tmp_path):
     server = Server(tmp_path / "karst", environment={"KARST_CACHE_NVME_MIB": "0"})
     server.data = small_disk / "data"
     server.environment["KARST_DATA_DIR"] = str(server.data)
+    server.otlp_port, server.elastic_port = free_port(), free_port()
+    server.environment["KARST_OTLP_HTTP"] = f"127.0.0.1:{server.otlp_port}"
+    server.environment["KARST_ELASTICSEARCH"] = f"127.0.0.1:{server.elastic_port}"
     server.start()
     try:
         taken = 0
@@ -54,6 +73,8 @@ def test_a_full_disk_refuses_events_and_keeps_those_it_took(small_disk, tmp_path
             taken += 1
         assert status in (500, 503), "a full disk is told"
         assert taken > 5
+        for said in refusals(server):
+            assert str(small_disk) not in said.text and "minFreeSpace" not in said.text, said.text
         found = lambda: int(server.value("search index=main diskfull | stats dc(_raw)"))
         assert found() >= 500 * taken
         assert mount("-o", "remount,size=512m", small_disk)

@@ -32,7 +32,7 @@ use tonic::{Code, Status};
 
 use crate::body;
 use crate::credentials::Scheme;
-use crate::receiver::{Denied, RETRY_AFTER, Receiver, with_retry_after, work};
+use crate::receiver::{Denied, RETRY_AFTER, Receiver, told_to_sender, with_retry_after, work};
 
 mod grpc;
 
@@ -115,7 +115,7 @@ impl From<inputs::Error> for Refusal {
             }
             _ => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
         };
-        Self { status, code, text: error.to_string() }
+        Self { status, code, text: told_to_sender(&error) }
     }
 }
 

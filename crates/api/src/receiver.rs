@@ -322,6 +322,21 @@ pub(crate) fn work_on_rows<T>(rows: usize, make: impl FnOnce() -> T) -> T {
     work(rows.saturating_mul(ROW), make)
 }
 
+/// Why events are not taken, as a sender is told: without paths and other facts about the host, which the
+/// health of the server and its log have.
+pub(crate) fn told_to_sender(error: &inputs::Error) -> String {
+    use model::ErrorKind as K;
+    let text = match error.kind() {
+        K::Exhausted => "a queue or disk of the server is full; send again later",
+        K::Internal | K::Corrupt => {
+            "the events could not be stored; the log of the server says why"
+        }
+        K::Invalid => return error.to_string(),
+        _ => "the server takes no events now; send again later",
+    };
+    text.to_owned()
+}
+
 fn log_defect(error: &inputs::Error) {
     if error.kind() == model::ErrorKind::Internal {
         tracing::error!(%error, "cannot take events in");

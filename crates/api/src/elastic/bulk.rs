@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Elastic, denied, error};
 use crate::body;
+use crate::receiver::told_to_sender;
 
 pub(super) async fn bulk(State(state): State<Arc<Elastic>>, request: Request) -> Response {
     take(&state, request).await.unwrap_or_else(|refusal| refusal)
@@ -75,7 +76,7 @@ fn body_refused(wrong: &BodyError) -> Response {
 }
 
 fn unavailable(wrong: &inputs::Error) -> Response {
-    let reason = wrong.to_string();
+    let reason = told_to_sender(wrong);
     match wrong.kind() {
         model::ErrorKind::Exhausted => {
             error(StatusCode::TOO_MANY_REQUESTS, "es_rejected_execution_exception", &reason)
