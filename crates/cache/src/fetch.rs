@@ -1,7 +1,8 @@
 //! Missing blocks from the store: neighbours in one request, each block once for all who wait.
 //!
 //! A fetch is a task of its own, so that a search that is cancelled does not fail the others that
-//! wait for the same block, and what is on its way still reaches the cache.
+//! wait for the same block, and what is on its way still reaches the cache. It runs where the cache was
+//! opened, so that a search that computes for long does not hold up what others read.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -132,7 +133,8 @@ fn claim(
 }
 
 fn start(blocks: Arc<Blocks>, kind: Kind, location: Path, run: Run, account: Account) -> Waiting {
-    let task = tokio::spawn(async move {
+    let io = blocks.io.clone();
+    let task = io.spawn(async move {
         let landing = Landing { blocks, kind, keys: run.wanted.clone() };
         let fetched = get(&landing.blocks, kind, &location, &run, &account).await;
         drop(landing);

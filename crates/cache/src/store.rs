@@ -20,6 +20,7 @@ use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions,
     PutPayload, PutResult, RenameOptions, Result,
 };
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
 use crate::block::{Block, BlockKey};
@@ -49,6 +50,8 @@ pub(crate) struct Blocks {
     hedging: Mutex<Hedging>,
     /// What is known of objects without asking.
     metas: Cache<String, ObjectMeta>,
+    /// Where requests to the store are made.
+    pub(crate) io: Handle,
     /// Held while the directory is in use.
     _lock: Option<File>,
 }
@@ -125,6 +128,7 @@ impl CachedStore {
             requests: Semaphore::new(settings.parallel_fetches),
             hedging: Mutex::new(hedging),
             metas: CacheBuilder::new(settings.objects).build(),
+            io: Handle::current(),
             settings,
             _lock: lock,
         };

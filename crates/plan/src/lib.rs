@@ -69,6 +69,7 @@ pub use empty::EmptySource;
 pub use error::Error;
 pub use execute::{Completed, OnBatch, Stage, Watch, batch_bytes, execute, execute_watched};
 pub use macros::Macros;
+pub use memory::{MemoryRoom, SearchMemory};
 pub use outline::{AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline};
 pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;

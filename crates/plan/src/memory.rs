@@ -4,9 +4,14 @@
 //! many spilled files at a time as have room, since fewer can be merged too. The operator above, which
 //! merges the partitions and has no choice, then finds nothing left. Here a part is out of the reach of
 //! sorts.
+//!
+//! A search has a small part of its memory from the start, and asks for the rest when it needs it: nobody
+//! knows before it runs whether a `stats` by host holds ten groups or ten million, and small searches should
+//! not wait for memory that they do not use.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use datafusion::common::resources_err;
 use datafusion::error::Result;
@@ -18,6 +23,37 @@ use datafusion::execution::memory_pool::{
 const KEPT: usize = 8;
 /// How DataFusion calls the memory of a sort for merging; it does with less.
 const SORT_MERGE: &str = "ExternalSorterMerge";
+
+/// Where a search gets the rest of its memory.
+pub trait MemoryRoom: fmt::Debug + Send + Sync {
+    /// Gets it. The thread waits until there is room.
+    ///
+    /// # Errors
+    /// If the search was cancelled, or this thread cannot wait.
+    fn take(&self) -> Result<()>;
+
+    /// Gets it if there is room now: for what cannot wait, and goes on in either case.
+    fn take_if_free(&self) -> bool;
+}
+
+/// The memory of one search, for sorts, groups and joins, and as much again for values that it computes.
+#[derive(Debug, Clone)]
+pub struct SearchMemory {
+    /// All of it, in bytes.
+    pub bytes: usize,
+    /// Bytes that it has from the start.
+    pub first: usize,
+    /// Where it gets the rest; without it all is there from the start.
+    pub room: Option<Arc<dyn MemoryRoom>>,
+}
+
+impl SearchMemory {
+    /// All of it from the start.
+    #[must_use]
+    pub fn at_once(bytes: usize) -> Self {
+        Self { bytes, first: bytes, room: None }
+    }
+}
 
 /// Whether a consumer goes on with less when it is refused.
 fn is_modest(consumer: &MemoryConsumer) -> bool {
@@ -31,11 +67,24 @@ pub(crate) struct Pool {
     bytes: usize,
     /// What those hold that go on with less.
     modest: AtomicUsize,
+    /// What is there before room is taken.
+    first: usize,
+    room: Option<Arc<dyn MemoryRoom>>,
+    has_all: AtomicBool,
 }
 
 impl Pool {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self { fair: FairSpillPool::new(bytes), bytes, modest: AtomicUsize::new(0) }
+    pub(crate) fn new(memory: SearchMemory) -> Self {
+        let SearchMemory { bytes, first, room } = memory;
+        let fair = FairSpillPool::new(bytes);
+        let (modest, has_all) = (AtomicUsize::new(0), AtomicBool::new(room.is_none()));
+        Self { fair, bytes, modest, first, room, has_all }
+    }
+
+    /// The room to take before so much more is held, if any.
+    fn needed(&self, additional: usize) -> Option<&dyn MemoryRoom> {
+        let is_small = || self.fair.reserved().saturating_add(additional) <= self.first;
+        if self.has_all.load(Relaxed) || is_small() { None } else { self.room.as_deref() }
     }
 }
 
@@ -59,6 +108,9 @@ impl MemoryPool for Pool {
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        if self.needed(additional).is_some_and(MemoryRoom::take_if_free) {
+            self.has_all.store(true, Relaxed);
+        }
         self.fair.grow(reservation, additional);
         if is_modest(reservation.consumer()) {
             self.modest.fetch_add(additional, Relaxed);
@@ -73,6 +125,10 @@ impl MemoryPool for Pool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        if let Some(room) = self.needed(additional) {
+            room.take()?;
+            self.has_all.store(true, Relaxed);
+        }
         if !is_modest(reservation.consumer()) {
             return self.fair.try_grow(reservation, additional);
         }
@@ -104,13 +160,49 @@ impl MemoryPool for Pool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+
+    /// Room that is there or not, and how often it was asked for.
+    #[derive(Debug, Default)]
+    struct Counted {
+        is_full: AtomicBool,
+        asked: AtomicUsize,
+    }
+
+    impl MemoryRoom for Counted {
+        fn take(&self) -> Result<()> {
+            if self.take_if_free() { Ok(()) } else { resources_err!("no room") }
+        }
+
+        fn take_if_free(&self) -> bool {
+            self.asked.fetch_add(1, Relaxed);
+            !self.is_full.load(Relaxed)
+        }
+    }
+
+    #[test]
+    fn room_is_taken_once_and_only_when_it_is_needed() {
+        let room = Arc::new(Counted::default());
+        let asked = || room.asked.load(Relaxed);
+        let own = Some(Arc::clone(&room) as Arc<dyn MemoryRoom>);
+        let memory = SearchMemory { bytes: 800, first: 100, room: own };
+        let pool: Arc<dyn MemoryPool> = Arc::new(Pool::new(memory));
+        let groups = MemoryConsumer::new("groups").register(&pool);
+        groups.try_grow(100).unwrap();
+        assert_eq!(asked(), 0);
+        room.is_full.store(true, Relaxed);
+        assert!(groups.try_grow(1).is_err());
+        groups.grow(1);
+        assert_eq!((asked(), pool.reserved()), (2, 101));
+        room.is_full.store(false, Relaxed);
+        groups.try_grow(1).unwrap();
+        groups.try_grow(500).unwrap();
+        assert_eq!((asked(), pool.reserved()), (3, 602));
+    }
 
     #[test]
     fn sorts_leave_a_part_to_what_is_above_them() {
-        let pool: Arc<dyn MemoryPool> = Arc::new(Pool::new(800));
+        let pool: Arc<dyn MemoryPool> = Arc::new(Pool::new(SearchMemory::at_once(800)));
         let one = MemoryConsumer::new("sort").with_can_spill(true).register(&pool);
         assert!(one.try_grow(701).is_err());
         one.try_grow(700).unwrap();

@@ -58,6 +58,12 @@ impl PlanningTime {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// Whether nobody waits for the search any more.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled.load(Ordering::Relaxed)
+    }
+
     /// Cancels unless it is told that all is well: for who waits and may be dropped meanwhile.
     #[must_use]
     pub fn waited_for(&self) -> Waiting {
@@ -79,7 +85,7 @@ impl PlanningTime {
     /// # Errors
     /// [`Error::Cancelled`], or [`Error::Exhausted`] with the name of the limit.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.0.is_cancelled.load(Ordering::Relaxed) {
+        if self.is_cancelled() {
             return Err(Error::Cancelled);
         }
         let Some(limit) = self.0.limit else { return Ok(()) };

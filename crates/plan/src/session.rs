@@ -21,7 +21,7 @@ use futures::future::BoxFuture;
 use crate::Error;
 use crate::bounded::CountedConcat;
 use crate::ledger::{Charge, Counted, Ledger, Running};
-use crate::memory::Pool;
+use crate::memory::{Pool, SearchMemory};
 use crate::planning::PlanningTime;
 use crate::rules;
 use crate::shared::Shared;
@@ -81,7 +81,7 @@ impl Session {
         rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
     ) -> Result<Self, Error> {
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(Pool::new(settings.memory_bytes)))
+            .with_memory_pool(Arc::new(Pool::new(SearchMemory::at_once(settings.memory_bytes))))
             .build_arc()?;
         let total = Arc::new(Ledger::of_all(settings.memory_bytes));
         let mut config = SessionConfig::new()
@@ -113,14 +113,14 @@ impl Session {
         Ok(Self { state: state.into(), runtime, config, total, planning, _running: None })
     }
 
-    /// The same session for one search, with memory of its own: so many bytes for sorts, joins and groups,
-    /// and so many for the values that it computes.
+    /// The same session for one search, with memory of its own.
     ///
     /// # Errors
     /// If the runtime cannot be set up.
-    pub fn for_search(&self, bytes: usize, planning: &PlanningTime) -> Result<Self, Error> {
+    pub fn for_search(&self, memory: SearchMemory, planning: &PlanningTime) -> Result<Self, Error> {
+        let bytes = memory.bytes;
         let runtime = RuntimeEnvBuilder::from_runtime_env(&self.runtime)
-            .with_memory_pool(Arc::new(Pool::new(bytes)))
+            .with_memory_pool(Arc::new(Pool::new(memory)))
             .build_arc()?;
         let ledger = Arc::new(Ledger::of_one(bytes, Arc::clone(&self.total)));
         let mut config = config_for(&self.state, bytes);

@@ -170,6 +170,8 @@ metrics! {
     SEARCHES Counter "karst_searches_total" "Searches, by outcome.";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";
     SEARCHES_QUEUED Gauge "karst_searches_queued" "Searches that wait for a slot.";
+    SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"
+        "Times a search waited until others gave memory back (total_mem_usage_mb).";
     SEARCH_SECONDS Histogram "karst_search_seconds" "Time of a search from start to end.";
     SEARCH_FIRST_SECONDS Histogram "karst_search_first_result_seconds"
         "Time to a search's first result.";

@@ -107,7 +107,8 @@ impl OpenStore {
     }
 }
 
-/// Opens the store of a URL. Sends no request yet, see [`OpenStore::check`].
+/// Opens the store of a URL. Sends no request yet, see [`OpenStore::check`]; all requests are sent from the
+/// runtime that opens it.
 ///
 /// # Errors
 /// [`Error::StoreUrl`] says what is wrong with the URL or the variables, and how to fix it.

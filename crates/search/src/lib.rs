@@ -30,17 +30,19 @@ mod run;
 mod scan;
 mod service;
 mod settings;
+mod slices;
 mod source;
 mod sql;
 mod sql_depth;
 mod stream;
 mod surroundings;
+mod threads;
 mod times;
 
 pub use error::Error;
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use inspect::{Inspection, OperatorReport, PhaseReport};
-pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page};
+pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};
 pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,
     OutlinedCommand, Suggestion,
@@ -53,3 +55,4 @@ pub use service::{Dependencies, IndexNames, Objects, SearchService};
 pub use settings::Settings;
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::Export;
+pub use threads::SearchThreads;

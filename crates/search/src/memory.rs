@@ -1,79 +1,316 @@
-//! Who may hold how much memory: each search gets a pool of its own, over which it spills to disk. One that
-//! sorts, groups or joins waits until the pools of all such searches together fit.
+//! Who may hold how much memory. Each search gets a pool of its own, over which it spills to disk: a small part
+//! of it from the start, the rest when it needs it. Where many searches hold much, those that need more wait,
+//! and give their turn to others meanwhile.
+//!
+//! Guarantees: what the pools of all searches may hold together is `total_mem_usage_mb`, or, where that is
+//! less than one search and the small parts of others, that. Who holds the rest of its memory waits for no
+//! other memory, so that all who wait get theirs in the end.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use datafusion::common::tree_node::TreeNode;
-use datafusion::logical_expr::LogicalPlan;
-use plan::{PlanningTime, Session};
+use datafusion::common::resources_err;
+use datafusion::error::{DataFusionError, Result as PlanResult};
+use metrics::{counter, gauge};
+use plan::{MemoryRoom, PlanningTime, SearchMemory, Session};
+use runtime::metrics as names;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{Error, Settings};
 
 const MEBIBYTE: usize = 1 << 20;
+/// The part of all memory that is kept for the small parts of searches.
+const SMALL_PARTS: usize = 4;
+/// The part of its memory that a search has from the start.
+const FIRST: usize = 16;
+/// How often a search that waits looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(50);
 
-/// Room for searches.
+/// Memory and turns of searches. Permits of memory are mebibytes.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// A permit is a mebibyte.
-    room: Arc<Semaphore>,
+    first: Arc<Semaphore>,
+    rest: Arc<Semaphore>,
+    /// Jobs that may run at a time.
+    turns: Arc<Semaphore>,
     /// What one search may hold.
     search: usize,
 }
 
-/// Where a search runs, and its room, which it gives back when this is dropped.
+/// Where a search runs. What it holds is given back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) session: Session,
-    _room: Option<OwnedSemaphorePermit>,
+    room: Arc<Room>,
+    _first: Option<OwnedSemaphorePermit>,
+}
+
+/// The rest of the memory of one search.
+#[derive(Debug)]
+struct Room {
+    rest: Arc<Semaphore>,
+    mebibytes: u32,
+    turns: Arc<Semaphore>,
+    planning: PlanningTime,
+    held: Mutex<Held>,
+    /// Of several threads of the search, one waits for all.
+    waiting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    turn: Option<OwnedSemaphorePermit>,
+    rest: Option<OwnedSemaphorePermit>,
+    is_over: bool,
 }
 
 impl Memory {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let total = settings.memory_bytes.max(settings.search_memory_bytes) / MEBIBYTE;
-        let room = Arc::new(Semaphore::new(total.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { room, search: settings.search_memory_bytes }
+        let search = settings.search_memory_bytes;
+        let total = settings.memory_bytes.max(search) / MEBIBYTE;
+        let first = (total / SMALL_PARTS).max(mebibytes(search / FIRST));
+        let rest = total.saturating_sub(first).max(mebibytes(search));
+        let semaphore =
+            |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        let turns = semaphore(settings.max_searches.max(1));
+        Self { first: semaphore(first), rest: semaphore(rest), turns, search }
     }
 
-    /// A session for a plan; waits for room if the plan may hold much.
+    /// A session for a job, when it is its turn.
+    ///
+    /// # Errors
+    /// If the session cannot be set up.
+    pub(crate) async fn grant_turn(
+        &self,
+        session: &Session,
+        planning: &PlanningTime,
+    ) -> Result<Granted, Error> {
+        // The semaphores are never closed, so acquiring can only succeed.
+        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
+        let granted = self.grant(session, planning).await?;
+        granted.room.held().turn = turn;
+        Ok(granted)
+    }
+
+    /// A session for a query that waits for no turn.
     ///
     /// # Errors
     /// If the session cannot be set up.
     pub(crate) async fn grant(
         &self,
         session: &Session,
-        plan: &LogicalPlan,
-        stages: bool,
         planning: &PlanningTime,
     ) -> Result<Granted, Error> {
-        let room = if stages || holds_much(plan) {
-            let permits = u32::try_from(self.search / MEBIBYTE).unwrap_or(u32::MAX).max(1);
-            // The semaphore is never closed, and has room for one search at least.
-            Arc::clone(&self.room).acquire_many_owned(permits).await.ok()
-        } else {
-            None
-        };
-        let session = session.for_search(self.search, planning);
+        let first = self.search / FIRST;
+        let permits = permits(mebibytes(first));
+        let small = Arc::clone(&self.first).acquire_many_owned(permits).await.ok();
+        let room = Arc::new(Room {
+            rest: Arc::clone(&self.rest),
+            mebibytes: self::permits(mebibytes(self.search - first)),
+            turns: Arc::clone(&self.turns),
+            planning: planning.clone(),
+            held: Mutex::default(),
+            waiting: tokio::sync::Mutex::default(),
+        });
+        let rest = Arc::clone(&room) as Arc<dyn MemoryRoom>;
+        let memory = SearchMemory { bytes: self.search, first, room: Some(rest) };
+        let session = session.for_search(memory, planning);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
-        Ok(Granted { session, _room: room })
+        gauge!(names::SEARCHES_RUNNING).increment(1);
+        Ok(Granted { session, room, _first: small })
     }
 }
 
-/// Whether a plan has an operator that holds as much as its rows or groups are.
-fn holds_much(plan: &LogicalPlan) -> bool {
-    let holds = |node: &LogicalPlan| {
-        Ok(match node {
-            LogicalPlan::Sort(sort) => sort.fetch.is_none(),
-            LogicalPlan::Projection(_)
-            | LogicalPlan::Filter(_)
-            | LogicalPlan::Limit(_)
-            | LogicalPlan::TableScan(_)
-            | LogicalPlan::SubqueryAlias(_)
-            | LogicalPlan::Union(_)
-            | LogicalPlan::Values(_)
-            | LogicalPlan::EmptyRelation(_) => false,
-            _ => true,
-        })
-    };
-    plan.exists(holds).unwrap_or(true)
+fn mebibytes(bytes: usize) -> usize {
+    (bytes / MEBIBYTE).max(1)
+}
+
+fn permits(mebibytes: usize) -> u32 {
+    u32::try_from(mebibytes).unwrap_or(u32::MAX)
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        // Its pool lasts as long as somebody looks at the job.
+        *self.room.held() = Held { is_over: true, ..Held::default() };
+        gauge!(names::SEARCHES_RUNNING).decrement(1);
+    }
+}
+
+impl Room {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // It is whole between statements, so a panic elsewhere does not spoil it.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn wait(&self) -> PlanResult<()> {
+        let _waits = self.waiting.lock().await;
+        if self.take_if_free() {
+            return Ok(());
+        }
+        counter!(names::SEARCH_MEMORY_WAITS).increment(1);
+        // Others may run meanwhile.
+        let turn = self.held().turn.take();
+        let had_turn = turn.is_some();
+        drop(turn);
+        let rest = Arc::clone(&self.rest).acquire_many_owned(self.mebibytes);
+        let rest = self.unless_cancelled(rest).await?;
+        let turn = if had_turn {
+            self.unless_cancelled(Arc::clone(&self.turns).acquire_owned()).await?.ok()
+        } else {
+            None
+        };
+        let mut held = self.held();
+        if held.is_over {
+            return Err(cancelled());
+        }
+        (held.rest, held.turn) = (rest.ok(), turn);
+        Ok(())
+    }
+
+    async fn unless_cancelled<T>(&self, waiting: impl Future<Output = T>) -> PlanResult<T> {
+        let mut waiting = std::pin::pin!(waiting);
+        loop {
+            if let Ok(done) = tokio::time::timeout(LOOK, waiting.as_mut()).await {
+                return Ok(done);
+            }
+            if self.planning.is_cancelled() || self.held().is_over {
+                return Err(cancelled());
+            }
+        }
+    }
+}
+
+impl MemoryRoom for Room {
+    fn take(&self) -> PlanResult<()> {
+        if self.take_if_free() {
+            return Ok(());
+        }
+        match Handle::try_current() {
+            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
+                tokio::task::block_in_place(|| runtime.block_on(self.wait()))
+            }
+            _ => resources_err!("other searches hold the memory of total_mem_usage_mb"),
+        }
+    }
+
+    fn take_if_free(&self) -> bool {
+        let mut held = self.held();
+        if held.rest.is_none() && !held.is_over {
+            held.rest = Arc::clone(&self.rest).try_acquire_many_owned(self.mebibytes).ok();
+        }
+        held.rest.is_some()
+    }
+}
+
+fn cancelled() -> DataFusionError {
+    DataFusionError::External(Box::new(Error::Cancelled))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Instant;
+
+    use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+    use plan::SessionSettings;
+
+    use super::*;
+
+    /// Room for two large searches, and two turns.
+    fn memory() -> (Arc<Memory>, Session) {
+        let settings = Settings {
+            search_memory_bytes: 64 << 20,
+            memory_bytes: 170 << 20,
+            max_searches: 2,
+            ..Settings::default()
+        };
+        let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
+        (Arc::new(Memory::new(&settings)), session)
+    }
+
+    fn groups(granted: &Granted) -> MemoryReservation {
+        MemoryConsumer::new("groups").register(granted.session.memory_pool())
+    }
+
+    async fn until(is_so: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn who_needs_much_waits_and_gives_its_turn_to_who_needs_little() {
+        let (memory, session) = memory();
+        let planning = PlanningTime::default();
+        let large = memory.grant(&session, &planning).await.unwrap();
+        let other = memory.grant(&session, &planning).await.unwrap();
+        let (of_large, of_other) = (groups(&large), groups(&other));
+        of_large.try_grow(50 << 20).unwrap();
+        of_other.try_grow(50 << 20).unwrap();
+
+        let waits = Arc::new(memory.grant_turn(&session, &planning).await.unwrap());
+        let of_waits = Arc::new(groups(&waits));
+        let waiting = tokio::task::spawn_blocking({
+            let of_waits = Arc::clone(&of_waits);
+            move || of_waits.try_grow(50 << 20)
+        });
+        until(|| waits.room.held().turn.is_none()).await;
+        // It has given up its turn: two others have one.
+        let one = memory.grant_turn(&session, &planning).await.unwrap();
+        let two = memory.grant_turn(&session, &planning).await.unwrap();
+        groups(&one).try_grow(3 << 20).unwrap();
+        assert!(!waiting.is_finished());
+
+        // It goes on when there is room and it is its turn again.
+        drop((of_large, large));
+        until(|| memory.rest.available_permits() < 60).await;
+        assert!(!waiting.is_finished());
+        drop(one);
+        waiting.await.unwrap().unwrap();
+        assert_eq!(of_waits.size(), 50 << 20);
+        drop((two, of_other, other, waits));
+        assert_eq!((memory.turns.available_permits(), memory.first.available_permits()), (2, 42));
+        assert_eq!(memory.rest.available_permits(), 128);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_cancelled_search_does_not_wait() {
+        let (memory, session) = memory();
+        let planning = PlanningTime::default();
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let granted = memory.grant(&session, &planning).await.unwrap();
+            let groups = groups(&granted);
+            groups.try_grow(50 << 20).unwrap();
+            held.push((groups, granted));
+        }
+        let own = PlanningTime::default();
+        let granted = memory.grant(&session, &own).await.unwrap();
+        let groups = groups(&granted);
+        let waiting = tokio::task::spawn_blocking(move || groups.try_grow(50 << 20));
+        own.cancel();
+        let refused = waiting.await.unwrap().unwrap_err().to_string();
+        assert!(refused.contains("cancelled"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_cannot_wait_is_refused() {
+        let (memory, session) = memory();
+        let planning = PlanningTime::default();
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let granted = memory.grant(&session, &planning).await.unwrap();
+            let groups = groups(&granted);
+            groups.try_grow(50 << 20).unwrap();
+            held.push((groups, granted));
+        }
+        let granted = memory.grant(&session, &planning).await.unwrap();
+        let refused = groups(&granted).try_grow(50 << 20).unwrap_err().to_string();
+        assert!(refused.contains("total_mem_usage_mb"), "{refused}");
+    }
 }

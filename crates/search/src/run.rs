@@ -11,24 +11,23 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use plan::{Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use crate::Error;
 use crate::jobs::Job;
 use crate::preview::{self, Preview};
 use crate::service::{Inner, search_error};
+use crate::threads::Assigned;
 use crate::times::Phase;
 
 /// Runs a job.
-pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
-    let (plan, stages) = (&job.planned().plan, job.planned().rest.is_some());
-    let planning = job.control().planning();
-    let granted = match inner.memory.grant(&inner.session, plan, stages, planning).await {
+pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>, threads: Assigned) {
+    let granted = inner.memory.grant_turn(&inner.session, job.control().planning()).await;
+    let granted = match granted {
         Ok(granted) => granted,
         Err(error) => return job.fail(error),
     };
-    // The semaphore is never closed, so acquiring can only succeed.
-    let _slot = inner.slots.acquire().await;
     job.start();
     let limit = result_limit(&inner, &job);
     let planned = match limited(job.planned(), limit.events) {
@@ -53,8 +52,14 @@ pub(crate) async fn run(inner: Arc<Inner>, job: Arc<Job>) {
     job.holds(granted.session.memory_pool());
     let session = granted.session.clone();
     let (rows, previews) = (limit.rows, Mutex::default());
-    let watch =
-        JobWatch { inner: Arc::clone(&inner), job: Arc::clone(&job), session, rows, previews };
+    let watch = JobWatch {
+        inner: Arc::clone(&inner),
+        job: Arc::clone(&job),
+        session,
+        threads: threads.handle().clone(),
+        rows,
+        previews,
+    };
     let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
     // No preview comes after the result.
     drop(watch);
@@ -110,6 +115,7 @@ struct JobWatch {
     inner: Arc<Inner>,
     job: Arc<Job>,
     session: Session,
+    threads: Handle,
     rows: usize,
     /// Makes previews; stops when it is dropped.
     previews: Mutex<JoinSet<()>>,
@@ -152,7 +158,7 @@ impl plan::Watch for JobWatch {
                 let made = previews(making, preview);
                 let mut running = self.previews.lock().unwrap_or_else(PoisonError::into_inner);
                 running.abort_all();
-                running.spawn_on(made, &self.inner.deps.runtime);
+                running.spawn_on(made, &self.threads);
                 plan
             }
             _ => plan,

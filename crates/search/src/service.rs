@@ -8,16 +8,15 @@ use apps::{Apps, Namespace};
 use bucket::HotBuckets;
 use cache::SearchReads;
 use catalog::Catalog;
-use datafusion::logical_expr::LogicalPlan;
 use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
-use plan::{PlanContext, PlannedSearch, PlanningTime, Session, SessionSettings, Subsearches};
+use plan::{
+    PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings, Subsearches,
+};
 use runtime::Clock;
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::control::ScanControl;
@@ -32,6 +31,7 @@ use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
 use crate::source::StoredEvents;
 use crate::surroundings::{Around, Tables};
+use crate::threads::{Assigned, SearchThreads};
 use crate::times::Phase;
 use crate::{Error, Settings};
 
@@ -74,7 +74,7 @@ pub struct Dependencies {
     pub clock: Arc<dyn Clock>,
     /// Where searches run: apart from the threads that answer requests, so that a heavy search
     /// does not make the API slow.
-    pub runtime: Handle,
+    pub threads: SearchThreads,
 }
 
 /// Runs searches. Clones are handles to the same service.
@@ -90,7 +90,6 @@ pub(crate) struct Inner {
     discovered: Arc<Discovered>,
     tables: Arc<Tables>,
     pub(crate) session: Session,
-    pub(crate) slots: Arc<Semaphore>,
     pub(crate) memory: Memory,
     jobs: Mutex<HashMap<String, Entry>>,
     pub(crate) queries: Arc<Queries>,
@@ -122,14 +121,12 @@ impl SearchService {
         let session = Session::new(&engine, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
             .map_err(|error| Error::Internal(error.to_string()))?;
         let readers = Readers::new(settings.open_buckets);
-        let slots = Arc::new(Semaphore::new(settings.max_searches.max(1)));
         let inner = Inner {
             deps,
             readers: Arc::new(readers),
             discovered: Arc::default(),
             tables: Arc::default(),
             session,
-            slots,
             memory: Memory::new(&settings),
             jobs: Mutex::default(),
             queries: Arc::default(),
@@ -160,7 +157,8 @@ impl SearchService {
         let subsearches = Subsearches::Run(&inner.session);
         let knowledge = self.knowledge_of(&request);
         let sid = request.sid.get_or_insert_with(|| self.new_sid()).clone();
-        let planned = self.plan(&request, &control, &report, subsearches).await?;
+        let threads = inner.deps.threads.assign();
+        let planned = self.plan(&request, &control, &report, subsearches, &threads).await?;
         report.times.add(Phase::Plan, start.elapsed());
         control.want_previews(request.preview);
         if !stops_early(&planned) {
@@ -181,7 +179,8 @@ impl SearchService {
             ttl: inner.settings.ttl,
             field_summary_values: inner.settings.field_summary_values,
         }));
-        let task = self.inner.deps.runtime.spawn(run(Arc::clone(&self.inner), Arc::clone(&job)));
+        let handle = threads.handle().clone();
+        let task = handle.spawn(run(Arc::clone(inner), Arc::clone(&job), threads));
         let entry = Entry { job: Arc::clone(&job), task: task.abort_handle() };
         self.lock().insert(sid, entry);
         drop(admitted);
@@ -195,7 +194,8 @@ impl SearchService {
     pub async fn check(&self, request: &JobRequest) -> Result<PlannedSearch, Error> {
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
-        self.plan(request, &control, &Arc::default(), Subsearches::Skip).await
+        let threads = self.assign_threads();
+        self.plan(request, &control, &Arc::default(), Subsearches::Skip, &threads).await
     }
 
     /// Damaged buckets that are left out.
@@ -243,14 +243,9 @@ impl SearchService {
         plan::complete(text, cursor)
     }
 
-    /// Where a plan runs. What has further stages may hold much in those.
-    pub(crate) async fn grant(
-        &self,
-        plan: &LogicalPlan,
-        stages: bool,
-        planning: &PlanningTime,
-    ) -> Result<Granted, Error> {
-        self.inner.memory.grant(&self.inner.session, plan, stages, planning).await
+    /// Where a query runs that is no job.
+    pub(crate) async fn grant(&self, planning: &PlanningTime) -> Result<Granted, Error> {
+        self.inner.memory.grant(&self.inner.session, planning).await
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -269,8 +264,8 @@ impl SearchService {
         &self.inner.settings
     }
 
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.inner.deps.runtime
+    pub(crate) fn assign_threads(&self) -> Assigned {
+        self.inner.deps.threads.assign()
     }
 
     pub(crate) fn stored_events(
@@ -313,6 +308,7 @@ impl SearchService {
         control: &Arc<ScanControl>,
         report: &Arc<ScanReport>,
         subsearches: Subsearches<'_>,
+        threads: &Assigned,
     ) -> Result<PlannedSearch, Error> {
         let (service, request) = (self.clone(), request.clone());
         let waiting = control.planning().waited_for();
@@ -322,12 +318,12 @@ impl SearchService {
             if !runs {
                 return service.plan_here(&request, &control, &report, Subsearches::Skip).await;
             }
-            let bytes = service.settings().search_memory_bytes;
-            let session = service.session().for_search(bytes, control.planning());
+            let memory = SearchMemory::at_once(service.settings().search_memory_bytes);
+            let session = service.session().for_search(memory, control.planning());
             let session = session.map_err(|error| Error::Internal(error.to_string()))?;
             service.plan_here(&request, &control, &report, Subsearches::Run(&session)).await
         };
-        let planned = within(self.runtime(), Box::pin(planning)).await;
+        let planned = within(threads, Box::pin(planning)).await;
         waiting.is_served();
         planned
     }
@@ -458,13 +454,13 @@ impl SearchService {
     }
 }
 
-/// Runs a task where searches run. It ends when this is dropped.
+/// Runs a task on the threads of a search. It ends when this is dropped.
 pub(crate) async fn within<T: Send + 'static>(
-    runtime: &Handle,
+    threads: &Assigned,
     task: BoxFuture<'static, Result<T, Error>>,
 ) -> Result<T, Error> {
     let mut tasks = JoinSet::new();
-    tasks.spawn_on(task, runtime);
+    tasks.spawn_on(task, threads.handle());
     match tasks.join_next().await {
         Some(Ok(done)) => done,
         Some(Err(error)) => Err(Error::Internal(error.to_string())),

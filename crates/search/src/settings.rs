@@ -33,8 +33,8 @@ pub struct Settings {
     /// Bytes a search may hold for sorts, joins and groups (`max_mem_usage_mb`), and as many for values that
     /// it computes and for its result; over it sorts and groups spill to disk, and others fail.
     pub search_memory_bytes: usize,
-    /// The same of all running searches together (`total_mem_usage_mb`): a search that may need much waits
-    /// until there is room for it.
+    /// The same of all running searches together (`total_mem_usage_mb`): a search that needs more than the
+    /// small part it starts with waits until there is room for it.
     pub memory_bytes: usize,
     /// Hot rows looked at to find field names that no catalogue lists yet.
     pub field_discovery_rows: usize,

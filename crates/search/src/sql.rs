@@ -13,12 +13,11 @@ use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::{SQLOptions, SessionContext};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
-use plan::{EventSource, EventsRequest, PlanningTime, SourceField};
+use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
 
 use crate::handover;
 use crate::jobs::{JobRequest, Page};
@@ -27,8 +26,10 @@ use crate::queries::Running;
 use crate::render::Renderer;
 use crate::scan::{EventsTable, FIXED};
 use crate::service::{restriction, time_range, within};
+use crate::slices::{self, Slices};
 use crate::source::StoredEvents;
 use crate::sql_depth;
+use crate::threads::Assigned;
 use crate::{Error, SearchService};
 
 /// Batches that wait for a reader; then the query waits too.
@@ -92,6 +93,24 @@ impl SqlResult {
         }
         Page { fields, rows }
     }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Whether they are better read in slices.
+    #[must_use]
+    pub fn are_many(&self) -> bool {
+        slices::are_many(&self.batches)
+    }
+
+    /// The same rows in slices small enough to be handled one after the other, in order.
+    pub fn slices(mut self) -> impl Iterator<Item = Self> + Send {
+        let slices = Slices::of(std::mem::take(&mut self.batches));
+        slices.map(move |batches| Self { batches, ..self.clone() })
+    }
 }
 
 impl SearchService {
@@ -125,9 +144,10 @@ impl SearchService {
         let service = self.clone();
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let waiting = planning.waited_for();
+        let threads = Arc::new(self.assign_threads());
+        let own = Arc::clone(&threads);
         let begin = async move {
-            // What a query holds is known after planning only: it gets the room of one that holds much.
-            let granted = service.grant(&LogicalPlan::default(), true, &planning).await?;
+            let granted = service.grant(&planning).await?;
             let frame = planning.counted(Box::pin(service.plan_sql(&request, &granted.session)));
             let frame = frame.await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
@@ -140,12 +160,13 @@ impl SearchService {
             let (sender, batches) = handover::channel(WAITING_BATCHES);
             let truncated = Arc::new(AtomicBool::new(false));
             let forward = Forward { sender, limit, truncated: Arc::clone(&truncated) };
-            service.runtime().spawn(forward.run(rows, (granted, running)));
-            Ok::<_, Error>(SqlStream { schema, limit, batches, truncated })
+            let handle = own.handle().clone();
+            handle.spawn(forward.run(rows, (granted, running, own)));
+            Ok::<_, Error>((schema, limit, batches, truncated))
         };
-        let begun = within(self.runtime(), Box::pin(begin)).await;
-        waiting.is_served();
-        begun
+        let begun = within(&threads, Box::pin(begin)).await;
+        let (schema, limit, batches, truncated) = begun?;
+        Ok(SqlStream { schema, limit, batches, truncated, _waiting: waiting })
     }
 
     /// The names and types of the columns that a query would give.
@@ -158,7 +179,7 @@ impl SearchService {
             let frame = service.plan_sql(&request, service.session()).await?;
             Ok::<_, Error>(Arc::new(frame.schema().as_arrow().clone()))
         };
-        within(self.runtime(), Box::pin(plan)).await
+        within(&self.assign_threads(), Box::pin(plan)).await
     }
 
     /// The indexes that are tables for a user, in order.
@@ -210,6 +231,8 @@ pub struct SqlStream {
     pub limit: usize,
     batches: handover::Receiver<RecordBatch>,
     truncated: Arc<AtomicBool>,
+    /// Ends what waits for memory when the reader leaves.
+    _waiting: Waiting,
 }
 
 impl SqlStream {
@@ -234,7 +257,11 @@ struct Forward {
 
 impl Forward {
     /// Runs until there are no more rows, or nobody reads them. `granted` is the room they need.
-    async fn run(self, mut rows: SendableRecordBatchStream, granted: (Granted, Running)) {
+    async fn run(
+        self,
+        mut rows: SendableRecordBatchStream,
+        granted: (Granted, Running, Arc<Assigned>),
+    ) {
         let mut left = self.limit;
         let end = loop {
             let next = tokio::select! {

@@ -8,7 +8,7 @@ use plan::{OutputColumn, PlanningTime, Subsearches, Waiting};
 
 use crate::control::ScanControl;
 use crate::handover;
-use crate::jobs::{JobRequest, Page, Results};
+use crate::jobs::{JobRequest, Page, ResultRows, Results};
 use crate::quarantine::Quarantined;
 use crate::render::Renderer;
 use crate::report::ScanReport;
@@ -30,11 +30,13 @@ impl SearchService {
         let report: Arc<ScanReport> = Arc::default();
         let session = self.session().clone();
         let run = Subsearches::Run(&session);
-        let planned = self.plan(&request, &control, &report, run).await?;
+        let threads = self.assign_threads();
+        let planned = self.plan(&request, &control, &report, run, &threads).await?;
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let waiting = control.planning().waited_for();
         let service = self.clone();
-        self.runtime().spawn(async move {
+        threads.handle().clone().spawn(async move {
+            let mut is_first = true;
             let mut send = |columns: &[OutputColumn], batch: RecordBatch| {
                 let results = Results {
                     kind: planned.kind,
@@ -44,15 +46,14 @@ impl SearchService {
                     knowledge: service.knowledge_of(&request),
                     renderer: Renderer::new(request.timezone.clone()),
                 };
-                let page = results.page(0, usize::MAX);
-                // The engine hands rows over in a plain call; waiting here for a slow reader must
-                // not hold up other searches of this thread.
-                let sent = tokio::task::block_in_place(|| pages.blocking_send(Some(Ok(page))));
-                if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
+                let first = std::mem::take(&mut is_first);
+                // The engine hands rows over in a plain call; writing them and waiting here for a slow
+                // reader must not hold up other searches of this thread.
+                tokio::task::block_in_place(|| send_in_slices(&rows, first, &pages))
             };
-            let stages = planned.rest.is_some();
             let work = async {
-                let granted = service.grant(&planned.plan, stages, control.planning()).await?;
+                let granted = service.grant(control.planning()).await?;
                 let done = plan::execute(&planned, &granted.session, &mut send).await;
                 done.map(drop).map_err(|error| search_error(&error, &request.search))
             };
@@ -63,10 +64,36 @@ impl SearchService {
             };
             // A reader who has left hears nothing.
             let _ = pages.send(done.err().map(Err)).await;
-            drop(running);
+            drop((running, threads));
         });
         Ok(Export { pages: receiver, report, _waiting: waiting })
     }
+}
+
+/// Hands rows over a slice at a time.
+fn send_in_slices(
+    rows: &ResultRows,
+    mut first: bool,
+    pages: &handover::Sender<Page>,
+) -> ControlFlow<()> {
+    let send = |page| match pages.blocking_send(Some(Ok(page))) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    };
+    if rows.is_empty() {
+        // The fields of no rows are an answer, too.
+        return send(rows.page());
+    }
+    for slice in rows.slices() {
+        let mut page = slice.page();
+        // The first page names the fields of all slices: the header of a table is made from it.
+        if std::mem::take(&mut first) && slice.len() < rows.len() {
+            page.fields = rows.fields();
+            page.rows.iter_mut().for_each(|row| row.resize(page.fields.len(), None));
+        }
+        send(page)?;
+    }
+    ControlFlow::Continue(())
 }
 
 /// The rows of a search as they come.

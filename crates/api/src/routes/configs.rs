@@ -267,7 +267,7 @@ pub(crate) async fn value(
 ) -> Result<Response, RestError> {
     let object = stanza(&state, &caller, &path, &file, &name)?;
     let value = object.get(&key).ok_or_else(|| RestError::no_object(&key))?;
-    Ok(OutputMode::Raw.respond(StatusCode::OK, value))
+    Ok(OutputMode::Raw.respond(StatusCode::OK, value.to_owned()))
 }
 
 /// Changes one setting, to `value`.

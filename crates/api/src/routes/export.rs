@@ -14,7 +14,9 @@ use crate::audit::Observed;
 use crate::audit::searches::{self, Pages};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, ResultPage, csv_text, raw_text, row_object, xml_text};
+use crate::output::{
+    Columns, Csv, OutputMode, Raw, RowFormat, RowObject, Told, write_json, xml_text,
+};
 use crate::params::Params;
 use crate::receiver::work_on_rows;
 use crate::session::Caller;
@@ -82,8 +84,9 @@ struct Export {
     mode: OutputMode,
     pages: Pages,
     rows: usize,
-    held: Option<Value>,
-    csv_fields: Option<Vec<String>>,
+    /// A row without the end of its object.
+    held: Option<Vec<u8>>,
+    csv: Option<Csv>,
     ended: bool,
     /// It ends with an error, which has been written.
     is_broken: bool,
@@ -93,11 +96,11 @@ struct Export {
 
 impl Export {
     fn new(mode: OutputMode, pages: Pages) -> Self {
-        let (held, csv_fields) = (None, None);
-        Self { mode, pages, rows: 0, held, csv_fields, ended: false, is_broken: false, first: None }
+        let (held, csv) = (None, None);
+        Self { mode, pages, rows: 0, held, csv, ended: false, is_broken: false, first: None }
     }
 
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             if self.ended {
                 return None;
@@ -110,7 +113,7 @@ impl Export {
                 Some(Ok(page)) => work_on_rows(page.rows.len(), || self.page(&page)),
                 Some(Err(error)) => {
                     (self.ended, self.is_broken) = (true, true);
-                    self.error(&error)
+                    self.error(&error).into_bytes()
                 }
                 None => {
                     self.ended = true;
@@ -123,80 +126,68 @@ impl Export {
         }
     }
 
-    fn page(&mut self, page: &Page) -> String {
+    fn page(&mut self, page: &Page) -> Vec<u8> {
+        let mut out = Vec::new();
         match self.mode {
-            OutputMode::Csv | OutputMode::SafeCsv => self.csv(page),
-            OutputMode::Raw => raw_text(page),
-            OutputMode::Xml => self.xml(page),
-            OutputMode::Json | OutputMode::JsonRows | OutputMode::JsonCols => self.json(page),
-        }
-    }
-
-    fn json(&mut self, page: &Page) -> String {
-        let mut out = String::new();
-        for row in &page.rows {
-            let result = row_object(&page.fields, row);
-            let next = json!({"preview": false, "offset": self.rows, "result": result});
-            self.rows += 1;
-            if let Some(ready) = self.held.replace(next) {
-                out.push_str(&ready.to_string());
-                out.push('\n');
+            OutputMode::Csv | OutputMode::SafeCsv => self.csv(page, &mut out),
+            OutputMode::Raw => Raw::new(page.fields.clone()).rows(page, &mut out),
+            OutputMode::Xml => return self.xml(page),
+            OutputMode::Json | OutputMode::JsonRows | OutputMode::JsonCols => {
+                self.json(page, &mut out);
             }
         }
         out
     }
 
-    /// The columns are those of the first page: a header cannot be changed once it is sent.
-    fn csv(&mut self, page: &Page) -> String {
-        let header = self.csv_fields.is_none();
-        let fields = self.csv_fields.get_or_insert_with(|| page.fields.clone());
-        let places: Vec<Option<usize>> =
-            fields.iter().map(|field| page.fields.iter().position(|f| f == field)).collect();
-        let rows: Vec<_> = page
-            .rows
-            .iter()
-            .map(|row| places.iter().map(|at| at.and_then(|at| row[at].clone())).collect())
-            .collect();
-        csv_text(self.mode, fields, &rows, header)
+    fn json(&mut self, page: &Page, out: &mut Vec<u8>) {
+        let columns = Columns::of(&page.fields, page);
+        for row in &page.rows {
+            let mut next =
+                format!("{{\"preview\":false,\"offset\":{},\"result\":", self.rows).into_bytes();
+            write_json(&RowObject { columns: &columns, row, numbers: &[] }, &mut next);
+            self.rows += 1;
+            if let Some(ready) = self.held.replace(next) {
+                out.extend_from_slice(&ready);
+                out.extend_from_slice(b"}\n");
+            }
+        }
     }
 
-    fn xml(&mut self, page: &Page) -> String {
+    /// The columns are those of the first page: a header cannot be changed once it is sent.
+    fn csv(&mut self, page: &Page, out: &mut Vec<u8>) {
+        let csv = self.csv.get_or_insert_with(|| {
+            let mut csv = Csv::new(self.mode, page.fields.clone());
+            csv.head(out);
+            csv
+        });
+        csv.rows(page, out);
+    }
+
+    fn xml(&mut self, page: &Page) -> Vec<u8> {
         let offset = self.rows;
         self.rows += page.rows.len();
-        let body = ResultPage {
-            page,
-            offset,
-            messages: &[],
-            highlight: None,
-            preview: false,
-            post_process: None,
-        };
-        body.render(OutputMode::Xml)
+        self.mode.write(Told { offset, ..Told::default() }, page)
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self) -> Vec<u8> {
         let warnings = self.pages.warnings();
         if !self.mode.is_json() {
             // CSV and raw text have no place for a message: the log and the health of the server say it.
             return match self.mode {
-                OutputMode::Xml if !warnings.is_empty() => xml_messages(&warnings),
-                _ => String::new(),
+                OutputMode::Xml if !warnings.is_empty() => xml_messages(&warnings).into_bytes(),
+                _ => Vec::new(),
             };
         }
-        let mut before = String::new();
+        let mut out = Vec::new();
         if !warnings.is_empty() {
             let message = |text: &String| json!({"type": "WARN", "text": text});
             let messages: Vec<Value> = warnings.iter().map(message).collect();
-            before = format!("{}\n", json!({"messages": messages}));
+            out.extend_from_slice(format!("{}\n", json!({"messages": messages})).as_bytes());
         }
-        let last = match self.held.take() {
-            Some(mut last) => {
-                last["lastrow"] = json!(true);
-                last
-            }
-            None => json!({"preview": false, "lastrow": true}),
-        };
-        format!("{before}{last}\n")
+        let held = self.held.take();
+        out.extend_from_slice(&held.unwrap_or_else(|| b"{\"preview\":false".to_vec()));
+        out.extend_from_slice(b",\"lastrow\":true}\n");
+        out
     }
 
     fn error(&mut self, error: &search::Error) -> String {
@@ -205,7 +196,9 @@ impl Export {
             let message = RestError::invalid(text);
             return crate::output::error_body(&message, self.mode);
         }
-        let held = self.held.take().map(|row| format!("{row}\n")).unwrap_or_default();
+        let held = self.held.take();
+        let held = held.map(|row| String::from_utf8_lossy(&row).into_owned() + "}\n");
+        let held = held.unwrap_or_default();
         let message = json!({"messages": [{"type": "FATAL", "text": text}]});
         format!("{held}{message}\n")
     }

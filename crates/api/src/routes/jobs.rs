@@ -80,20 +80,26 @@ pub(crate) async fn create(
         return Ok(sid_response(&job, mode));
     }
     // Nobody else knows this job: its results go with the answer, or with a client that does not wait.
-    let _own = Own { search: &state.search, sid: job.sid() };
+    let own = Own::new(&state.search, &job);
     job.finished().await?;
-    result_response(&state, &job, &params)
+    result_response(&state, &job, &params, own).await
 }
 
-/// A job that ends when this is dropped.
-struct Own<'s> {
-    search: &'s SearchService,
-    sid: &'s str,
+/// A job of one request: it ends when this is dropped.
+pub(super) struct Own {
+    search: SearchService,
+    sid: String,
 }
 
-impl Drop for Own<'_> {
+impl Own {
+    pub(super) fn new(search: &SearchService, job: &Job) -> Self {
+        Self { search: search.clone(), sid: job.sid().to_owned() }
+    }
+}
+
+impl Drop for Own {
     fn drop(&mut self) {
-        self.search.cancel(self.sid);
+        self.search.cancel(&self.sid);
     }
 }
 

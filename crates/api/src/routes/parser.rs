@@ -17,7 +17,7 @@ use crate::ApiState;
 use crate::atom::value_xml;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, ResultPage, xml_text};
+use crate::output::{OutputMode, Told, xml_text};
 use crate::params::Params;
 use crate::session::Caller;
 
@@ -207,15 +207,7 @@ pub(crate) async fn typeahead(
     let fields = ["content", "count", "operator"].map(str::to_owned).to_vec();
     let page = Page { fields, rows: rows.collect() };
     let mode = OutputMode::of(&params)?;
-    let body = ResultPage {
-        page: &page,
-        offset: 0,
-        messages: &[],
-        highlight: None,
-        preview: false,
-        post_process: None,
-    };
-    Ok(mode.respond(StatusCode::OK, body.render(mode)))
+    Ok(mode.respond(StatusCode::OK, mode.write(Told::default(), &page)))
 }
 
 /// Searches are sent, not asked for in a path.

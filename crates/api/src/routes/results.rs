@@ -1,20 +1,21 @@
 //! What a job found: `results`, `results_preview`, `events`, `timeline`, `summary`.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use quick_xml::escape::escape;
-use search::{Job, Message, Page};
+use search::{Job, ResultRows};
 use serde_json::{Value, json};
 
-use super::jobs::{find, of_caller};
+use super::jobs::{Own, find, of_caller};
 use crate::ApiState;
 use crate::audit::{Observed, searches};
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, ResultPage};
+use crate::output::{OutputMode, Pieces, Told, fields_of, streamed, whole};
 use crate::params::Params;
 use crate::receiver::work_on_rows;
 use crate::session::Caller;
@@ -44,8 +45,8 @@ pub(crate) async fn results(
     }
     let (offset, count) = page_of(&state, &params)?;
     // What was known before it ran is said in the job's entry.
-    let told = Told { messages: job.messages_of_run(), preview: false, rows: None };
-    page_response(&job, page_at(&job, offset, count), offset, &told, &params)
+    let told = Told { offset, messages: job.messages_of_run(), ..Told::default() };
+    page_response(&job, job.rows(offset, count), told, &params, None).await
 }
 
 /// The results of a further search of the caller's over those of the job (`search` of a page of
@@ -68,16 +69,14 @@ async fn continued(
     // What is asked for with GET may be asked for by any page a browser shows: it changes nothing.
     request.read_only = *method != Method::POST;
     let further = searches::dispatch(state, seen, request).await?;
-    let finished = further.finished().await;
-    let response = finished.map_err(RestError::from).and_then(|()| {
-        let (offset, count) = page_of(state, params)?;
-        let rows = Some(further.result_count());
-        let told = Told { messages: further.messages_of_run(), preview: false, rows };
-        page_response(&further, page_at(&further, offset, count), offset, &told, params)
-    });
     // Nobody else knows this job.
-    state.search.cancel(further.sid());
-    response
+    let own = Own::new(&state.search, &further);
+    further.finished().await?;
+    let (offset, count) = page_of(state, params)?;
+    let post_process = Some(further.result_count());
+    let messages = further.messages_of_run();
+    let told = Told { offset, messages, post_process, ..Told::default() };
+    page_response(&further, further.rows(offset, count), told, params, Some(own)).await
 }
 
 /// The result, or what it would be if the search ended now.
@@ -92,10 +91,11 @@ pub(crate) async fn results_preview(
     let job = find(&state, &caller, &sid)?;
     let (offset, count) = page_of(&state, &params)?;
     // Asked first: once the result is there, there is no preview any more.
-    match job.preview_page(offset, count).filter(|_| !job.status().state.is_final()) {
-        Some(page) => {
-            let told = Told { messages: job.messages(), preview: true, rows: None };
-            page_response(&job, page, offset, &told, &params)
+    match job.preview_rows(offset, count).filter(|_| !job.status().state.is_final()) {
+        Some(rows) => {
+            let messages = job.messages();
+            let told = Told { offset, messages, preview: true, ..Told::default() };
+            page_response(&job, rows, told, &params, None).await
         }
         None => results(State(state), caller, seen, Path(sid), method, params).await,
     }
@@ -111,7 +111,7 @@ pub(crate) async fn events(
 ) -> Result<Response, RestError> {
     let job = find(&state, &caller, &sid)?;
     if !job.finds_events() {
-        return page_response(&job, Page::default(), 0, &Told::default(), &params);
+        return page_response(&job, ResultRows::default(), Told::default(), &params, None).await;
     }
     results_preview(State(state), caller, seen, Path(sid), method, params).await
 }
@@ -127,69 +127,53 @@ fn page_of(state: &ApiState, params: &Params) -> Result<(usize, usize), RestErro
 }
 
 /// The result with all that is to be said of it, for clients that never see the job.
-pub(super) fn result_response(
+pub(super) async fn result_response(
     state: &ApiState,
     job: &Job,
     params: &Params,
+    own: Own,
 ) -> Result<Response, RestError> {
     let (offset, count) = page_of(state, params)?;
-    let told = Told { messages: job.messages(), preview: false, rows: None };
-    page_response(job, page_at(job, offset, count), offset, &told, params)
+    let told = Told { offset, messages: job.messages(), ..Told::default() };
+    page_response(job, job.rows(offset, count), told, params, Some(own)).await
 }
 
-fn page_at(job: &Job, offset: usize, count: usize) -> Page {
-    work_on_rows(count.min(job.result_count()), || job.page(offset, count))
-}
-
-/// What a page says besides its rows.
-#[derive(Default)]
-struct Told {
-    messages: Vec<Message>,
-    preview: bool,
-    /// All rows of a further search, where the page is of one.
-    rows: Option<usize>,
-}
-
-fn page_response(
+/// Rows of a job. If they are many the answer is made while it is read, and the job, where it is of this
+/// request only, is kept until then: what its result takes is counted with those of other jobs.
+async fn page_response(
     job: &Job,
-    mut page: Page,
-    offset: usize,
-    told: &Told,
+    rows: ResultRows,
+    mut told: Told,
     params: &Params,
+    own: Option<Own>,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
-    keep_fields(&mut page, params);
-    // No event, no fields.
-    if page.rows.is_empty() && job.finds_events() {
-        page.fields.clear();
+    told.highlight = params.flag("highlight").then(|| job.highlight().to_vec());
+    if rows.are_many() {
+        let fields = wanted_of(fields_of(&rows).await, params);
+        let pages = rows.slices().map(|slice| slice.page());
+        let pieces = Pieces::new(mode.format(told, fields), pages);
+        let body = streamed(pieces.map(Ok::<_, Infallible>), own);
+        return Ok(mode.respond(StatusCode::OK, body));
     }
-    let highlight = params.flag("highlight").then(|| job.highlight());
-    let Told { messages, preview, rows } = told;
-    let body = ResultPage {
-        page: &page,
-        offset,
-        messages,
-        highlight,
-        preview: *preview,
-        post_process: *rows,
-    };
-    let text = work_on_rows(page.rows.len(), || body.render(mode));
+    let text = work_on_rows(rows.len(), || {
+        let page = rows.page();
+        // No event, no fields.
+        let none = rows.is_empty() && job.finds_events();
+        let fields = if none { Vec::new() } else { wanted_of(page.fields.clone(), params) };
+        whole(mode.format(told, fields), &page)
+    });
     Ok(mode.respond(StatusCode::OK, text))
 }
 
 /// `f=` (or `field_list=`) names the only fields wanted.
-fn keep_fields(page: &mut Page, params: &Params) {
+fn wanted_of(mut fields: Vec<String>, params: &Params) -> Vec<String> {
     let mut wanted: Vec<&str> = params.all("f").collect();
     wanted.extend(params.text("field_list").into_iter().flat_map(|list| list.split(',')));
-    if wanted.is_empty() || wanted.contains(&"*") {
-        return;
+    if !wanted.is_empty() && !wanted.contains(&"*") {
+        fields.retain(|field| wanted.contains(&field.as_str()));
     }
-    let kept: Vec<usize> =
-        (0..page.fields.len()).filter(|at| wanted.contains(&page.fields[*at].as_str())).collect();
-    page.fields = kept.iter().map(|at| page.fields[*at].clone()).collect();
-    for row in &mut page.rows {
-        *row = kept.iter().map(|at| row[*at].clone()).collect();
-    }
+    fields
 }
 
 pub(crate) async fn timeline(

@@ -1,15 +1,17 @@
 //! `POST /api/v1/sql`: `{"query": "...", "earliest": "-1h", "latest": "now"}`, or the same as a form.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::tz::TimeZone;
-use search::{SqlRequest, SqlResult, SqlRows};
+use search::{Page, SqlRequest, SqlResult, SqlRows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,7 +19,9 @@ use crate::ApiState;
 use crate::audit::{Observed, searches};
 use crate::error::RestError;
 use crate::flight::{portable, portable_batch};
-use crate::output::{OutputMode, csv_text, row_object};
+use crate::output::{
+    Columns, OutputMode, Pieces, RowFormat, RowObject, Told, streamed, whole, write_json,
+};
 use crate::params::Params;
 use crate::receiver::work_on_rows;
 use crate::rest::RawBody;
@@ -28,7 +32,7 @@ const TRUNCATED: HeaderName = HeaderName::from_static("karst-truncated");
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body {
+struct Query {
     query: String,
     #[serde(default)]
     earliest: Option<String>,
@@ -45,103 +49,160 @@ pub(crate) async fn query(
     params: Params,
     RawBody(bytes): RawBody,
 ) -> Result<Response, RestError> {
-    let body = read(&params, &bytes)?;
-    let timezone = match &body.timezone {
+    let query = read(&params, &bytes)?;
+    let timezone = match &query.timezone {
         None => TimeZone::UTC,
         Some(name) => TimeZone::get(name).map_err(|error| {
             RestError::invalid(format!("unknown time zone \"{name}\": {error}"))
         })?,
     };
     let request = SqlRequest {
-        query: body.query,
-        earliest: body.earliest,
-        latest: body.latest,
+        query: query.query,
+        earliest: query.earliest,
+        latest: query.latest,
         timezone,
         rights: Arc::clone(&caller.rights),
         rows: SqlRows::Limited,
     };
     let result = searches::sql(&state, &seen, &caller.user, request).await?;
-    let rows = result.batches.iter().map(RecordBatch::num_rows).sum();
-    work_on_rows(rows, || written(&params, &result))
+    answer(&params, result)
 }
 
 /// The answer in the format that is asked for.
-fn written(params: &Params, result: &SqlResult) -> Result<Response, RestError> {
+fn answer(params: &Params, result: SqlResult) -> Result<Response, RestError> {
+    let truncated = result.truncated;
     match params.text("output_mode") {
         Some("csv") => {
-            let page = result.page();
             let mode = OutputMode::of(params)?;
-            let text = csv_text(mode, &page.fields, &page.rows, true);
-            return Ok(marked(mode.respond(StatusCode::OK, text), result));
+            let body = body_of(mode.format(Told::default(), names(&result)), result);
+            Ok(marked(mode.respond(StatusCode::OK, body), truncated))
         }
-        Some("arrow") => return Ok(marked(arrow_stream(result)?, result)),
-        None | Some("json") => {}
+        Some("arrow") => {
+            let kind = HeaderValue::from_static("application/vnd.apache.arrow.stream");
+            let body = arrow_body(result).map_err(|error| {
+                RestError::new(StatusCode::INTERNAL_SERVER_ERROR, "FATAL", error.to_string())
+            })?;
+            Ok(marked(([(header::CONTENT_TYPE, kind)], body).into_response(), truncated))
+        }
+        None | Some("json") => {
+            let body = body_of(Box::new(SqlObjects::of(&result)), result);
+            Ok(OutputMode::Json.respond(StatusCode::OK, body))
+        }
         Some(other) => {
             let text = format!("unknown output_mode \"{other}\"; use json, csv or arrow");
-            return Err(RestError::invalid(text));
+            Err(RestError::invalid(text))
         }
     }
-    let page = result.page();
-    let column = |field: &Arc<arrow::datatypes::Field>| json!({"name": field.name(), "type": field.data_type().to_string()});
-    let columns: Vec<Value> = result.schema.fields().iter().map(column).collect();
-    let numeric: Vec<&str> = result
-        .schema
-        .fields()
-        .iter()
-        .filter(|field| field.data_type().is_numeric())
-        .map(|field| field.name().as_str())
-        .collect();
-    let rows: Vec<Value> =
-        page.rows.iter().map(|row| with_numbers(row_object(&page.fields, row), &numeric)).collect();
-    let body = json!({"columns": columns, "rows": rows, "truncated": result.truncated});
-    Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+}
+
+fn names(result: &SqlResult) -> Vec<String> {
+    result.schema.fields().iter().map(|field| field.name().clone()).collect()
+}
+
+/// Many rows are written while they are read.
+fn body_of(format: Box<dyn RowFormat>, result: SqlResult) -> Body {
+    if result.are_many() {
+        let pages = result.slices().map(|slice| slice.page());
+        return streamed(Pieces::new(format, pages).map(Ok::<_, Infallible>), ());
+    }
+    work_on_rows(result.rows(), || whole(format, &result.page())).into()
+}
+
+/// Columns with their types, rows as objects, whether some are missing.
+struct SqlObjects {
+    columns: Vec<Value>,
+    fields: Vec<String>,
+    /// Columns of numbers.
+    numbers: Vec<String>,
+    truncated: bool,
+    has_rows: bool,
+}
+
+impl SqlObjects {
+    fn of(result: &SqlResult) -> Self {
+        let columns = result.schema.fields().iter();
+        let column =
+            |field: &FieldRef| json!({"name": field.name(), "type": field.data_type().to_string()});
+        let numbers = columns.clone().filter(|field| field.data_type().is_numeric());
+        Self {
+            numbers: numbers.map(|field| field.name().clone()).collect(),
+            columns: columns.map(column).collect(),
+            fields: names(result),
+            truncated: result.truncated,
+            has_rows: false,
+        }
+    }
+}
+
+impl RowFormat for SqlObjects {
+    fn head(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"columns\":");
+        write_json(&self.columns, out);
+        out.extend_from_slice(b",\"rows\":[");
+    }
+
+    fn rows(&mut self, page: &Page, out: &mut Vec<u8>) {
+        let columns = Columns::of(&self.fields, page);
+        for row in &page.rows {
+            if std::mem::replace(&mut self.has_rows, true) {
+                out.push(b',');
+            }
+            write_json(&RowObject { columns: &columns, row, numbers: &self.numbers }, out);
+        }
+    }
+
+    fn end(&mut self) -> Vec<Vec<u8>> {
+        vec![format!("],\"truncated\":{}}}", self.truncated).into_bytes()]
+    }
 }
 
 /// The rows as Arrow's stream format.
-fn arrow_stream(result: &SqlResult) -> Result<Response, RestError> {
+fn arrow_body(result: SqlResult) -> Result<Body, ArrowError> {
+    let (rows, many) = (result.rows(), result.are_many());
+    let pieces = arrow_pieces(result)?;
+    if many {
+        return Ok(streamed(pieces, ()));
+    }
+    let pieces = work_on_rows(rows, || pieces.collect::<Result<Vec<_>, _>>())?;
+    Ok(pieces.concat().into())
+}
+
+/// The schema, rows, and the end of the stream.
+fn arrow_pieces(
+    result: SqlResult,
+) -> Result<impl Iterator<Item = Result<Vec<u8>, ArrowError>> + Send, ArrowError> {
     let schema = SchemaRef::new(portable(&result.schema));
-    let write = || {
-        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
-        for batch in &result.batches {
-            writer.write(&portable_batch(batch, &schema)?)?;
+    let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+    let slices = result.slices().map(Some).chain([None]);
+    Ok(slices.map(move |slice| {
+        match slice {
+            Some(slice) => {
+                for batch in &slice.batches {
+                    writer.write(&portable_batch(batch, &schema)?)?;
+                }
+            }
+            None => writer.finish()?,
         }
-        writer.into_inner()
-    };
-    let bytes = write().map_err(|error| {
-        RestError::new(StatusCode::INTERNAL_SERVER_ERROR, "FATAL", error.to_string())
-    })?;
-    let kind = HeaderValue::from_static("application/vnd.apache.arrow.stream");
-    Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
+        Ok(std::mem::take(writer.get_mut()))
+    }))
 }
 
 /// What cannot say in its body that rows are missing says it in a header.
-fn marked(mut response: Response, result: &SqlResult) -> Response {
-    if result.truncated {
+fn marked(mut response: Response, truncated: bool) -> Response {
+    if truncated {
         response.headers_mut().insert(TRUNCATED, HeaderValue::from_static("true"));
     }
     response
 }
 
-/// Columns of numbers as JSON numbers; what JSON cannot say (NaN) stays a text.
-fn with_numbers(mut row: Value, numeric: &[&str]) -> Value {
-    for name in numeric {
-        if let Some(cell) = row.get_mut(*name)
-            && let Some(number) = cell.as_str().and_then(|text| serde_json::from_str(text).ok())
-        {
-            *cell = number;
-        }
-    }
-    row
-}
-
-fn read(params: &Params, bytes: &[u8]) -> Result<Body, RestError> {
+fn read(params: &Params, bytes: &[u8]) -> Result<Query, RestError> {
     if bytes.first() == Some(&b'{') {
         return serde_json::from_slice(bytes).map_err(|error| {
             RestError::invalid(format!("the body is not what is expected: {error}"))
         });
     }
     let text = |name: &str| params.text(name).map(str::to_owned);
-    Ok(Body {
+    Ok(Query {
         query: params.required("query")?.to_owned(),
         earliest: text("earliest").or_else(|| text("earliest_time")),
         latest: text("latest").or_else(|| text("latest_time")),

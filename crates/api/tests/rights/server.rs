@@ -133,7 +133,7 @@ impl Server {
                 surroundings: Arc::new(plan::EventsOnly),
                 indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
                 clock: Arc::clone(&clock),
-                runtime: tokio::runtime::Handle::current(),
+                threads: search::SearchThreads::of(tokio::runtime::Handle::current()),
             },
             search::Settings::default(),
         );

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
-    ReqwestConnector,
+    ReqwestConnector, SpawnedReqwestConnector,
 };
+use tokio::runtime::Handle;
 
 use crate::metrics as names;
 
@@ -27,13 +28,18 @@ impl Attempts {
     }
 }
 
-/// Creates HTTP clients that count requests.
+/// Creates HTTP clients that count requests and send them from the runtime that created them: searches call
+/// them from threads that compute for long, which must not hold up the connections that all share.
 #[derive(Debug, Default)]
 pub(super) struct Counted(ReqwestConnector);
 
 impl HttpConnector for Counted {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Requests(self.0.connect(options)?)))
+        let client = match Handle::try_current() {
+            Ok(runtime) => SpawnedReqwestConnector::new(runtime).connect(options)?,
+            Err(_) => self.0.connect(options)?,
+        };
+        Ok(HttpClient::new(Requests(client)))
     }
 }
 

@@ -35,49 +35,62 @@ pub struct FieldCounts {
     pub modes: Vec<Mode>,
 }
 
-/// Counts every field of a page of events; at most `max_values` distinct values of each.
-pub(crate) fn summarize(
-    page: &Page,
-    top: usize,
+/// Counts the fields of events, page by page; at most `max_values` distinct values of each.
+pub(crate) struct Summary {
+    events: u64,
     max_values: usize,
-) -> BTreeMap<String, FieldCounts> {
-    let total = page.rows.len() as u64;
-    let count = |(at, name): (usize, &String)| {
-        let counts = count_field(page.rows.iter().filter_map(|row| row[at].as_ref()), max_values);
-        (counts.count > 0).then(|| (name.clone(), counts.finish(total, top)))
-    };
-    page.fields
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| name.as_str() != "_raw")
-        .filter_map(count)
-        .collect()
+    counters: BTreeMap<String, Counter>,
+}
+
+impl Summary {
+    pub(crate) fn new(max_values: usize) -> Self {
+        Self { events: 0, max_values, counters: BTreeMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, page: Page) {
+        self.events += page.rows.len() as u64;
+        let mut columns: Vec<_> = page.fields.iter().map(|_| Counter::default()).collect();
+        for (counter, name) in columns.iter_mut().zip(&page.fields) {
+            // What was counted before goes on.
+            *counter = self.counters.remove(name).unwrap_or_default();
+        }
+        for row in page.rows {
+            for (counter, value) in columns.iter_mut().zip(row) {
+                value.into_iter().for_each(|value| counter.add(value, self.max_values));
+            }
+        }
+        let counted = page.fields.into_iter().zip(columns);
+        self.counters.extend(counted.filter(|(name, _)| name != "_raw"));
+    }
+
+    pub(crate) fn finish(self, top: usize) -> BTreeMap<String, FieldCounts> {
+        let counted = self.counters.into_iter().filter(|(_, counter)| counter.count > 0);
+        counted.map(|(name, counter)| (name, counter.finish(self.events, top))).collect()
+    }
 }
 
 #[derive(Default)]
-struct Counter<'a> {
+struct Counter {
     count: u64,
     numeric: u64,
     overflowed: bool,
-    values: HashMap<&'a str, u64>,
+    values: HashMap<String, u64>,
 }
 
-fn count_field<'a>(values: impl Iterator<Item = &'a Value>, max_values: usize) -> Counter<'a> {
-    let mut counter = Counter::default();
-    for value in values {
-        counter.count += 1;
+impl Counter {
+    fn add(&mut self, value: Value, max_values: usize) {
+        self.count += 1;
         match value {
-            Value::One(text) => counter.add(text, max_values),
-            Value::Many(texts) => texts.iter().for_each(|text| counter.add(text, max_values)),
+            Value::One(text) => self.add_text(text, max_values),
+            Value::Many(texts) => {
+                texts.into_iter().for_each(|text| self.add_text(text, max_values));
+            }
         }
     }
-    counter
-}
 
-impl<'a> Counter<'a> {
-    fn add(&mut self, text: &'a str, max_values: usize) {
-        self.numeric += u64::from(plan::value::parse_number(text).is_some());
-        if let Some(count) = self.values.get_mut(text) {
+    fn add_text(&mut self, text: String, max_values: usize) {
+        self.numeric += u64::from(plan::value::parse_number(&text).is_some());
+        if let Some(count) = self.values.get_mut(&text) {
             *count += 1;
         } else if self.values.len() < max_values {
             self.values.insert(text, 1);
@@ -92,7 +105,7 @@ impl<'a> Counter<'a> {
         values.sort_by(|(a, a_count), (b, b_count)| b_count.cmp(a_count).then(a.cmp(b)));
         values.truncate(top);
         let is_exact = !self.overflowed;
-        let mode = |(value, count): (&str, u64)| Mode { value: value.to_owned(), count, is_exact };
+        let mode = |(value, count): (String, u64)| Mode { value, count, is_exact };
         FieldCounts {
             count: self.count,
             nulls: total.saturating_sub(self.count),
@@ -108,12 +121,21 @@ impl<'a> Counter<'a> {
 mod tests {
     use super::*;
 
+    /// Counted a row at a time, as if each were a page of its own.
+    fn summary_of(page: Page, max_values: usize) -> BTreeMap<String, FieldCounts> {
+        let mut summary = Summary::new(max_values);
+        for row in page.rows {
+            summary.add(Page { fields: page.fields.clone(), rows: vec![row] });
+        }
+        summary.finish(2)
+    }
+
     #[test]
     fn the_most_frequent_values_come_first_and_ties_by_name() {
         let one = |text: &str| Some(Value::One(text.to_owned()));
         let rows = [one("b"), one("a"), one("b"), None, one("7")].map(|cell| vec![cell]).to_vec();
         let page = Page { fields: vec!["x".to_owned()], rows };
-        let counts = &summarize(&page, 2, 10)["x"];
+        let counts = &summary_of(page, 10)["x"];
         assert_eq!((counts.count, counts.nulls, counts.numeric_count), (4, 1, 1));
         let modes: Vec<_> = counts.modes.iter().map(|m| (m.value.as_str(), m.count)).collect();
         assert_eq!(modes, [("b", 2), ("7", 1)]);
@@ -123,7 +145,7 @@ mod tests {
     fn more_distinct_values_than_the_limit_are_said_to_be_inexact() {
         let cell = |n: usize| vec![Some(Value::One(n.to_string()))];
         let page = Page { fields: vec!["x".to_owned()], rows: (0..5).map(cell).collect() };
-        let counts = &summarize(&page, 2, 3)["x"];
+        let counts = &summary_of(page, 3)["x"];
         assert!(!counts.is_exact && counts.distinct_count == 3);
     }
 }

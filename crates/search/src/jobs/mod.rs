@@ -3,6 +3,7 @@
 mod fields;
 mod request;
 mod results;
+mod rows;
 mod state;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub use fields::{FieldCounts, Mode};
 pub use request::JobRequest;
 pub use results::Page;
 pub(crate) use results::Results;
+pub use rows::ResultRows;
 pub use state::{DispatchState, JobStatus};
 
 /// `priority` of a job that asked for none.
@@ -56,7 +58,7 @@ pub struct Job {
     saved: AtomicBool,
     priority: AtomicU8,
     progress: Mutex<Progress>,
-    results: OnceLock<Results>,
+    results: OnceLock<Arc<Results>>,
     /// The result as it was a moment ago.
     preview: Noted<Option<Arc<Results>>>,
     previews: AtomicU64,
@@ -259,13 +261,13 @@ impl Job {
     /// Rows of the result; 0 until it is there.
     #[must_use]
     pub fn result_count(&self) -> usize {
-        self.results.get().map_or(0, Results::rows)
+        self.results.get().map_or(0, |results| results.rows())
     }
 
     /// Rows of the result, or of its last preview until it is there.
     #[must_use]
     pub fn preview_count(&self) -> usize {
-        self.shown(Results::rows).unwrap_or(0)
+        self.shown().map_or(0, |results| results.rows())
     }
 
     /// Previews made so far.
@@ -293,42 +295,52 @@ impl Job {
 
     /// Memory the kept result takes.
     pub(crate) fn result_bytes(&self) -> usize {
-        self.shown(Results::bytes).unwrap_or(0)
+        self.shown().map_or(0, |results| results.bytes())
     }
 
-    /// Looks at the result, or at its last preview until it is there.
-    fn shown<T>(&self, look: impl FnOnce(&Results) -> T) -> Option<T> {
-        match self.results.get() {
-            Some(results) => Some(look(results)),
-            None => self.preview.now().map(|preview| look(&preview)),
-        }
+    /// The result, or its last preview until it is there.
+    fn shown(&self) -> Option<Arc<Results>> {
+        self.results.get().cloned().or_else(|| self.preview.now())
     }
 
-    /// A page of the result, empty until it is there.
+    /// Rows `offset .. offset + count` of the result, none until it is there.
+    #[must_use]
+    pub fn rows(&self, offset: usize, count: usize) -> ResultRows {
+        self.touch();
+        let rows = |results: &Arc<Results>| ResultRows::part(results, offset, count);
+        self.results.get().map_or_else(ResultRows::default, rows)
+    }
+
+    /// The same of the last preview; `None` if there is none.
+    #[must_use]
+    pub fn preview_rows(&self, offset: usize, count: usize) -> Option<ResultRows> {
+        self.touch();
+        self.preview.now().map(|preview| ResultRows::part(&preview, offset, count))
+    }
+
+    /// A page of the result as texts, empty until it is there.
     #[must_use]
     pub fn page(&self, offset: usize, count: usize) -> Page {
-        self.touch();
-        self.results.get().map_or_else(Page::default, |results| results.page(offset, count))
+        self.rows(offset, count).page()
     }
 
     /// A page of the last preview; `None` if there is none.
     #[must_use]
     pub fn preview_page(&self, offset: usize, count: usize) -> Option<Page> {
-        self.touch();
-        self.preview.now().map(|preview| preview.page(offset, count))
+        self.preview_rows(offset, count).map(|rows| rows.page())
     }
 
     /// What the kept events say about each field, and how many those are.
     #[must_use]
     pub fn field_summary(&self, top: usize) -> (usize, BTreeMap<String, FieldCounts>) {
         self.touch();
-        let page = self.shown(|results| results.page(0, usize::MAX));
-        match page.filter(|_| self.finds_events()) {
-            Some(page) => {
-                (page.rows.len(), fields::summarize(&page, top, self.field_summary_values))
-            }
-            None => (0, BTreeMap::new()),
-        }
+        let Some(results) = self.shown().filter(|_| self.finds_events()) else {
+            return (0, BTreeMap::new());
+        };
+        let mut summary = fields::Summary::new(self.field_summary_values);
+        let rows = ResultRows::part(&results, 0, usize::MAX);
+        rows.slices().for_each(|slice| summary.add(slice.page()));
+        (rows.len(), summary.finish(top))
     }
 
     /// Where its time went, what it read and what that cost, so far.
@@ -340,7 +352,7 @@ impl Job {
         let plans = self.operators.get().cloned().unwrap_or_else(running);
         #[allow(clippy::cast_precision_loss)]
         let dollars = reads.store_requests as f64 / 1000.0 * self.s3_price_get_per_1000;
-        let results = self.results.get().map(Results::rows);
+        let results = self.results.get().map(|results| results.rows());
         Inspection {
             run_duration: self.status().run_duration.as_secs_f64(),
             phases: phases(&self.report.times, &scan, &plans, results),
@@ -525,7 +537,7 @@ impl Job {
         }
         let (results, mut messages) = self.results_of(done, batches);
         messages.extend(self.partial_message(results.rows()));
-        let _ = self.results.set(results);
+        let _ = self.results.set(Arc::new(results));
         self.end(DispatchState::Done, messages, None);
     }
 

@@ -1,9 +1,10 @@
 //! What a job found, and pages of it as text.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
 use knowledge::Knowledge;
 use model::columns;
 use plan::{FieldFilter, OutputColumn, ResultKind};
@@ -39,18 +40,8 @@ impl Results {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// Rows `offset .. offset + count` as texts. For events, fields that no command named are
-    /// extracted here, for these rows only.
-    pub(crate) fn page(&self, offset: usize, count: usize) -> Page {
-        let batches = self.slice(offset, count);
-        let mut page = self.stored_page(&batches);
-        if self.kind == ResultKind::Events {
-            self.extract_rest(&batches, &mut page);
-        }
-        page
-    }
-
-    fn slice(&self, offset: usize, count: usize) -> Vec<RecordBatch> {
+    /// Rows `offset .. offset + count`.
+    pub(crate) fn part(&self, offset: usize, count: usize) -> Vec<RecordBatch> {
         let mut skip = offset;
         let mut left = count;
         let mut batches = Vec::new();
@@ -71,9 +62,36 @@ impl Results {
         batches
     }
 
+    /// Rows as texts. For events, fields that no command named are extracted here, for these rows only.
+    pub(crate) fn page_of(&self, batches: &[RecordBatch]) -> Page {
+        let mut page = self.stored_page(batches);
+        if self.kind == ResultKind::Events {
+            self.extract_rest(batches, &mut page);
+        }
+        page
+    }
+
+    /// The fields of [`Self::page_of`], without their values.
+    pub(crate) fn fields_of(&self, batches: &[RecordBatch]) -> Vec<String> {
+        let mut fields = FieldNames::of(self.stored_fields());
+        if self.kind == ResultKind::Events {
+            self.extract(batches, &mut |_, name, _| {
+                fields.place(name);
+            });
+        }
+        fields.names
+    }
+
+    fn visible(&self) -> impl Iterator<Item = &OutputColumn> {
+        self.columns.iter().filter(|column| !column.name.starts_with("__"))
+    }
+
+    fn stored_fields(&self) -> Vec<String> {
+        self.visible().map(|column| column.name.clone()).collect()
+    }
+
     fn stored_page(&self, batches: &[RecordBatch]) -> Page {
-        let visible: Vec<&OutputColumn> =
-            self.columns.iter().filter(|column| !column.name.starts_with("__")).collect();
+        let visible: Vec<&OutputColumn> = self.visible().collect();
         let mut rows = Vec::new();
         for batch in batches {
             let arrays: Vec<_> =
@@ -85,14 +103,30 @@ impl Results {
                 rows.push(visible.iter().zip(&arrays).map(cell).collect());
             }
         }
-        Page { fields: visible.iter().map(|column| column.name.clone()).collect(), rows }
+        Page { fields: self.stored_fields(), rows }
     }
 
     fn extract_rest(&self, batches: &[RecordBatch], page: &mut Page) {
-        let known = page.fields.len();
-        let mut at: BTreeMap<String, usize> =
-            page.fields.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
-        let mut row_number = 0;
+        let mut fields = FieldNames::of(std::mem::take(&mut page.fields));
+        let known = fields.names.len();
+        self.extract(batches, &mut |row, name, value| {
+            let place = fields.place(name);
+            // A column of the plan is the truth about its field.
+            if place >= known {
+                add_value(&mut page.rows[row], place, value.into_owned());
+            }
+        });
+        let width = fields.names.len();
+        for cells in &mut page.rows {
+            cells.resize(width, None);
+        }
+        page.fields = fields.names;
+    }
+
+    /// Hands out every field that extraction finds in events and that is to be shown, with the number of
+    /// its row.
+    fn extract(&self, batches: &[RecordBatch], found: &mut dyn FnMut(usize, &str, Cow<'_, str>)) {
+        let mut number = 0;
         for batch in batches {
             let text =
                 |name: &str| batch.column_by_name(name).map(|column| column.as_string_view());
@@ -100,32 +134,39 @@ impl Results {
             let [host, source, sourcetype] =
                 [columns::HOST, columns::SOURCE, columns::SOURCETYPE].map(text);
             for row in 0..batch.num_rows() {
-                let value = |column: Option<&'_ arrow::array::StringViewArray>| {
-                    column.map_or(String::new(), |column| column.value(row).to_owned())
-                };
-                let rules =
-                    self.knowledge.field_rules(&value(sourcetype), &value(source), &value(host));
-                let cells = &mut page.rows[row_number];
-                let _ = rules.extract(raw.value(row), &mut |name, found| {
-                    if !self.filter.admits(name) {
-                        return;
-                    }
-                    let slot = *at.entry(name.to_owned()).or_insert_with(|| {
-                        page.fields.push(name.to_owned());
-                        page.fields.len() - 1
-                    });
-                    // A column of the plan is the truth about its field.
-                    if slot >= known {
-                        add_value(cells, slot, found.into_owned());
+                let [host, source, sourcetype] = [host, source, sourcetype]
+                    .map(|column: Option<&StringViewArray>| column.map_or("", |c| c.value(row)));
+                let rules = self.knowledge.field_rules(sourcetype, source, host);
+                let _ = rules.extract(raw.value(row), &mut |name, value| {
+                    if self.filter.admits(name) {
+                        found(number, name, value);
                     }
                 });
-                row_number += 1;
+                number += 1;
             }
         }
-        let width = page.fields.len();
-        for cells in &mut page.rows {
-            cells.resize(width, None);
+    }
+}
+
+/// Names in the order in which they turn up, each once.
+struct FieldNames {
+    names: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl FieldNames {
+    fn of(names: Vec<String>) -> Self {
+        let places = names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
+        Self { names, places }
+    }
+
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(place) = self.places.get(name) {
+            return *place;
         }
+        self.names.push(name.to_owned());
+        self.places.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
     }
 }
 

@@ -4,6 +4,7 @@
 mod control;
 mod far_away;
 mod inspector;
+mod large;
 mod memory;
 mod previews;
 mod shortcuts;

@@ -146,7 +146,7 @@ pub(crate) fn service_with(
         objects,
         indexes: Arc::new(FixedNames(names)),
         clock: Arc::new(runtime::SystemClock),
-        runtime: tokio::runtime::Handle::current(),
+        threads: karst_search::SearchThreads::of(tokio::runtime::Handle::current()),
     };
     SearchService::new(dependencies, settings).unwrap()
 }

@@ -17,7 +17,7 @@ use knowledge::layers::Layers;
 use object_store::ObjectStore;
 use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
-use search::{Dependencies, SearchService};
+use search::{Dependencies, SearchService, SearchThreads};
 use tokio::sync::watch;
 
 use super::audit::{self, Trail};
@@ -59,7 +59,7 @@ pub(crate) struct Karst {
 
 pub(crate) async fn assemble(
     ground: Ground<'_>,
-    searches: tokio::runtime::Handle,
+    threads: SearchThreads,
     shutdown: &Shutdown,
 ) -> Result<Karst> {
     let Ground { options, setup, http, store, loggers, initial, progress } = ground;
@@ -134,7 +134,7 @@ pub(crate) async fn assemble(
             surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Surroundings>,
             indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
             clock: Arc::clone(&clock),
-            runtime: searches,
+            threads,
         },
         search_settings,
     )?;

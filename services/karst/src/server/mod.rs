@@ -42,6 +42,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use runtime::Shutdown;
+use search::SearchThreads;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::assemble::{Ground, Karst};
@@ -98,15 +99,10 @@ pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
         .build()
         .context("cannot start the runtime")?;
     // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
-    let searches = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.max(2))
-        .thread_name("karst-search")
-        .thread_stack_size(SEARCH_STACK)
-        .enable_all()
-        .build()
-        .context("cannot start the search runtime")?;
-    let result = runtime.block_on(serve(&options, searches.handle().clone()));
-    searches.shutdown_background();
+    let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
+    let threads = threads.context("cannot start the threads of searches")?;
+    let result = runtime.block_on(serve(&options, threads.clone()));
+    threads.shut_down();
     runtime.shutdown_background();
     match result? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),
@@ -129,7 +125,7 @@ enum Ended {
 
 /// The start, in this order: nothing is opened or written before the directory is locked and every port
 /// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait.
-async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Result<Ended> {
+async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended> {
     let hangups = hangup::listen()?;
     let lock = DataLock::take(options)?;
     let (setup, inputs) = Setup::read(options)?;
@@ -151,7 +147,7 @@ async fn serve(options: &ServerOptions, searches: tokio::runtime::Handle) -> Res
     let (initial, progress) = (&initial, &progress);
     let ground = Ground { options, setup, http, store, loggers, initial, progress };
     let run = async {
-        let karst = Box::pin(assemble::assemble(ground, searches, &shutdown)).await?;
+        let karst = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let intake = shutdown.part();
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         listeners.open(options, &karst)?;

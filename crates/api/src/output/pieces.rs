@@ -1,0 +1,95 @@
+//! Answers of many rows in pieces, which are made when the client is ready for them: so much of an answer
+//! is in memory, other requests go on in between, and a client that leaves ends the rest.
+
+use std::collections::HashSet;
+use std::vec::IntoIter;
+
+use axum::BoxError;
+use axum::body::{Body, Bytes};
+use search::{Page, ResultRows};
+
+use super::RowFormat;
+use crate::receiver::work_on_rows;
+
+/// About the rows of a piece.
+const ROWS: usize = 1_000;
+
+/// An answer of one page.
+pub(crate) fn whole(mut format: Box<dyn RowFormat>, page: &Page) -> Vec<u8> {
+    let mut answer = Vec::new();
+    format.head(&mut answer);
+    format.rows(page, &mut answer);
+    format.end().iter().for_each(|piece| answer.extend_from_slice(piece));
+    answer
+}
+
+/// An answer of many pages: its head, the rows of each page, its end. A piece may be empty.
+pub(crate) struct Pieces<P> {
+    format: Box<dyn RowFormat>,
+    pages: P,
+    next: Next,
+}
+
+enum Next {
+    Head,
+    Rows,
+    End(IntoIter<Vec<u8>>),
+}
+
+impl<P: Iterator<Item = Page>> Pieces<P> {
+    pub(crate) fn new(format: Box<dyn RowFormat>, pages: P) -> Self {
+        Self { format, pages, next: Next::Head }
+    }
+}
+
+impl<P: Iterator<Item = Page>> Iterator for Pieces<P> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let mut piece = Vec::new();
+        match &mut self.next {
+            Next::Head => {
+                self.format.head(&mut piece);
+                self.next = Next::Rows;
+            }
+            Next::Rows => match self.pages.next() {
+                Some(page) => self.format.rows(&page, &mut piece),
+                None => self.next = Next::End(self.format.end().into_iter()),
+            },
+            Next::End(pieces) => return pieces.next(),
+        }
+        Some(piece)
+    }
+}
+
+/// The names of the fields of many rows, in order.
+pub(crate) async fn fields_of(rows: &ResultRows) -> Vec<String> {
+    let (mut names, mut known) = (Vec::new(), HashSet::new());
+    for slice in rows.slices() {
+        tokio::task::yield_now().await;
+        for name in work_on_rows(slice.len(), || slice.fields()) {
+            if known.insert(name.clone()) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// A body of pieces, each made when the one before is on its way. Until the last one `kept` is kept.
+pub(crate) fn streamed<E: Into<BoxError> + Send>(
+    pieces: impl Iterator<Item = Result<Vec<u8>, E>> + Send + 'static,
+    kept: impl Send + 'static,
+) -> Body {
+    let stream = futures::stream::unfold((pieces, kept), |(mut pieces, kept)| async move {
+        loop {
+            tokio::task::yield_now().await;
+            let piece = work_on_rows(ROWS, || pieces.next())?;
+            // An empty one would end the body of some protocols.
+            if piece.as_ref().map_or(true, |piece| !piece.is_empty()) {
+                return Some((piece.map(Bytes::from), (pieces, kept)));
+            }
+        }
+    });
+    Body::from_stream(stream)
+}

@@ -1,0 +1,140 @@
+//! Rows of a job as its clients read them, slice by slice if there are many.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use super::{Page, Results};
+use crate::slices::{self, Slices};
+
+/// Rows of a result, or of a preview, as they were when they were asked for. They stay until nobody reads
+/// them any more, also if the job is forgotten before.
+#[derive(Debug, Clone, Default)]
+pub struct ResultRows {
+    /// What is known of them besides; none where there are none.
+    results: Option<Arc<Results>>,
+    batches: Vec<RecordBatch>,
+}
+
+impl ResultRows {
+    /// Rows `offset .. offset + count`.
+    pub(crate) fn part(results: &Arc<Results>, offset: usize, count: usize) -> Self {
+        Self { results: Some(Arc::clone(results)), batches: results.part(offset, count) }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether they are better read in slices.
+    #[must_use]
+    pub fn are_many(&self) -> bool {
+        slices::are_many(&self.batches)
+    }
+
+    /// The names of their fields, as in [`Self::page`]. Events have to be read for it.
+    #[must_use]
+    pub fn fields(&self) -> Vec<String> {
+        let fields = |results: &Arc<Results>| results.fields_of(&self.batches);
+        self.results.as_ref().map_or_else(Vec::new, fields)
+    }
+
+    /// The rows as texts. A page of events has the fields that these have, in the order in which they turn
+    /// up.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        let page = |results: &Arc<Results>| results.page_of(&self.batches);
+        self.results.as_ref().map_or_else(Page::default, page)
+    }
+
+    /// The same rows in slices small enough to be handled one after the other, in order.
+    pub fn slices(&self) -> impl Iterator<Item = Self> + Send + use<> {
+        let results = self.results.clone();
+        Slices::of(self.batches.clone())
+            .map(move |batches| Self { results: results.clone(), batches })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::{ArrayRef, StringViewArray};
+    use jiff::tz::TimeZone;
+    use knowledge::Knowledge;
+    use plan::{FieldFilter, OutputColumn, ResultKind, ValueType};
+
+    use super::*;
+    use crate::render::Renderer;
+
+    /// Events in batches of 700, of which only the last has the field `late`.
+    fn events(count: usize) -> Arc<Results> {
+        let raw = |at: usize| match at + 1 {
+            last if last == count => format!("late=1 n={at}"),
+            _ => format!("n={at} of{}=x", at / 1_000),
+        };
+        let batch = |rows: Vec<usize>| {
+            let texts = rows.into_iter().map(raw);
+            let column: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
+            RecordBatch::try_from_iter([("_raw", column)]).unwrap()
+        };
+        let numbers: Vec<usize> = (0..count).collect();
+        let batches = numbers.chunks(700).map(|rows| batch(rows.to_vec())).collect();
+        Arc::new(Results {
+            kind: ResultKind::Events,
+            columns: vec![OutputColumn {
+                name: "_raw".to_owned(),
+                value_type: ValueType::Text,
+                shown: true,
+            }],
+            filter: FieldFilter::default(),
+            batches,
+            knowledge: Arc::new(Knowledge::builtin()),
+            renderer: Renderer::new(TimeZone::UTC),
+        })
+    }
+
+    /// The cell of a field, wherever the page has it.
+    fn cell<'p>(page: &'p Page, row: usize, name: &str) -> Option<&'p crate::Value> {
+        let place = page.fields.iter().position(|field| field == name)?;
+        page.rows[row][place].as_ref()
+    }
+
+    #[test]
+    fn slices_have_the_rows_of_the_whole_and_together_its_fields() {
+        let rows = ResultRows::part(&events(3_500), 100, 3_400);
+        let whole = rows.page();
+        let (mut at, mut fields) = (0, Vec::new());
+        for slice in rows.slices() {
+            let page = slice.page();
+            assert_eq!((slice.fields(), slice.len()), (page.fields.clone(), page.rows.len()));
+            for row in 0..page.rows.len() {
+                for name in &whole.fields {
+                    assert_eq!(cell(&page, row, name), cell(&whole, at + row, name));
+                }
+            }
+            at += page.rows.len();
+            let new: Vec<_> = page.fields.into_iter().filter(|f| !fields.contains(f)).collect();
+            fields.extend(new);
+        }
+        assert_eq!((at, &fields), (3_400, &whole.fields));
+        assert_eq!(whole.fields.last().unwrap(), "late");
+        assert_eq!(rows.fields(), whole.fields);
+    }
+
+    #[test]
+    fn rows_outlive_the_result_they_are_of() {
+        let results = events(2_001);
+        let rows = ResultRows::part(&results, 0, usize::MAX);
+        drop(results);
+        assert_eq!(rows.slices().map(|slice| slice.len()).sum::<usize>(), 2_001);
+        assert!(ResultRows::default().page().fields.is_empty() && ResultRows::default().is_empty());
+    }
+}
