@@ -28,17 +28,24 @@ TLS.check_hostname = False
 TLS.verify_mode = ssl.CERT_NONE
 
 
+# Ports that were given to somebody, who may not listen there yet.
+GIVEN = set()
+
+
 def free_port(kind=socket.SOCK_STREAM):
     """A port below those that the system gives to clients: while a server is down, a client that tries to
-    reach it could otherwise be given its very port."""
+    reach it could otherwise be given its very port. None is given twice."""
     while True:
         port = random.SystemRandom().randrange(10_240, 32_000)
+        if port in GIVEN:
+            continue
         with socket.socket(socket.AF_INET, kind) as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        GIVEN.add(port)
+        return port
 
 
 def wait_for(condition, what, seconds=20.0, pause=0.02):
