@@ -356,7 +356,7 @@ ABUSES = [
     Attack("idle connections, 12,000", idle_connections),
     Attack("answers nobody reads, requests without a pause", unread_answers),
     Attack("REST bodies of 60 MB, by users and by strangers", large_rest_bodies),
-    Attack("10,000 wrong logins; right ones beside", wrong_logins, seconds=20, fresh=30),
+    Attack("10,000 wrong logins; right ones beside", wrong_logins, seconds=60, fresh=30),
     Attack("unknown HEC tokens", wrong_tokens),
     Attack("SPL that wants memory", searches.SPL_MEMORY, threads=3),
     Attack("SPL joins", searches.JOINS, threads=3),
