@@ -67,8 +67,8 @@ pub struct Settings {
     /// How long events of an index with `ackLevel = remote` wait in a hot bucket before it rolls.
     /// Shorter answers senders sooner and makes more, smaller buckets for merging to join.
     pub remote_ack_interval: Duration,
-    /// Rolled buckets that may wait in memory to be encoded, per set; at the limit the set takes
-    /// nothing in until one is on the disk.
+    /// Rolled buckets that may wait in memory to be encoded, per set; at the limit large inputs wait until
+    /// one is on the disk, and small ones too once the open buckets hold 64 MiB or two more have rolled.
     pub max_rolled_buckets: usize,
     /// Bytes of finished buckets that may wait on the disk for object storage; over it nothing more
     /// is let in. 0: as much as `minFreeSpace` allows.

@@ -15,6 +15,8 @@ const QUEUED: u64 = 8 << 20;
 /// Bytes of text in the open buckets of a set at which small inputs wait too, while buckets that are not
 /// encoded yet have reached `maxRolledBuckets`.
 const OPEN: u64 = 64 << 20;
+/// Buckets above `maxRolledBuckets` at which they wait, too: small ones roll meanwhile, by time or on request.
+const MORE_ROLLED: usize = 2;
 
 /// See the module.
 #[derive(Clone)]
@@ -44,15 +46,19 @@ impl Backlog {
 
     /// Whether large inputs wait.
     pub(crate) fn is_long(&self) -> bool {
-        self.has_rolled() || self.queues.iter().map(|queue| queue().bytes).sum::<u64>() >= QUEUED
+        self.rolled() >= self.max_rolled
+            || self.queues.iter().map(|queue| queue().bytes).sum::<u64>() >= QUEUED
     }
 
     /// Whether nothing more is taken into memory.
     pub(crate) fn is_full(&self) -> bool {
-        self.has_rolled() && self.hot.open_bytes(self.set) >= OPEN
+        match self.rolled().checked_sub(self.max_rolled) {
+            Some(more) => more >= MORE_ROLLED || self.hot.open_bytes(self.set) >= OPEN,
+            None => false,
+        }
     }
 
-    fn has_rolled(&self) -> bool {
-        self.hot.rolled_count(self.set) >= self.max_rolled
+    fn rolled(&self) -> usize {
+        self.hot.rolled_count(self.set)
     }
 }
