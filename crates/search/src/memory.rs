@@ -1,10 +1,10 @@
-//! Who may hold how much memory. Each search gets a pool of its own, over which it spills to disk: a small part
-//! of it from the start, the rest when it needs it. Where many searches hold much, those that need more wait,
-//! and give their turn to others meanwhile.
+//! The memory of searches. Each search has a pool of its own, above which it spills to disk. It has a small
+//! part of the pool from the start and takes the rest when it needs it. If other searches hold too much for
+//! that, it waits for them, and gives its turn to others meanwhile.
 //!
-//! Guarantees: what the pools of all searches may hold together is `total_mem_usage_mb`, or, where that is
-//! less than one search and the small parts of others, that. Who holds the rest of its memory waits for no
-//! other memory, so that all who wait get theirs in the end.
+//! Guarantees: the pools of all searches together hold `total_mem_usage_mb` at most, or the memory of one
+//! search and the small parts of the others where that is more. A search that has the rest of its memory
+//! waits for no other memory, so every search that waits gets its own in the end.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
