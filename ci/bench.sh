@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make bench: ingest and search rates beside their bars, every answer checked against the generator;
-# writes docs/benchmarks.md. BENCH_EVENTS (2,000,000), BENCH_DIR (temporary files), BENCH_NOTE.
+# writes docs/benchmarks.md. BENCH_EVENTS (10,000,000), BENCH_DIR (temporary files), BENCH_NOTE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
