@@ -1,10 +1,11 @@
 //! The memory of searches. Each search has a pool of its own, above which it spills to disk. It has a small
 //! part of the pool from the start and takes the rest when it needs it. If other searches hold too much for
-//! that, it waits for them, and gives its turn to others meanwhile.
+//! that, it gives its turn to another search, waits, and goes on without a turn: as many searches may run
+//! beyond the limit as have the rest of their memory.
 //!
 //! Guarantees: the pools of all searches together hold `total_mem_usage_mb` at most, or the memory of one
 //! search and the small parts of the others where that is more. A search that has the rest of its memory
-//! waits for no other memory, so every search that waits gets its own in the end.
+//! waits for nothing, neither memory nor a turn, so every search that waits gets its own in the end.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,6 @@ pub(crate) struct Granted {
 struct Room {
     rest: Arc<Semaphore>,
     mebibytes: u32,
-    turns: Arc<Semaphore>,
     planning: PlanningTime,
     held: Mutex<Held>,
     /// Of several threads of the search, one waits for all.
@@ -109,7 +109,6 @@ impl Memory {
         let room = Arc::new(Room {
             rest: Arc::clone(&self.rest),
             mebibytes: self::permits(mebibytes(self.search - first)),
-            turns: Arc::clone(&self.turns),
             planning: planning.clone(),
             held: Mutex::default(),
             waiting: tokio::sync::Mutex::default(),
@@ -151,22 +150,16 @@ impl Room {
             return Ok(());
         }
         counter!(names::SEARCH_MEMORY_WAITS).increment(1);
-        // Others may run meanwhile.
-        let turn = self.held().turn.take();
-        let had_turn = turn.is_some();
-        drop(turn);
+        // To wait for a turn with the rest in hand could make all wait for each other: whoever has a turn may
+        // wait for a small part, and whoever has a small part for the rest.
+        drop(self.held().turn.take());
         let rest = Arc::clone(&self.rest).acquire_many_owned(self.mebibytes);
         let rest = self.unless_cancelled(rest).await?;
-        let turn = if had_turn {
-            self.unless_cancelled(Arc::clone(&self.turns).acquire_owned()).await?.ok()
-        } else {
-            None
-        };
         let mut held = self.held();
         if held.is_over {
             return Err(cancelled());
         }
-        (held.rest, held.turn) = (rest.ok(), turn);
+        held.rest = rest.ok();
         Ok(())
     }
 
@@ -235,6 +228,14 @@ mod tests {
         MemoryConsumer::new("groups").register(granted.session.memory_pool())
     }
 
+    /// A search that holds the rest of its memory.
+    async fn large(memory: &Memory, session: &Session) -> (MemoryReservation, Granted) {
+        let granted = memory.grant(session, &PlanningTime::default()).await.unwrap();
+        let groups = groups(&granted);
+        groups.try_grow(50 << 20).unwrap();
+        (groups, granted)
+    }
+
     async fn until(is_so: impl Fn() -> bool) {
         let start = Instant::now();
         while !is_so() {
@@ -247,11 +248,8 @@ mod tests {
     async fn who_needs_much_waits_and_gives_its_turn_to_who_needs_little() {
         let (memory, session) = memory();
         let planning = PlanningTime::default();
-        let large = memory.grant(&session, &planning).await.unwrap();
-        let other = memory.grant(&session, &planning).await.unwrap();
-        let (of_large, of_other) = (groups(&large), groups(&other));
-        of_large.try_grow(50 << 20).unwrap();
-        of_other.try_grow(50 << 20).unwrap();
+        let (one_large, other_large) =
+            (large(&memory, &session).await, large(&memory, &session).await);
 
         let waits = Arc::new(memory.grant_turn(&session, &planning).await.unwrap());
         let of_waits = Arc::new(groups(&waits));
@@ -266,29 +264,39 @@ mod tests {
         groups(&one).try_grow(3 << 20).unwrap();
         assert!(!waiting.is_finished());
 
-        // It goes on when there is room and it is its turn again.
-        drop((of_large, large));
-        until(|| memory.rest.available_permits() < 60).await;
-        assert!(!waiting.is_finished());
-        drop(one);
+        // It goes on as soon as there is room, although the turns are taken.
+        drop(one_large);
         waiting.await.unwrap().unwrap();
-        assert_eq!(of_waits.size(), 50 << 20);
-        drop((two, of_other, other, waits));
+        assert_eq!((of_waits.size(), memory.turns.available_permits()), (50 << 20, 0));
+        drop((one, two, other_large, waits));
         assert_eq!((memory.turns.available_permits(), memory.first.available_permits()), (2, 42));
         assert_eq!(memory.rest.available_permits(), 128);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn of_many_large_searches_all_get_their_memory() {
+        let (memory, session) = memory();
+        // More than there are small parts, rests and turns.
+        let searches = (0..60).map(|_| {
+            let (memory, session) = (Arc::clone(&memory), session.clone());
+            tokio::spawn(async move {
+                let granted = memory.grant_turn(&session, &PlanningTime::default()).await.unwrap();
+                let groups = groups(&granted);
+                let grown = tokio::task::spawn_blocking(move || groups.try_grow(50 << 20)).await;
+                grown.unwrap().unwrap();
+                drop(granted);
+            })
+        });
+        let all = futures::future::join_all(searches);
+        let done = tokio::time::timeout(Duration::from_secs(60), all).await;
+        done.unwrap().into_iter().for_each(|search| search.unwrap());
+        assert_eq!((memory.turns.available_permits(), memory.first.available_permits()), (2, 42));
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_cancelled_search_does_not_wait() {
         let (memory, session) = memory();
-        let planning = PlanningTime::default();
-        let mut held = Vec::new();
-        for _ in 0..2 {
-            let granted = memory.grant(&session, &planning).await.unwrap();
-            let groups = groups(&granted);
-            groups.try_grow(50 << 20).unwrap();
-            held.push((groups, granted));
-        }
+        let _held = [large(&memory, &session).await, large(&memory, &session).await];
         let own = PlanningTime::default();
         let granted = memory.grant(&session, &own).await.unwrap();
         let groups = groups(&granted);
@@ -301,15 +309,8 @@ mod tests {
     #[tokio::test]
     async fn a_thread_that_cannot_wait_is_refused() {
         let (memory, session) = memory();
-        let planning = PlanningTime::default();
-        let mut held = Vec::new();
-        for _ in 0..2 {
-            let granted = memory.grant(&session, &planning).await.unwrap();
-            let groups = groups(&granted);
-            groups.try_grow(50 << 20).unwrap();
-            held.push((groups, granted));
-        }
-        let granted = memory.grant(&session, &planning).await.unwrap();
+        let _held = [large(&memory, &session).await, large(&memory, &session).await];
+        let granted = memory.grant(&session, &PlanningTime::default()).await.unwrap();
         let refused = groups(&granted).try_grow(50 << 20).unwrap_err().to_string();
         assert!(refused.contains("total_mem_usage_mb"), "{refused}");
     }

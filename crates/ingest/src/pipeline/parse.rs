@@ -141,23 +141,23 @@ impl Parse {
         while !self.large.is_empty() {
             let wait = (self.is_behind)();
             let popped = match self.large.len() < MOST_LARGE {
-                true if wait => self.from.pop_timeout(PAUSE),
-                true if self.between < self.part() as u64 => {
-                    self.from.try_pop().map_or(Popped::Closed, Popped::Item)
-                }
-                _ => Popped::Closed,
+                true if wait => match self.from.pop_timeout(PAUSE) {
+                    Popped::Item(work) => Some(work),
+                    Popped::Timeout => continue,
+                    Popped::Closed => None,
+                },
+                true if self.between < self.part() as u64 => self.from.try_pop(),
+                _ => None,
             };
-            match popped {
-                Popped::Item(work) => {
-                    self.between += match &work {
-                        Work::Input(input, _) => input.size(),
-                        Work::Order(..) => 0,
-                    };
-                    return Some(work);
-                }
-                Popped::Timeout => {}
-                Popped::Closed => self.go_on(),
-            }
+            let Some(work) = popped else {
+                self.go_on();
+                continue;
+            };
+            self.between += match &work {
+                Work::Input(input, _) => input.size(),
+                Work::Order(..) => 0,
+            };
+            return Some(work);
         }
         self.from.pop()
     }
