@@ -274,10 +274,10 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn of_many_large_searches_all_get_their_memory() {
+    async fn searches_that_wait_for_turns_parts_and_rests_do_not_wait_for_each_other() {
         let (memory, session) = memory();
-        // More than there are small parts, rests and turns.
-        let searches = (0..60).map(|_| {
+        let held = [large(&memory, &session).await, large(&memory, &session).await];
+        let job = || {
             let (memory, session) = (Arc::clone(&memory), session.clone());
             tokio::spawn(async move {
                 let granted = memory.grant_turn(&session, &PlanningTime::default()).await.unwrap();
@@ -286,11 +286,19 @@ mod tests {
                 grown.unwrap().unwrap();
                 drop(granted);
             })
-        });
-        let all = futures::future::join_all(searches);
+        };
+        // They take what is left of the small parts, and have given up their turns.
+        let mut jobs: Vec<_> = (0..8).map(|_| job()).collect();
+        let left = || (memory.first.available_permits(), memory.turns.available_permits());
+        until(|| left() == (2, 2)).await;
+        // Two have turns and wait for small parts, two wait for turns.
+        jobs.extend((0..4).map(|_| job()));
+        until(|| left() == (2, 0)).await;
+        drop(held);
+        let all = futures::future::join_all(jobs);
         let done = tokio::time::timeout(Duration::from_secs(60), all).await;
-        done.unwrap().into_iter().for_each(|search| search.unwrap());
-        assert_eq!((memory.turns.available_permits(), memory.first.available_permits()), (2, 42));
+        done.unwrap().into_iter().for_each(|job| job.unwrap());
+        assert_eq!((left(), memory.rest.available_permits()), ((42, 2), 128));
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
