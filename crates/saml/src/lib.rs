@@ -9,7 +9,7 @@
 //! response  assertion      from the provider: who logged in
 //! signature  certificate   who said so
 //! c14n  xml                the text that was signed
-//! replay                   an assertion is good once
+//! pending  replay          logins under way; an assertion is good once
 //! ```
 //!
 //! The accepted messages are a small part of what SAML allows: responses of the HTTP-POST binding
@@ -22,6 +22,7 @@ mod c14n;
 mod certificate;
 mod error;
 mod metadata;
+mod pending;
 mod replay;
 pub mod request;
 pub mod response;
@@ -33,6 +34,7 @@ mod xml;
 pub use certificate::{Certificate, SignatureAlgorithm, SigningKey};
 pub use error::Error;
 pub use metadata::metadata;
+pub use pending::PendingLogins;
 pub use replay::UsedAssertions;
 pub use response::{Expected, Login, Subject};
 pub use settings::{ACS_PATH, AttributeNames, Console, Settings};
