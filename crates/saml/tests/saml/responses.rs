@@ -43,6 +43,7 @@ fn forms_of_signatures_log_in() {
         "form-default-namespace",
         "form-characters",
         "form-two-confirmations",
+        "form-whole",
     ];
     for name in names {
         let login = fixture(name).login().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -77,6 +78,7 @@ fn what_the_right_key_signed_is_refused_if_it_does_not_fit() {
         ("bad-two-references", "unexpected content of SignedInfo"),
         ("bad-no-transforms-after", "unexpected content of Transforms"),
         ("bad-xpath", "unexpected content of Transforms"),
+        ("bad-xpath-instead", "the first transform is not"),
         ("bad-object", "its parts are not the expected ones"),
         ("bad-hmac", "signature algorithm"),
         ("bad-unsolicited", "logins begin at this server"),
@@ -87,6 +89,8 @@ fn what_the_right_key_signed_is_refused_if_it_does_not_fit() {
         ("bad-two-audiences", "its audience is \"https://other.example.org\""),
         ("bad-condition", "unknown condition Condition"),
         ("bad-no-statement", "no AuthnStatement"),
+        ("bad-two-statements", "several AuthnStatements"),
+        ("bad-no-destination", "it is for \"\""),
         ("bad-session-end", "session at the provider has ended"),
         ("bad-name-element", "NameID contains elements"),
         ("bad-name-empty", "NameID is empty"),
@@ -130,6 +134,9 @@ fn a_response_is_for_one_request_time_and_server() {
     // Around a signed assertion anything can be written; the confirmation inside still decides.
     let moved = ok().edit(" Destination=\"https://karst", " Destination=\"https://other");
     assert!(refused(moved).contains("it is for"));
+    let other_request = " InResponseTo=\"_other\"";
+    let answer = ok().edit(" InResponseTo=\"_request-of-the-tests\"", other_request);
+    assert!(refused(answer).contains("answers another request"));
     let bare = |fixture: Fixture| {
         let fixture = fixture.edit(
             "Destination=\"https://karst.example.org:8000/saml/acs\" \
