@@ -1,0 +1,41 @@
+//! SAML 2.0 web browser single sign-on, as a service provider.
+//!
+//! Functions here do no I/O and have no clock: time, randomness and the contents of files are
+//! arguments, and what has to be remembered is the caller's.
+//!
+//! ```text
+//! settings                 authentication.conf
+//! request      metadata    to the provider: login, logout, who this server is
+//! response  assertion      from the provider: who logged in
+//! signature  certificate   who said so
+//! c14n  xml                the text that was signed
+//! pending  replay          logins under way; an assertion is good once
+//! ```
+//!
+//! The accepted messages are a small part of what SAML allows: responses of the HTTP-POST binding
+//! that answer a request of this server, with one assertion that is signed, or in a signed
+//! response, by a configured certificate. [`response`] and `signature` say why nothing else gets
+//! through.
+
+mod assertion;
+mod c14n;
+mod certificate;
+mod error;
+mod metadata;
+mod pending;
+mod replay;
+pub mod request;
+pub mod response;
+mod settings;
+mod signature;
+mod time;
+mod xml;
+
+pub use certificate::{Certificate, SignatureAlgorithm, SigningKey};
+pub use error::Error;
+pub use metadata::metadata;
+pub use pending::PendingLogins;
+pub use replay::UsedAssertions;
+pub use response::{Expected, Login, Subject};
+pub use settings::{ACS_PATH, AttributeNames, Console, Settings};
+pub use signature::DigestAlgorithm;
