@@ -45,7 +45,7 @@ impl Query {
             return Ok(Self(Condition::All(Vec::new())));
         }
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| RestError::invalid(format!("the query is no JSON: {error}")))?;
+            .map_err(|error| RestError::invalid(format!("the query is not valid JSON: {error}")))?;
         Self::of(&value)
     }
 

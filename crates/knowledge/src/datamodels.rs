@@ -117,7 +117,7 @@ impl DataModel {
     /// A message if the text is no data model.
     pub fn parse(app: &str, name: &str, json: &str) -> Result<Self, String> {
         if !json.trim_start().starts_with('{') {
-            return Err("it is no JSON object".to_owned());
+            return Err("it is not a JSON object".to_owned());
         }
         let raw: RawModel = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let by_name: HashMap<&str, &RawObject> =
@@ -290,7 +290,7 @@ impl Knowledge {
             return Err(format!("there is no data model \"{name}\""));
         };
         DataModel::parse(app, name, json)
-            .map_err(|error| format!("the data model \"{name}\" of app {app} is none: {error}"))
+            .map_err(|error| format!("the data model \"{name}\" of app {app} is invalid: {error}"))
     }
 }
 

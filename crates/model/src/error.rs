@@ -1,4 +1,4 @@
-//! What a caller can do about an error, the same seven answers for every crate.
+//! What a caller can do about an error, the same eight answers for every crate.
 
 /// Every crate's error maps onto one of these; HTTP statuses and exit codes derive from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

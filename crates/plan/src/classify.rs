@@ -156,7 +156,7 @@ fn parsed(
     let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
     let parsed = spl::parse_search_terms_with(search, &options);
     let parsed = parsed.map_err(|error| {
-        Error::at(format!("the search of event type \"{name}\" is none: {error}"), span)
+        Error::at(format!("the search of event type \"{name}\" is invalid: {error}"), span)
     })?;
     Ok(parsed.expr.unwrap_or_else(|| everything(span)))
 }

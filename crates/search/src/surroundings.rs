@@ -311,7 +311,7 @@ fn failed(error: apps::Error) -> Error {
 /// CSV as rows: the first line names the fields, an empty cell is a missing value.
 fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
     let damaged = |error: csv::Error| {
-        Error::invalid_anywhere(format!("the lookup file \"{name}\" is no CSV: {error}"))
+        Error::invalid_anywhere(format!("the lookup file \"{name}\" is not valid CSV: {error}"))
     };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);

@@ -189,7 +189,7 @@ pub(crate) async fn oneshot(
         .map_err(|error| RestError::invalid(error.to_string()))?;
     state.indexes.check_takes(&index).map_err(RestError::invalid)?;
     if !path.is_absolute() || !path.is_file() {
-        let text = format!("\"{}\" is no file of this machine", path.display());
+        let text = format!("\"{}\" is not a file on this machine", path.display());
         return Err(RestError::invalid(text));
     }
     let target = Oneshot {

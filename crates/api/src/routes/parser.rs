@@ -147,7 +147,7 @@ pub(crate) async fn times(
     let zone = zone.unwrap_or(TimeZone::UTC);
     let parse = |text: &str, now: EventTime| {
         knowledge::time::parse_time(text, now, &zone)
-            .map_err(|error| RestError::invalid(format!("\"{text}\" is no time: {error}")))
+            .map_err(|error| RestError::invalid(format!("\"{text}\" is not a time: {error}")))
     };
     let mut now = state.clock.now();
     if let Some(text) = params.text("now") {

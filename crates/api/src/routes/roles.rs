@@ -101,7 +101,7 @@ pub(crate) async fn create(
     let name = params.required("name")?.to_lowercase();
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.len() > 1_024 || !name.chars().all(fits) {
-        let text = format!("\"{name}\" is no name for a role: letters, digits, _ - . only");
+        let text = format!("\"{name}\" is not a valid role name: letters, digits, _ - . only");
         return Err(RestError::invalid(text));
     }
     if state.roles.get(&name).is_some() {

@@ -22,7 +22,7 @@ impl Expression {
     pub fn compile(text: &str) -> Result<Self, String> {
         let expr = spl::parse_expression(text).map_err(|found| match found.0.first() {
             Some(first) => complaint(text, &first.message, first.span, first.hint.as_deref()),
-            None => "it is no expression".to_owned(),
+            None => "it is not an expression".to_owned(),
         })?;
         compile(&expr)
             .map(|root| Self { root })
@@ -55,7 +55,8 @@ fn compile(expr: &Expr) -> Compiled {
     Ok(match &expr.kind {
         ExprKind::Number(text) => {
             let number = parse_number(text);
-            let number = number.ok_or_else(|| (format!("\"{text}\" is no number"), expr.span))?;
+            let number =
+                number.ok_or_else(|| (format!("\"{text}\" is not a number"), expr.span))?;
             Node::constant(Kind::Number, Value::Number(number))
         }
         ExprKind::String(text) => Node::constant(Kind::Text, Value::Text(text.clone().into())),

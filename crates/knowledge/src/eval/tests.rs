@@ -213,6 +213,6 @@ fn mistakes_are_named_with_the_nearest_name() {
     refuses("searchmatch(\"a\")", "searchmatch() is not available when events arrive");
     refuses("1 +", "expected an expression");
     refuses("match(s, \"(\")", "bad regular expression");
-    refuses("cidrmatch(\"x\", s)", "is no network");
+    refuses("cidrmatch(\"x\", s)", "is not a network");
     refuses("if(1, 2)", "takes 3 arguments");
 }

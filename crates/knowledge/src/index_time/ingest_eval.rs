@@ -104,7 +104,7 @@ fn stops(value: &Value<'_>) -> bool {
 impl Assignment {
     fn compile(text: &str) -> Result<Self, String> {
         let Some((target, replaces, expression)) = split_target(text) else {
-            return Err(format!("\"{}\" is no assignment such as a=1 or a:=1", text.trim()));
+            return Err(format!("\"{}\" is not an assignment such as a=1 or a:=1", text.trim()));
         };
         let (name, stored_as) = typed_name(target)?;
         let name = name.trim_matches('$');

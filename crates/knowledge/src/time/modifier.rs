@@ -103,7 +103,7 @@ impl TimeModifier {
             let hint = "write mm/dd/yyyy:HH:MM:SS or an ISO 8601 time such as 2026-01-31T08:00:00Z";
             return match absolute(trimmed) {
                 Some(base) => Ok(make(base, Vec::new())),
-                None => Err(fail(0, "it is no time that exists", hint)),
+                None => Err(fail(0, "it is not a time that exists", hint)),
             };
         }
         let start = ["now()", "now"].iter().find(|name| lower.starts_with(**name));
@@ -415,7 +415,7 @@ mod tests {
             ("@w9", 2, "weekdays are w0 (Sunday) to w7"),
             ("-1d d", 3, "expected +, - or @ instead of \" d\""),
             ("yesterday", 0, "expected +, - or @ instead of \"yesterday\""),
-            ("2015-13-17", 0, "it is no time that exists"),
+            ("2015-13-17", 0, "it is not a time that exists"),
             ("rt-5m", 0, "real-time searches are not supported"),
         ] {
             let Error::Time { at: found, reason: said, .. } =

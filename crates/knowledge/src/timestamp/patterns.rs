@@ -199,7 +199,7 @@ fn read(xml: &str) -> Result<Lists, String> {
             }
             Ok(Event::Eof) => return Ok(lists),
             Ok(_) => {}
-            Err(error) => return Err(format!("it is no XML: {error}")),
+            Err(error) => return Err(format!("invalid XML: {error}")),
         }
     }
 }

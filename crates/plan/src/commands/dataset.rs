@@ -133,7 +133,7 @@ async fn add_fields(
 pub(super) async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Commands, Error> {
     let parsed = subsearch::parse_placed(text, Some(span), env.subsearches(), env);
     let Pipeline { commands } = parsed.await.map_err(|error| {
-        Error::at(format!("the data model has a search that is none: {error}: {text}"), span)
+        Error::at(format!("the data model has an invalid search: {error}: {text}"), span)
     })?;
     Ok(commands)
 }
@@ -145,7 +145,7 @@ fn terms(text: &str, span: Span, env: &Env<'_>) -> Result<Option<SearchExpr>, Er
     let text = text.trim().strip_prefix("search ").unwrap_or(text);
     let parsed = spl::parse_search_terms_with(text, &options);
     let parsed = parsed.map_err(|error| {
-        Error::at(format!("the data model has a constraint that is none: {error}: {text}"), span)
+        Error::at(format!("the data model has an invalid constraint: {error}: {text}"), span)
     })?;
     Ok(parsed.expr)
 }

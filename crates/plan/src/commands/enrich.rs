@@ -85,7 +85,7 @@ async fn automatic_lookups(
     let mut found = Vec::new();
     for AutomaticLookup { matcher, arguments, place } in env.context.knowledge.automatic_lookups() {
         let refuse = |reason: String| {
-            Error::invalid_anywhere(format!("{place}: the automatic lookup is none: {reason}"))
+            Error::invalid_anywhere(format!("{place}: invalid automatic lookup: {reason}"))
         };
         let command = spl::parse_lookup(&arguments).map_err(|error| refuse(error.to_string()))?;
         let named: Vec<String> = command

@@ -91,7 +91,7 @@ impl Pivot<'_> {
             return Ok(SearchCommand::default());
         }
         spl::parse_search_terms(&text).map_err(|error| {
-            Error::internal(format!("the filters of pivot are no search: {error}: {text}"))
+            Error::internal(format!("the filters of pivot are not a valid search: {error}: {text}"))
         })
     }
 

@@ -289,8 +289,9 @@ impl Summary<'_> {
             false => self.events(calls, span),
         };
         let text = format!("search *{text} | eval {VERSION}=1");
-        let pipeline = spl::parse(&text)
-            .map_err(|error| Error::internal(format!("a summary is no search: {error}: {text}")))?;
+        let pipeline = spl::parse(&text).map_err(|error| {
+            Error::internal(format!("invalid search of a summary: {error}: {text}"))
+        })?;
         let at = |command: Spanned<Command>| Spanned::new(command.node, span);
         Ok(Step::Replace(frame, pipeline.commands.into_iter().skip(1).map(at).collect()))
     }
@@ -414,7 +415,7 @@ fn merged(call: &StatsCall, frame: &Frame) -> Result<StatsCall, Error> {
         _ => None,
     });
     let Some(found) = parsed else {
-        return Err(Error::internal(format!("a merge is no aggregation: {text}")));
+        return Err(Error::internal(format!("invalid aggregation of a merge: {text}")));
     };
     let mut merged = call.clone();
     merged.argument = found.argument;

@@ -135,7 +135,7 @@ pub(super) fn definition(name: &Field, env: &Env<'_>) -> Result<TransactionComma
     })?;
     match parsed.commands.into_iter().nth(1).map(|command| command.node) {
         Some(Command::Transaction(command)) => Ok(command),
-        _ => Err(Error::internal("a transaction type is no transaction")),
+        _ => Err(Error::internal("a transaction type is not a transaction")),
     }
 }
 

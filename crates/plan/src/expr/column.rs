@@ -35,7 +35,7 @@ impl Values {
     /// Takes an array of any type that SPL has values of.
     pub(crate) fn new(array: &ArrayRef) -> Result<Self> {
         let kind = ValueType::of(array.data_type()).ok_or_else(|| {
-            exec_datafusion_err!("a column of type {} is no SPL value", array.data_type())
+            exec_datafusion_err!("a column of type {} is not an SPL value", array.data_type())
         })?;
         let wanted = kind.data_type();
         let array =

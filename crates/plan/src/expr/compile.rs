@@ -39,8 +39,9 @@ pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
 
 fn number(text: &str, span: Span) -> Result<Typed, Error> {
     let number = crate::value::parse_number(text);
-    let number = number
-        .ok_or_else(|| Error::invalid(format!("\"{text}\" is no number"), span.start..span.end))?;
+    let number = number.ok_or_else(|| {
+        Error::invalid(format!("\"{text}\" is not a number"), span.start..span.end)
+    })?;
     Ok(match decimals_in(text) {
         Some(places) => Typed::number(number).with_decimals(places),
         None => Typed::number(number),

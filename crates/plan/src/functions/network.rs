@@ -54,7 +54,7 @@ fn cidrmatch(call: Invocation<'_>) -> Result<Typed, Error> {
     if let Some(text) = call.literal(0)
         && Network::new(text).is_none()
     {
-        return Err(call.error(0, format!("\"{text}\" is no network such as 10.0.0.0/8")));
+        return Err(call.error(0, format!("\"{text}\" is not a network such as 10.0.0.0/8")));
     }
     let cache = Cached::new(Network::new);
     let function = truth("cidrmatch", move |row| {
@@ -73,7 +73,7 @@ fn ipmask(call: Invocation<'_>) -> Result<Typed, Error> {
     if let Some(mask) = call.literal(0)
         && mask.parse::<Ipv4Addr>().is_err()
     {
-        return Err(call.error(0, format!("\"{mask}\" is no mask such as 255.255.255.0")));
+        return Err(call.error(0, format!("\"{mask}\" is not a mask such as 255.255.255.0")));
     }
     let function = text("ipmask", |row, out| {
         let address = |at| row.text(at)?.trim().parse::<Ipv4Addr>().ok();

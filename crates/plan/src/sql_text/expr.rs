@@ -191,7 +191,7 @@ fn texts(function: &str, argument: &Value) -> Result<Value, Reason> {
 }
 
 fn literal_of(value: &Value) -> Result<String, Reason> {
-    let text = value.literal.as_ref().ok_or("a pattern that is no literal")?;
+    let text = value.literal.as_ref().ok_or("a pattern that is not a literal")?;
     Ok(literal(text))
 }
 
@@ -278,7 +278,7 @@ fn substring(call: &Call, layer: &Layer) -> Result<Value, Reason> {
         let number = value(argument, layer)?;
         let positive = number.literal.as_ref().and_then(|text| text.parse::<u64>().ok());
         if positive.is_none_or(|number| number == 0) {
-            return Err("substr() with places that are no positive numbers".to_owned());
+            return Err("substr() with positions that are not positive numbers".to_owned());
         }
         list.push(number.sql);
     }

@@ -288,7 +288,7 @@ impl Reader<'_> {
             let end = self.rest.find(']').unwrap_or(self.rest.len());
             let (number, rest) = self.rest.split_at(end);
             if number.trim().parse::<f64>().is_err() {
-                return Err(format!("'{}' is no text in quotes", number.trim()));
+                return Err(format!("'{}' is not a quoted string", number.trim()));
             }
             self.rest = rest;
             return Ok(number.trim().to_owned());

@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: &[Function] = &[prepared(
         None => Ok(Prepared::Nothing),
         Some(text) => Network::new(text)
             .map(Prepared::Network)
-            .ok_or_else(|| format!("\"{text}\" is no network such as 10.0.0.0/8")),
+            .ok_or_else(|| format!("\"{text}\" is not a network such as 10.0.0.0/8")),
     },
     cidrmatch,
 )];
