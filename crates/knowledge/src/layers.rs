@@ -54,7 +54,7 @@ const BUILTIN: &[(&str, &str)] = &[
 ];
 
 /// All configuration files, sorted by precedence.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Layers {
     files: Vec<LayerFile>,
     others: Files,
@@ -126,13 +126,7 @@ impl Layers {
     /// Only what is built in.
     #[must_use]
     pub fn builtin() -> Self {
-        let mut layers = Self {
-            files: Vec::new(),
-            others: Files::default(),
-            metadata: Metadata::default(),
-            directories: BTreeSet::new(),
-            models: Vec::new(),
-        };
+        let mut layers = Self::default();
         for (conf, text) in BUILTIN {
             let name = format!("system/default/{conf}.conf");
             layers.insert(Layer::SystemDefault, conf, ConfFile::parse(&name, text));

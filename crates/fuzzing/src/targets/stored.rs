@@ -81,11 +81,12 @@ pub(super) const CONF: Target = Target {
     name: "conf",
     decode: |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        for conf in ["props", "transforms", "indexes", "inputs", "limits", "macros"] {
-            let layers = Layers::builtin().with(Layer::SystemLocal, conf, &text);
-            let knowledge = Knowledge::new(layers);
-            let _ = black_box((knowledge.errors().len(), knowledge.warnings().len()));
-        }
+        // One file per input, and nothing built in: compiling that takes 12 ms.
+        let files = ["props", "transforms", "indexes", "inputs", "limits", "macros"];
+        let sum: usize = bytes.iter().map(|byte| usize::from(*byte)).sum();
+        let layers = Layers::default().with(Layer::SystemLocal, files[sum % files.len()], &text);
+        let knowledge = Knowledge::new(layers);
+        let _ = black_box((knowledge.errors().len(), knowledge.warnings().len()));
     },
     seeds: || {
         let texts = [
