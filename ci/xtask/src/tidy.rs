@@ -60,6 +60,33 @@ fn check(name: &str, text: &str, tidy: &Tidy, problems: &mut Vec<String>) {
     }
 }
 
+/// Metrics that are declared and that nothing records.
+#[cfg(test)]
+fn unrecorded_metrics(root: &Path) -> Result<Vec<String>> {
+    let declarations = root.join("crates/runtime/src/metrics.rs");
+    let text = fs::read_to_string(&declarations)?;
+    let declared = text.lines().filter_map(|line| {
+        let (name, rest) = line.trim().split_once(' ')?;
+        ["Counter ", "Gauge ", "Histogram "]
+            .iter()
+            .any(|kind| rest.starts_with(kind))
+            .then_some(name)
+    });
+    let mut files = Vec::new();
+    for folder in ["crates", "services"] {
+        walk(&root.join(folder), &mut files)?;
+    }
+    files.retain(|path| *path != declarations);
+    let texts: Result<Vec<String>, _> = files.iter().map(fs::read_to_string).collect();
+    let texts = texts?;
+    let is_recorded = |name: &&str| {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        texts.iter().any(|text| text.split(|c| !is_word(c)).any(|word| word == *name))
+    };
+    let unrecorded = declared.filter(|name| !is_recorded(name));
+    Ok(unrecorded.map(str::to_owned).collect())
+}
+
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if !folder.exists() {
         return Ok(());
@@ -79,6 +106,12 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_declared_metric_is_recorded() {
+        let unrecorded = unrecorded_metrics(&crate::root()).expect("the sources can be read");
+        assert!(unrecorded.is_empty(), "declared in runtime::metrics only: {unrecorded:?}");
+    }
 
     #[test]
     fn every_rust_file_is_tidy() {

@@ -127,7 +127,6 @@ metrics! {
     JOURNAL_REPLAYED Counter "karst_journal_replayed_records_total" "Records replayed at start.";
     JOURNAL_LOST Counter "karst_journal_lost_events_total"
         "Acknowledged events that the journal does not have any more, at most.";
-    HOT_BUCKETS Gauge "karst_hot_buckets" "Buckets being filled.";
     HOT_BYTES Gauge "karst_hot_bytes" "Memory of buckets being filled.";
     SPOOL_BUCKETS Gauge "karst_spool_buckets"
         "Finished buckets that wait on the disk for object storage.";
@@ -167,19 +166,20 @@ metrics! {
         "Reads of blocks that were sent again because the store failed.";
     CACHE_HEDGES Counter "karst_cache_hedges_total"
         "Second requests for blocks that were long in coming, by outcome (first, second, failed).";
-    SEARCHES Counter "karst_searches_total" "Searches, by outcome.";
+    SEARCHES Counter "karst_searches_total"
+        "Searches, exports and SQL queries that ended, by outcome (done, failed, cancelled).";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Searches that run now.";
-    SEARCHES_QUEUED Gauge "karst_searches_queued" "Searches that wait for a slot.";
+    SEARCHES_QUEUED Gauge "karst_searches_queued" "Search jobs that wait for their turn.";
     SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"
         "Times a search waited until others gave memory back (total_mem_usage_mb).";
-    SEARCH_SECONDS Histogram "karst_search_seconds" "Time of a search from start to end.";
-    SEARCH_FIRST_SECONDS Histogram "karst_search_first_result_seconds"
-        "Time to a search's first result.";
-    SEARCH_EVENTS Counter "karst_search_scanned_events_total" "Events looked at by searches.";
-    SEARCH_BUCKETS Counter "karst_search_buckets_total" "Buckets, by fate (searched, pruned).";
+    SEARCH_SECONDS Histogram "karst_search_seconds"
+        "Time of a search, an export or a SQL query from its turn to its end.";
+    SEARCH_EVENTS Counter "karst_search_scanned_events_total"
+        "Events read and tested by searches that ended.";
+    SEARCH_BUCKETS Counter "karst_search_buckets_total"
+        "Buckets of searches that ended: searched, counted without reading, pruned.";
     QUARANTINED Counter "karst_buckets_quarantined_total"
         "Damaged buckets that were put into quarantine.";
-    SEARCH_LIMITS Counter "karst_search_limits_total" "Times a limit cut a search, by limit.";
     REQUEST_MEMORY Gauge "karst_request_memory_bytes"
         "Memory that the bodies of requests take now, packed, unpacked and decoded.";
     REQUEST_MEMORY_REFUSED Counter "karst_request_memory_refused_total"

@@ -9,11 +9,11 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::common::resources_err;
 use datafusion::error::{DataFusionError, Result as PlanResult};
-use metrics::{counter, gauge};
+use metrics::{counter, gauge, histogram};
 use plan::{MemoryRoom, PlanningTime, SearchMemory, Session};
 use runtime::metrics as names;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -45,6 +45,7 @@ pub(crate) struct Memory {
 pub(crate) struct Granted {
     pub(crate) session: Session,
     room: Arc<Room>,
+    since: Instant,
     _first: Option<OwnedSemaphorePermit>,
 }
 
@@ -88,7 +89,9 @@ impl Memory {
         planning: &PlanningTime,
     ) -> Result<Granted, Error> {
         // The semaphores are never closed, so acquiring can only succeed.
+        let queued = Queued::new();
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
+        drop(queued);
         let granted = self.grant(session, planning).await?;
         granted.room.held().turn = turn;
         Ok(granted)
@@ -118,7 +121,7 @@ impl Memory {
         let session = session.for_search(memory, planning);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
         gauge!(names::SEARCHES_RUNNING).increment(1);
-        Ok(Granted { session, room, _first: small })
+        Ok(Granted { session, room, since: Instant::now(), _first: small })
     }
 }
 
@@ -135,6 +138,23 @@ impl Drop for Granted {
         // Its pool lasts as long as somebody looks at the job.
         *self.room.held() = Held { is_over: true, ..Held::default() };
         gauge!(names::SEARCHES_RUNNING).decrement(1);
+        histogram!(names::SEARCH_SECONDS).record(self.since.elapsed());
+    }
+}
+
+/// Counts a job that waits for its turn.
+struct Queued;
+
+impl Queued {
+    fn new() -> Self {
+        gauge!(names::SEARCHES_QUEUED).increment(1);
+        Self
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        gauge!(names::SEARCHES_QUEUED).decrement(1);
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cache::SearchReads;
+use metrics::counter;
 use model::{BucketId, EventTime};
+use runtime::metrics as names;
 use serde::Serialize;
 
 use crate::quarantine::Quarantined;
@@ -15,6 +17,27 @@ use crate::times::PhaseTimes;
 const SPANS: [i64; 8] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 2_592_000];
 /// Bins after which a timeline goes to the next span.
 const MAX_BINS: usize = 1_200;
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// With its result.
+    Done,
+    /// With an error.
+    Failed,
+    /// Cancelled, or nobody reads on.
+    Cancelled,
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
 
 /// Counters of all scans of one job.
 #[derive(Debug, Default)]
@@ -119,6 +142,26 @@ impl ScanReport {
     fn lock_timeline(&self) -> Option<MutexGuard<'_, Timeline>> {
         let timeline = self.timeline.as_ref()?;
         Some(timeline.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts a search that ended.
+    pub(crate) fn record(&self, outcome: Outcome) {
+        counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
+        counter!(names::SEARCH_EVENTS).increment(self.events_scanned.load(Relaxed));
+        let pruned = [
+            &self.buckets_pruned_by_time,
+            &self.buckets_pruned_by_summary,
+            &self.buckets_pruned_by_terms,
+        ];
+        let pruned = pruned.iter().map(|count| count.load(Relaxed)).sum();
+        let fates = [
+            ("searched", self.buckets_searched.load(Relaxed)),
+            ("counted", self.buckets_counted.load(Relaxed)),
+            ("pruned", pruned),
+        ];
+        for (fate, buckets) in fates {
+            counter!(names::SEARCH_BUCKETS, "fate" => fate).increment(buckets);
+        }
     }
 
     /// Notes something the user should know about the answer, once.

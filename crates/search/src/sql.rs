@@ -24,6 +24,7 @@ use crate::jobs::{JobRequest, Page};
 use crate::memory::Granted;
 use crate::queries::Running;
 use crate::render::Renderer;
+use crate::report::{Outcome, ScanReport};
 use crate::scan::{EventsTable, FIXED};
 use crate::service::{restriction, time_range, within};
 use crate::slices::{self, Slices};
@@ -148,7 +149,9 @@ impl SearchService {
         let own = Arc::clone(&threads);
         let begin = async move {
             let granted = service.grant(&planning).await?;
-            let frame = planning.counted(Box::pin(service.plan_sql(&request, &granted.session)));
+            let report = Arc::new(ScanReport::default());
+            let planned = service.plan_sql(&request, &granted.session, &report);
+            let frame = planning.counted(Box::pin(planned));
             let frame = frame.await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
             let rows = planning.counted(Box::pin(frame.execute_stream())).await;
@@ -159,7 +162,7 @@ impl SearchService {
             };
             let (sender, batches) = handover::channel(WAITING_BATCHES);
             let truncated = Arc::new(AtomicBool::new(false));
-            let forward = Forward { sender, limit, truncated: Arc::clone(&truncated) };
+            let forward = Forward { sender, limit, truncated: Arc::clone(&truncated), report };
             let handle = own.handle().clone();
             handle.spawn(forward.run(rows, (granted, running, own)));
             Ok::<_, Error>((schema, limit, batches, truncated))
@@ -176,7 +179,7 @@ impl SearchService {
     pub async fn sql_schema(&self, request: SqlRequest) -> Result<SchemaRef, Error> {
         let service = self.clone();
         let plan = async move {
-            let frame = service.plan_sql(&request, service.session()).await?;
+            let frame = service.plan_sql(&request, service.session(), &Arc::default()).await?;
             Ok::<_, Error>(Arc::new(frame.schema().as_arrow().clone()))
         };
         within(&self.assign_threads(), Box::pin(plan)).await
@@ -197,6 +200,7 @@ impl SearchService {
         &self,
         request: &SqlRequest,
         session: &plan::Session,
+        report: &Arc<ScanReport>,
     ) -> Result<DataFrame, Error> {
         let mut times = JobRequest::new("", "");
         times.earliest = request.earliest.clone();
@@ -207,7 +211,7 @@ impl SearchService {
         let range = restriction.within(time_range(&times, self.now())?, self.now());
         let mut events = {
             let knowledge = self.dependencies().apps.knowledge();
-            self.stored_events(&Arc::default(), &Arc::default(), knowledge)
+            self.stored_events(&Arc::default(), report, knowledge)
         };
         events.indexes.retain(|index| request.rights.may_search(index));
         let context = context_over(session, Indexes { events, range, restriction })?;
@@ -253,6 +257,7 @@ struct Forward {
     sender: handover::Sender<RecordBatch>,
     limit: usize,
     truncated: Arc<AtomicBool>,
+    report: Arc<ScanReport>,
 }
 
 impl Forward {
@@ -282,6 +287,11 @@ impl Forward {
                 break None;
             }
         };
+        self.report.record(match &end {
+            Some(_) => Outcome::Failed,
+            None if self.sender.is_closed() => Outcome::Cancelled,
+            None => Outcome::Done,
+        });
         // A reader who has left hears nothing.
         let _ = self.sender.send(end).await;
         drop(rows);

@@ -11,7 +11,7 @@ use crate::handover;
 use crate::jobs::{JobRequest, Page, ResultRows, Results};
 use crate::quarantine::Quarantined;
 use crate::render::Renderer;
-use crate::report::ScanReport;
+use crate::report::{Outcome, ScanReport};
 use crate::service::search_error;
 use crate::{Error, SearchService};
 
@@ -34,7 +34,7 @@ impl SearchService {
         let planned = self.plan(&request, &control, &report, run, &threads).await?;
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let waiting = control.planning().waited_for();
-        let service = self.clone();
+        let (service, counted) = (self.clone(), Arc::clone(&report));
         threads.handle().clone().spawn(async move {
             let mut is_first = true;
             let mut send = |columns: &[OutputColumn], batch: RecordBatch| {
@@ -62,6 +62,11 @@ impl SearchService {
                 done = work => done,
                 () = pages.closed() => Ok(()),
             };
+            counted.record(match done {
+                Err(_) => Outcome::Failed,
+                Ok(()) if pages.is_closed() => Outcome::Cancelled,
+                Ok(()) => Outcome::Done,
+            });
             // A reader who has left hears nothing.
             let _ = pages.send(done.err().map(Err)).await;
             drop((running, threads));

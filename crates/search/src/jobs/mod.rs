@@ -28,7 +28,7 @@ use crate::preview::Kept;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::render::Renderer;
-use crate::report::{ScanCounts, ScanReport, Timeline};
+use crate::report::{Outcome, ScanCounts, ScanReport, Timeline};
 use crate::times::{Noted, Phase};
 pub use fields::{FieldCounts, Mode};
 pub use request::JobRequest;
@@ -571,6 +571,11 @@ impl Job {
 
     fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
         self.report.times.end();
+        self.report.record(match &error {
+            None => Outcome::Done,
+            Some(Error::Cancelled) => Outcome::Cancelled,
+            Some(_) => Outcome::Failed,
+        });
         // Plans hold what their operators hold; what is wanted of them later is in the reports.
         let plans = self.plans.change(std::mem::take);
         let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());
