@@ -14,7 +14,7 @@ pub(super) const SETTINGS: &[Setting] = &[
          only) or the setting (none); default ip",
     ),
     used("port", "port to listen on"),
-    used("enableSSL", "whether the listener speaks TLS; default true for http"),
+    unused("enableSSL"),
     used("token", "the token of an HTTP event collector input"),
     used("indexes", "indexes a token may write to, separated by commas; default: all"),
     used("useACK", "whether a token's senders ask for acknowledgements; default false"),

@@ -46,7 +46,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "[iplocation]: file with places of addresses (MaxMind's .mmdb); none by default",
     ),
     used("ttl", "[search]: seconds a finished search is kept; default 600"),
-    used("default_save_ttl", "[search]: seconds a saved search job is kept; default 604800"),
+    unused("default_save_ttl"),
     used("preview_interval_ms", "[search]: time between two previews of a search; default 600"),
     used(
         "preview_duty_cycle",
@@ -60,7 +60,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "s3_price_get_per_1000",
         "[search]: dollars of 1,000 GET requests, for the job inspector; default 0.0004",
     ),
-    used("max_rows_per_query", "[search]: rows of one query at most"),
+    unused("max_rows_per_query"),
     used("status_buckets", "[search]: bars of the timeline; default 0"),
     used(
         "maxout",

@@ -19,7 +19,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         "[general]: logins of a user; the least used end first; default 100",
     ),
     used("maxSessions", "[general]: logins of all users; the least used end first; default 10000"),
-    used("enableSplunkdSSL", "[sslConfig]: whether the management port speaks TLS; default true"),
+    unused("enableSplunkdSSL"),
     used("serverCert", "[sslConfig]: PEM file with certificate and key; default: self-signed"),
     used("port", "[httpServer]: port"),
     used(
