@@ -1,5 +1,6 @@
 //! How many records a second the trail takes, each waited for until it is on the disk:
 //! `cargo run -p karst-audit --example rate [directory]`.
+#![allow(clippy::disallowed_methods)]
 
 use std::path::PathBuf;
 use std::sync::Arc;

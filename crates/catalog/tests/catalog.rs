@@ -1,4 +1,5 @@
 //! What the catalog promises, on a local directory and on S3.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
 mod support;

@@ -1,6 +1,7 @@
 //! A process that commits is killed at every operation on its store, before and after it.
 //!
 //! The child is this test binary again, with the crash's place in its environment.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
 mod support;

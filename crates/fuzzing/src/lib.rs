@@ -6,6 +6,7 @@
 //! test; `make fuzz FUZZ_SECONDS=3600` throws for as long as one likes.
 //!
 //! Not here: the parser of searches, which `crates/spl/examples/fuzz.rs` does.
+#![allow(clippy::disallowed_methods)]
 
 pub mod mutate;
 pub mod run;

@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p karst-ingest --example ingest_rate -- [MB] [FILE_OR_DIRECTORY]` prints MB/s per
 //! CPU-second of one core, for generated lines of about 300 bytes or for the files.
+#![allow(clippy::disallowed_methods)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

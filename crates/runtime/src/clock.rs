@@ -20,6 +20,7 @@ pub trait Clock: Send + Sync + Debug + 'static {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is what others use instead")]
     fn now(&self) -> EventTime {
         // A clock set before 1970 counts backwards from it rather than failing.
         let micros = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {

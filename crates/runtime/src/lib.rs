@@ -1,4 +1,4 @@
-//! All access to the outside: clock, object stores, shutdown of background tasks, health, metric
+//! All access to the outside: clock, randomness, object stores, shutdown of background tasks, health, metric
 //! names, logging.
 //!
 //! Other crates take these as arguments, so that a test can pass a manual clock and wait for every
@@ -12,11 +12,13 @@
 //!
 //! Guarantees: a [`Clock`] never panics; after [`Shutdown::finish`] returns `Ok`, every task started
 //! through it has ended.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod allocator;
 pub mod health;
 pub mod metrics;
 pub mod process;
+pub mod random;
 pub mod store;
 pub mod telemetry;
 
@@ -29,4 +31,4 @@ pub use budget::{Budget, OverBudget, Share};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::Error;
 pub use health::Health;
-pub use shutdown::Shutdown;
+pub use shutdown::{Shutdown, detached};

@@ -96,6 +96,17 @@ impl Shutdown {
     }
 }
 
+/// Starts a task that no stop waits for: one that ends by itself soon, or that may be broken off at any
+/// point.
+#[expect(clippy::disallowed_methods, reason = "this is what others use instead")]
+pub fn detached<F>(task: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    tokio::spawn(task)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -3,6 +3,7 @@
 //!
 //! Used as a dev-dependency only. Nothing here imitates a component: the S3 server is MinIO as a
 //! process, a crash is SIGKILL. It leaves event generators and SPL fixtures to their own crates.
+#![allow(clippy::disallowed_methods)]
 
 mod decorator;
 mod dir;

@@ -20,6 +20,7 @@
 //!
 //! What a line holds is in [`event`], its text in [`line`](mod@line). [`search`] asks a server again and
 //! again. Not here: whether what it found is right; the benchmark compares.
+#![allow(clippy::disallowed_methods)]
 
 pub mod event;
 pub mod latency;

@@ -1,4 +1,5 @@
 //! `karst-loadgen`: generated and repeated logs to files, a HEC or sockets, and the truth about them.
+#![allow(clippy::disallowed_methods)]
 
 mod arguments;
 

@@ -1,4 +1,5 @@
 //! What users of the replayer rely on: fresh times in the old form, and nothing else changed.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
 //! What the sinks promise: everything arrives, acks are checked, the pace is kept.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,5 @@
 //! Ingest from its inputs to the catalog, on real storage and across crashes.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
 // The other crates' name for it.

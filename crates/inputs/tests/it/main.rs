@@ -1,4 +1,5 @@
 //! Inputs over real files, processes and sockets, into a sink that remembers everything.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
 // The other crates' name for it.

@@ -1,4 +1,5 @@
 //! Searches over real buckets in a store, with a real catalog and cache.
+#![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
 mod control;
