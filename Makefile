@@ -29,13 +29,14 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 	cd $(CONSOLE) && npm run --silent build
 	@touch $@
 
-tools: ## install test tools: S3 server, OpenTelemetry collector, OpenID provider, LDAP directory, Python clients, browser
+tools: ## install test tools: S3 server, OpenTelemetry collector, OpenID and SAML providers, LDAP directory, Python clients, browser
 	@ci/tools/minio.sh
 	@ci/tools/python.sh
 	@ci/tools/splunk-js.sh
 	@ci/tools/chromium.sh
 	@ci/tools/otel.sh
 	@ci/tools/oidc.sh
+	@ci/tools/saml.sh
 	@ci/tools/ldap.sh || true # its tests are skipped by name where there is none
 
 test: tools test-console test-rust test-clients ## install test tools, then run all tests

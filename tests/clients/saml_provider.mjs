@@ -60,7 +60,7 @@ const respond = (user, { audience, acs, id, status }) =>
       samlStatusCode: status,
       profileMapper: () => ({
         getClaims: () => ({
-          role: GROUPS[user] ?? [],
+          role: GROUPS[user.toLowerCase()] ?? [],
           realName: `${user} of the tests`,
           mail: `${user}@example.org`,
         }),

@@ -269,13 +269,3 @@ def test_forged_tokens_are_refused(house):
     forged = [f"{none}.{payload}.", f"{header}.{other}.{signature}", f"{header}.{payload}.AAAA"]
     for token in forged:
         assert bearer(house, "GET", "/services/server/info", token).status == 401
-
-
-def test_saml_is_refused_with_the_reason(own_server, tmp_path):
-    conf = tmp_path / "conf" / "system" / "local"
-    conf.mkdir(parents=True)
-    (conf / "authentication.conf").write_text("[authentication]\nauthType = SAML\n")
-    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")})
-    with pytest.raises(AssertionError, match="SAML is not supported"):
-        server.start()
-    server.process = None

@@ -13,6 +13,7 @@ import pytest
 
 import karst
 from karst import PASSWORD, ROOT, USER, free_port, wait_for
+from trail import records
 
 CONTEXT = "/services/authentication/current-context?output_mode=json"
 
@@ -155,6 +156,8 @@ def test_a_browser_signs_in_at_the_provider_and_has_a_session(house):
     content = users["entry"][0]["content"]
     assert content["type"] == "corp" and content["email"] == "ann@example.org"
     assert house.rest("GET", CONTEXT, auth=("ann", "any")).status == 401, "no password is here"
+    (login,) = records(house, action="login attempt", user="ann", info="succeeded")
+    assert login["session"] and "arguments" not in login
 
 
 def test_users_without_a_role_and_names_of_local_users_are_refused(house):
@@ -162,6 +165,8 @@ def test_users_without_a_role_and_names_of_local_users_are_refused(house):
         browser = Browser()
         status, _, text = browser.log_in(house, name)
         assert (status, browser.session()) == (401, None), text
+    failed = [one["reason"] for one in records(house, action="login attempt", info="failed")]
+    assert any("gives a role" in reason for reason in failed), failed
     assert user_of(house.rest("GET", CONTEXT)) == (USER, ["admin"])
 
 

@@ -87,6 +87,36 @@ def readyz(server):
     return server.request(server.web_port, "GET", "/readyz?output_mode=json")
 
 
+# A first start.
+
+
+def test_a_first_start_that_is_killed_can_be_begun_again(servers):
+    # Wherever it was: a start takes about half a second.
+    for number, delay in enumerate((0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7)):
+        server = servers(f"killed-{number}")
+        launch(server)
+        time.sleep(delay)
+        server.kill()
+        server.start()
+        assert server.rest("GET", "/services/authentication/users?output_mode=json").status == 200
+        assert server.stop() == 0
+
+
+def test_a_first_start_that_fails_can_be_begun_again(servers):
+    """The settings that are read last are those of the trail, after the catalog is opened."""
+    server = servers()
+    conf = server.directory / "conf" / "system" / "local"
+    conf.mkdir(parents=True)
+    server.environment["KARST_CONF_DIR"] = str(server.directory / "conf")
+    (conf / "server.conf").write_text("[audit]\nonFailure = perhaps\n")
+    assert "onFailure" in refused(server)
+    (conf / "server.conf").write_text("")
+    (conf / "authentication.conf").write_text("[authentication]\nauthType = Kerberos\n")
+    assert "Splunk, LDAP, SAML or OIDC" in refused(server)
+    (conf / "authentication.conf").write_text("")
+    server.start()
+
+
 # One server over a data directory.
 
 

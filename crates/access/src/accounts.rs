@@ -18,7 +18,8 @@ use crate::lockout::Lockout;
 use crate::oidc::OidcProvider;
 use crate::password_policy::PasswordPolicy;
 use crate::passwords::Passwords;
-use crate::sessions::{ExpiredSession, SessionInfo, Sessions};
+use crate::saml::SamlProvider;
+use crate::sessions::{AtProvider, ExpiredSession, SessionInfo, Sessions};
 
 const KIND: &str = "users";
 /// Maximum number of waiting logins; further ones are refused.
@@ -121,6 +122,8 @@ pub(crate) enum IdentityProvider {
     Ldap(Vec<LdapDirectory>),
     /// An OpenID provider; Karst never sees passwords.
     Oidc(Box<OidcProvider>),
+    /// A SAML identity provider; Karst never sees passwords.
+    Saml(Box<SamlProvider>),
 }
 
 /// Users and their sessions.
@@ -166,6 +169,10 @@ impl Accounts {
             ProviderSettings::Oidc(one) => {
                 let provider = OidcProvider::new(*one, Arc::clone(&clock))?;
                 IdentityProvider::Oidc(Box::new(provider))
+            }
+            ProviderSettings::Saml(one) => {
+                let provider = SamlProvider::new(*one, Arc::clone(&clock));
+                IdentityProvider::Saml(Box::new(provider))
             }
         };
         Ok(Self {
@@ -344,7 +351,7 @@ impl Accounts {
     /// A session that does not expire while the process runs, for commands on the same machine.
     #[must_use]
     pub fn local_session(&self, user: &str) -> String {
-        self.sessions.open(Instant::now(), user, None, true)
+        self.sessions.open_lasting(Instant::now(), user)
     }
 
     /// Ends a session.
@@ -355,7 +362,13 @@ impl Accounts {
     /// Opens a session; returns its key.
     #[must_use]
     pub fn open_session(&self, user: &str, source: Option<IpAddr>) -> String {
-        self.sessions.open(Instant::now(), user, source, false)
+        self.open_session_of(user, source, AtProvider::default())
+    }
+
+    /// Opens a session that goes with one at a provider; returns its key.
+    #[must_use]
+    pub fn open_session_of(&self, user: &str, source: Option<IpAddr>, at: AtProvider) -> String {
+        self.sessions.open(Instant::now(), user, source, at)
     }
 
     /// The user of a session, if it is valid.
@@ -364,9 +377,9 @@ impl Accounts {
         self.sessions.user(Instant::now(), key)
     }
 
-    /// Ends a session.
-    pub fn close_session(&self, key: &str) {
-        self.sessions.close(key);
+    /// Ends a session; returns what the provider that opened it, if any, said of it.
+    pub fn close_session(&self, key: &str) -> AtProvider {
+        self.sessions.close(key)
     }
 
     /// Sessions that expired since the last call.

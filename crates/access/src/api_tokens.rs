@@ -177,7 +177,7 @@ impl ApiTokens {
     /// # Errors
     /// If the catalog cannot be written, or the limit is reached.
     pub async fn create(&self, now: i64, new: NewToken) -> Result<(String, String), Error> {
-        let id = uuid::Uuid::new_v4().simple().to_string();
+        let id = runtime::random::uuid().simple().to_string();
         let token = ApiToken {
             id: id.clone(),
             user: new.user,

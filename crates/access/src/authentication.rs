@@ -8,7 +8,9 @@ use knowledge::layers::Effective;
 use crate::lockout::LockoutSettings;
 use crate::password_policy::PasswordPolicy;
 use crate::sessions::SessionSettings;
-use crate::{Error, ldap, oidc};
+use crate::{Error, ldap, oidc, saml};
+
+pub use ::saml::Console;
 
 /// The stanza of local users.
 const LOCAL: &str = "splunk_auth";
@@ -25,6 +27,8 @@ pub enum ProviderSettings {
     Ldap(Vec<ldap::LdapSettings>),
     /// One OpenID provider: `authType = OIDC`.
     Oidc(Box<oidc::OidcSettings>),
+    /// One SAML identity provider: `authType = SAML`.
+    Saml(Box<saml::SamlSettings>),
 }
 
 /// All settings of authentication.
@@ -43,18 +47,23 @@ pub struct AuthenticationSettings {
 }
 
 impl AuthenticationSettings {
-    /// Reads authentication.conf and server.conf.
+    /// Reads authentication.conf and server.conf. `console`: where browsers reach this server, for
+    /// the URL to which a SAML provider sends them back.
     ///
     /// # Errors
     /// If a value is invalid, or `authType` is not supported.
-    pub fn read(authentication: &Effective, server: &Effective) -> Result<Self, Error> {
+    pub fn read(
+        authentication: &Effective,
+        server: &Effective,
+        console: &Console,
+    ) -> Result<Self, Error> {
         let local = Stanza { conf: authentication, name: LOCAL };
         Ok(Self {
             lockout: lockout(&local)?,
             passwords: passwords(&local)?,
             sessions: sessions(&Stanza { conf: server, name: "general" })?,
             verbose: local.flag("verboseLoginFailMsg")?.unwrap_or(false),
-            provider: provider(authentication)?,
+            provider: provider(authentication, console)?,
         })
     }
 }
@@ -111,7 +120,7 @@ fn sessions(general: &Stanza<'_>) -> Result<SessionSettings, Error> {
     Ok(settings)
 }
 
-fn provider(conf: &Effective) -> Result<ProviderSettings, Error> {
+fn provider(conf: &Effective, console: &Console) -> Result<ProviderSettings, Error> {
     let stanza = Stanza { conf, name: "authentication" };
     let kind = stanza.text("authType").unwrap_or("Splunk");
     let strategies: Vec<&str> = stanza
@@ -135,12 +144,14 @@ fn provider(conf: &Effective) -> Result<ProviderSettings, Error> {
             }
             _ => Err(stanza.wrong("authSettings", "the stanza of one OIDC provider")),
         },
-        "saml" => Err(stanza.wrong(
-            "authType",
-            "Splunk, LDAP or OIDC; SAML is not supported, as signatures of XML cannot be verified \
-             with a library that is fit for it (docs/authentication.md); most providers speak OIDC, too",
-        )),
-        _ => Err(stanza.wrong("authType", "Splunk, LDAP or OIDC")),
+        "saml" => match strategies[..] {
+            [name] => {
+                let settings = saml::SamlSettings::read(&Stanza { conf, name }, console)?;
+                Ok(ProviderSettings::Saml(Box::new(settings)))
+            }
+            _ => Err(stanza.wrong("authSettings", "the stanza of one SAML provider")),
+        },
+        _ => Err(stanza.wrong("authType", "Splunk, LDAP, SAML or OIDC")),
     }
 }
 
@@ -152,6 +163,13 @@ pub(crate) struct Stanza<'a> {
 }
 
 impl<'a> Stanza<'a> {
+    /// A stanza that goes with this one: `[<prefix>_<strategy>]`, or `[<prefix>_<kind>]`, as Splunk
+    /// calls it whatever the strategy's name.
+    pub(crate) fn companion(&self, prefix: &str, kind: &str) -> String {
+        let own = format!("{prefix}_{}", self.name);
+        if self.conf.stanza(&own).is_some() { own } else { format!("{prefix}_{kind}") }
+    }
+
     fn entry(&self, key: &str) -> Option<&'a Entry> {
         self.conf.get(self.name, key).filter(|entry| !entry.value.trim().is_empty())
     }
@@ -214,9 +232,10 @@ impl<'a> Stanza<'a> {
             .map_err(|error| self.wrong(key, format!("a file that can be read ({error})")))
     }
 
-    /// The mapping of groups to roles: `[roleMap_<strategy>]`, `role = group;group`.
-    pub(crate) fn role_map(&self) -> Vec<(String, Vec<String>)> {
-        let stanza = self.conf.stanza(&format!("roleMap_{}", self.name));
+    /// The mapping of groups to roles: `[roleMap_<strategy>]`, or `[roleMap_<kind>]`, with
+    /// `role = group;group`.
+    pub(crate) fn role_map(&self, kind: &str) -> Vec<(String, Vec<String>)> {
+        let stanza = self.conf.stanza(&self.companion("roleMap", kind));
         let entries = stanza.map_or(&[][..], |stanza| &stanza.entries);
         entries.iter().map(|entry| (entry.key.to_lowercase(), split(&entry.value))).collect()
     }
@@ -267,6 +286,7 @@ mod tests {
         AuthenticationSettings::read(
             &layers.effective("authentication"),
             &layers.effective("server"),
+            &Console { host: "karst.example.org".to_owned(), port: 8000, tls: true },
         )
     }
 
@@ -277,6 +297,8 @@ mod tests {
             include_str!("external.rs"),
             include_str!("ldap.rs"),
             include_str!("oidc/mod.rs"),
+            include_str!("saml.rs"),
+            include_str!("../../saml/src/settings.rs"),
         ]
         .concat();
         let offered = knowledge::registry::settings("authentication").unwrap_or_default();
@@ -311,8 +333,9 @@ mod tests {
         let cases = [
             ("[splunk_auth]\nlockoutAttempts = 0", "1 to 64"),
             ("[splunk_auth]\nlockoutUsers = perhaps", "true or false"),
-            ("[authentication]\nauthType = SAML\nauthSettings = x", "SAML is not supported"),
-            ("[authentication]\nauthType = Kerberos", "Splunk, LDAP or OIDC"),
+            ("[authentication]\nauthType = SAML", "one SAML provider"),
+            ("[authentication]\nauthType = SAML\nauthSettings = x", "entityId"),
+            ("[authentication]\nauthType = Kerberos", "Splunk, LDAP, SAML or OIDC"),
             ("[authentication]\nauthType = OIDC\nauthSettings = x", "issuer"),
             ("[authentication]\nauthType = LDAP\nauthSettings = x", "host"),
         ];

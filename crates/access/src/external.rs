@@ -1,6 +1,29 @@
-//! Users of external providers (LDAP, OIDC), and the mapping of their groups to roles.
+//! Users of external providers (LDAP, OIDC, SAML), the mapping of their groups to roles, and the
+//! start of a login at a provider's page.
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rand::Rng;
 
 use crate::authentication::Stanza;
+
+/// The start of a login at a provider's page.
+#[derive(Debug, Clone)]
+pub struct LoginRequest {
+    /// URL to redirect the browser to.
+    pub url: String,
+    /// The expected value of its cookie on return.
+    pub state: String,
+}
+
+/// 256 random bits, in 43 characters of a URL.
+pub(crate) fn random_text() -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(random_bytes::<32>())
+}
+
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
+    runtime::random::generator().random()
+}
 
 /// A user as reported by a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,14 +47,16 @@ pub struct ExternalUser {
 pub struct RoleMap {
     /// Role, groups.
     pub groups_of: Vec<(String, Vec<String>)>,
-    /// `defaultRoles`: roles of users without a mapped group.
+    /// `defaultRoles`, of SAML `defaultRoleIfMissing`: roles of users without a mapped group.
     pub default: Vec<String>,
 }
 
 impl RoleMap {
-    pub(crate) fn read(stanza: &Stanza<'_>) -> Self {
-        let default = stanza.list("defaultRoles").iter().map(|role| role.to_lowercase()).collect();
-        Self { groups_of: stanza.role_map(), default }
+    /// `kind`: how `authType` calls the provider.
+    pub(crate) fn read(stanza: &Stanza<'_>, kind: &str) -> Self {
+        let names = ["defaultRoles", "defaultRoleIfMissing"].map(|key| stanza.list(key));
+        let default = names.concat().iter().map(|role| role.to_lowercase()).collect();
+        Self { groups_of: stanza.role_map(kind), default }
     }
 
     /// The roles of a user in these groups. Group names are case-insensitive, as in directories.

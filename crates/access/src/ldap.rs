@@ -119,7 +119,7 @@ impl LdapSettings {
             timeout: Duration::from_secs(stanza.number("network_timeout", 1, 600)?.unwrap_or(20)),
             max_groups: stanza.number("sizelimit", 1, 100_000)?.unwrap_or(1_000) as u32,
             certificates: certificates(stanza)?,
-            roles: RoleMap::read(stanza),
+            roles: RoleMap::read(stanza, "LDAP"),
         };
         if !settings.bind_dn.is_empty() && settings.bind_password.is_empty() {
             return Err(stanza.wrong("bindDNpassword", "the password of bindDN"));
@@ -234,7 +234,7 @@ impl LdapDirectory {
         self.bind_to_search(&mut ldap).await?;
         let found = self.find_user(&mut ldap, name).await?;
         // An unknown name also costs a bind, so that names cannot be probed by timing.
-        let decoy = || format!("{}=nobody-{}", self.settings.user_name, rand::random::<u64>());
+        let decoy = || format!("{}=nobody-{}", self.settings.user_name, runtime::random::uuid());
         let dn = found.as_ref().map_or_else(decoy, |found| found.dn.clone());
         let right = ldap.simple_bind(&dn, password).await?.rc == 0;
         let Some(found) = found.filter(|_| right) else {

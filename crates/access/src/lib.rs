@@ -7,7 +7,7 @@
 //! ```text
 //! accounts  login        who asks: passwords, password_policy, lockout, sessions
 //! api_tokens             the same for programs
-//! external  ldap  oidc   users that others keep
+//! external  ldap  oidc  saml   users that others keep
 //! roles  capabilities    what they may do, which indexes they search
 //! authority  limits      the same as one answer: the Rights of a user
 //! permissions            which roles read and change a shared object
@@ -31,6 +31,7 @@ pub mod password_policy;
 mod passwords;
 mod permissions;
 mod roles;
+pub mod saml;
 mod secrets;
 mod sessions;
 #[cfg(test)]
@@ -41,15 +42,15 @@ pub use accounts::{Accounts, NewUser, User, UserChange};
 pub use api_tokens::{
     ApiToken, ApiTokens, Bearer, MAX_EPHEMERAL_SECONDS, NewToken, Scope, Use, looks_like_jwt,
 };
-pub use authentication::{AuthenticationSettings, ProviderSettings, time_span};
+pub use authentication::{AuthenticationSettings, Console, ProviderSettings, time_span};
 pub use authority::{Authority, Object, Rights};
 pub use error::Error;
-pub use external::{ExternalUser, RoleMap, user_name_fault};
+pub use external::{ExternalUser, LoginRequest, RoleMap, user_name_fault};
 pub use limits::SearchLimits;
 pub use login::{Attempt, Entered, Refusal};
 pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like};
 pub use secrets::{Secret, Secrets};
-pub use sessions::{ExpiredSession, SessionInfo, SessionSettings};
+pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings};
 pub use tokens::{HecToken, HecTokens};

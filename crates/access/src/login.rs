@@ -8,6 +8,7 @@ use crate::accounts::{IdentityProvider, UserChange};
 use crate::external::{ExternalUser, RoleMap, user_name_fault};
 use crate::lockout::{Admission, Consequence, Lockout};
 use crate::oidc::OidcProvider;
+use crate::saml::SamlProvider;
 use crate::{Accounts, Checked, Error, User};
 
 /// A login attempt.
@@ -75,6 +76,20 @@ impl Refusal {
             Self::NotAllowed(_) => "not_allowed",
             Self::Busy => "busy",
             Self::Unavailable(_) => "provider_unavailable",
+        }
+    }
+}
+
+/// For logs and audit records, not for clients.
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())?;
+        match self {
+            Self::MustChange(reason)
+            | Self::NewPassword(reason)
+            | Self::NotAllowed(reason)
+            | Self::Unavailable(reason) => write!(f, ": {reason}"),
+            _ => Ok(()),
         }
     }
 }
@@ -282,7 +297,16 @@ impl Accounts {
     pub fn oidc(&self) -> Option<&OidcProvider> {
         match &self.provider {
             IdentityProvider::Oidc(provider) => Some(provider),
-            IdentityProvider::Local | IdentityProvider::Ldap(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The SAML identity provider, if there is one.
+    #[must_use]
+    pub fn saml(&self) -> Option<&SamlProvider> {
+        match &self.provider {
+            IdentityProvider::Saml(provider) => Some(provider),
+            _ => None,
         }
     }
 

@@ -53,7 +53,7 @@ impl PasswordPolicy {
     /// Generates a password that meets the policy.
     #[must_use]
     pub fn made_up(&self) -> String {
-        let mut rng = rand::rng();
+        let mut rng = runtime::random::generator();
         let length = self.length.max(MADE_UP_LENGTH);
         let mut characters: Vec<char> =
             Alphanumeric.sample_string(&mut rng, length).chars().collect();

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use argon2::Argon2;
 use argon2::password_hash::{self, PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+use rand::Rng;
 use rand::distr::{Alphanumeric, SampleString};
 use ring::hmac;
 use tokio::sync::oneshot;
@@ -73,7 +74,7 @@ impl Passwords {
                 .spawn(move || run(&work))
                 .map_err(|error| Error::Internal(format!("cannot start a thread: {error}")))?;
         }
-        let decoy = hash_now(&Alphanumeric.sample_string(&mut rand::rng(), 32))?;
+        let decoy = hash_now(&Alphanumeric.sample_string(&mut runtime::random::generator(), 32))?;
         Ok(Self { queue, threads, remembered: Remembered::new(), decoy })
     }
 
@@ -161,7 +162,7 @@ fn run(work: &Mutex<Receiver<Work>>) {
 
 fn hash_now(password: &str) -> Result<String, Error> {
     let hash = || -> Result<String, password_hash::Error> {
-        let salt: [u8; 16] = rand::random();
+        let salt: [u8; 16] = runtime::random::generator().random();
         let salt = SaltString::encode_b64(&salt)?;
         Ok(Argon2::default().hash_password(password.as_bytes(), &salt)?.to_string())
     };
@@ -180,7 +181,7 @@ struct Remembered {
 
 impl Remembered {
     fn new() -> Self {
-        let secret: [u8; 32] = rand::random();
+        let secret: [u8; 32] = runtime::random::generator().random();
         let secret = hmac::Key::new(hmac::HMAC_SHA256, &secret);
         Self { secret, until: Mutex::default() }
     }

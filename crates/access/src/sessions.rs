@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::distr::{Alphanumeric, SampleString};
+use saml::Subject;
 
 /// Limits of sessions; `[general]` of server.conf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,15 @@ impl Default for SessionSettings {
     }
 }
 
+/// What an identity provider said of a session that it opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AtProvider {
+    /// The user and the session there, for a logout.
+    pub subject: Option<Subject>,
+    /// After how long the session has to end (`SessionNotOnOrAfter`).
+    pub ends_in: Option<Duration>,
+}
+
 #[derive(Debug)]
 struct Session {
     /// Its public ID, which does not reveal the key.
@@ -45,6 +55,7 @@ struct Session {
     opened: Instant,
     used: Instant,
     lasts: bool,
+    provider: AtProvider,
 }
 
 /// Public data of a session.
@@ -90,6 +101,18 @@ struct Known {
 }
 
 impl Session {
+    fn new(now: Instant, user: &str) -> Self {
+        Self {
+            id: runtime::random::uuid().as_simple().to_string(),
+            user: user.to_owned(),
+            source: None,
+            opened: now,
+            used: now,
+            lasts: false,
+            provider: AtProvider::default(),
+        }
+    }
+
     fn expired(&self, now: Instant, settings: &SessionSettings) -> bool {
         self.limit_reached(now, settings).is_some()
     }
@@ -101,6 +124,8 @@ impl Session {
             None
         } else if since(self.opened) >= settings.lifetime {
             Some("maxSessionLifetime")
+        } else if self.provider.ends_in.is_some_and(|end| since(self.opened) >= end) {
+            Some("SessionNotOnOrAfter")
         } else if since(self.used) >= settings.idle {
             Some("sessionTimeout")
         } else {
@@ -110,6 +135,13 @@ impl Session {
 }
 
 impl Known {
+    /// Adds a session under a new key.
+    fn add(&mut self, session: Session) -> String {
+        let key = Alphanumeric.sample_string(&mut runtime::random::generator(), 64);
+        self.by_key.insert(key.clone(), session);
+        key
+    }
+
     /// Ends the least recently used matching sessions until there are fewer than `limit`.
     fn make_room(
         &mut self,
@@ -160,26 +192,25 @@ impl Sessions {
         self.lock().settings.idle = timeout;
     }
 
-    /// Opens a session; a permanent one does not expire.
+    /// Opens a session.
     pub(crate) fn open(
         &self,
         now: Instant,
         user: &str,
         source: Option<IpAddr>,
-        lasts: bool,
+        provider: AtProvider,
     ) -> String {
-        let key = Alphanumeric.sample_string(&mut rand::rng(), 64);
         let mut known = self.lock();
         known.expire_due(now);
-        if !lasts {
-            let SessionSettings { per_user, all, .. } = known.settings;
-            known.make_room(("maxSessionsPerUser", per_user), |session| session.user == user);
-            known.make_room(("maxSessions", all), |_| true);
-        }
-        let id = uuid::Uuid::new_v4().as_simple().to_string();
-        let session = Session { id, user: user.to_owned(), source, opened: now, used: now, lasts };
-        known.by_key.insert(key.clone(), session);
-        key
+        let SessionSettings { per_user, all, .. } = known.settings;
+        known.make_room(("maxSessionsPerUser", per_user), |session| session.user == user);
+        known.make_room(("maxSessions", all), |_| true);
+        known.add(Session { source, provider, ..Session::new(now, user) })
+    }
+
+    /// Opens a session that does not expire.
+    pub(crate) fn open_lasting(&self, now: Instant, user: &str) -> String {
+        self.lock().add(Session { lasts: true, ..Session::new(now, user) })
     }
 
     /// The user of a session, if it is valid.
@@ -195,8 +226,8 @@ impl Sessions {
         Some(session.user.clone())
     }
 
-    pub(crate) fn close(&self, key: &str) {
-        self.lock().by_key.remove(key);
+    pub(crate) fn close(&self, key: &str) -> AtProvider {
+        self.lock().by_key.remove(key).map(|session| session.provider).unwrap_or_default()
     }
 
     /// Ends a session by ID; false if it does not exist.
@@ -245,16 +276,34 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
+    fn open(sessions: &Sessions, now: Instant, user: &str) -> String {
+        sessions.open(now, user, None, AtProvider::default())
+    }
+
+    #[test]
+    fn a_session_ends_with_the_one_at_its_provider() {
+        let (sessions, now) = (Sessions::new(SessionSettings::default()), Instant::now());
+        let subject = Subject { name_id: "ann".to_owned(), format: None, session_index: None };
+        let at = AtProvider { subject: Some(subject), ends_in: Some(HOUR / 2) };
+        let [closed, left] = [0, 1].map(|_| sessions.open(now, "ann", None, at.clone()));
+        assert_eq!(sessions.close(&closed), at);
+        assert_eq!(sessions.close(&closed), AtProvider::default());
+        assert!(sessions.user(now + HOUR / 4, &left).is_some());
+        assert_eq!(sessions.user(now + HOUR / 2, &left), None);
+        let limits: Vec<_> = sessions.take_expired(now + HOUR / 2);
+        assert_eq!(limits[0].limit, "SessionNotOnOrAfter");
+    }
+
     #[test]
     fn a_session_ends_when_it_is_closed_or_not_used() {
         let (sessions, now) = (Sessions::new(SessionSettings::default()), Instant::now());
-        let key = sessions.open(now, "ann", None, false);
+        let key = open(&sessions, now, "ann");
         assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
         let id = sessions.all(now)[0].id.clone();
         assert!(sessions.close_by_id(&id) && !sessions.close_by_id(&id));
         assert_eq!(sessions.user(now, &key), None);
-        let kept = sessions.open(now, "ann", None, true);
-        let other = sessions.open(now, "ann", None, false);
+        let kept = sessions.open_lasting(now, "ann");
+        let other = open(&sessions, now, "ann");
         assert_eq!(sessions.user(now + HOUR, &other), None);
         assert_eq!(sessions.user(now + 1_000 * HOUR, &kept).as_deref(), Some("ann"));
     }
@@ -263,10 +312,10 @@ mod tests {
     fn sessions_that_nobody_ended_are_told_once_with_what_ended_them() {
         let settings = SessionSettings { per_user: 2, ..SessionSettings::default() };
         let (sessions, now) = (Sessions::new(settings), Instant::now());
-        let closed = sessions.open(now, "ann", None, false);
+        let closed = open(&sessions, now, "ann");
         sessions.close(&closed);
         let [pushed, unused, used] =
-            [0, 1, 2].map(|s| sessions.open(now + Duration::from_secs(s), "ann", None, false));
+            [0, 1, 2].map(|s| open(&sessions, now + Duration::from_secs(s), "ann"));
         let told = |at| {
             let expired = sessions.take_expired(at).into_iter();
             expired.map(|session| (session.key, session.limit)).collect::<Vec<_>>()
@@ -286,7 +335,7 @@ mod tests {
     #[test]
     fn a_session_ends_at_its_absolute_age_however_much_it_is_used() {
         let (sessions, start) = (Sessions::new(SessionSettings::default()), Instant::now());
-        let key = sessions.open(start, "ann", None, false);
+        let key = open(&sessions, start, "ann");
         let mut now = start;
         while now < start + 24 * HOUR {
             assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
@@ -300,16 +349,16 @@ mod tests {
         let settings = SessionSettings { per_user: 2, all: 3, ..SessionSettings::default() };
         let (sessions, now) = (Sessions::new(settings), Instant::now());
         let at = |second| now + Duration::from_secs(second);
-        let lasting = sessions.open(at(0), "ann", None, true);
-        let [first, second, bobs] = [("ann", 1), ("ann", 2), ("bob", 3)]
-            .map(|(user, s)| sessions.open(at(s), user, None, false));
+        let lasting = sessions.open_lasting(at(0), "ann");
+        let [first, second, bobs] =
+            [("ann", 1), ("ann", 2), ("bob", 3)].map(|(user, s)| open(&sessions, at(s), user));
         assert!(sessions.user(at(4), &first).is_some());
-        let third = sessions.open(at(5), "ann", None, false);
+        let third = open(&sessions, at(5), "ann");
         assert_eq!(sessions.user(at(6), &second), None);
         assert!(
             [&lasting, &first, &bobs, &third].iter().all(|key| sessions.user(at(6), key).is_some())
         );
-        sessions.open(at(7), "eve", None, false);
+        open(&sessions, at(7), "eve");
         assert_eq!(sessions.all(at(7)).len(), 4, "three that expire, one that lasts");
     }
 }

@@ -5,6 +5,7 @@
 //! at the end: those mean the same with and without. A `+` in it is a blank, as clients of Splunk write
 //! names with blanks.
 
+use access::saml::ACS_PATH;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Request, State};
@@ -30,16 +31,17 @@ use crate::rights::authorize;
 use crate::routes::{
     api_tokens, apps, auth, buckets, complete, configs, console, data_indexes, data_inputs,
     directory, explain, export, health, hec_tokens, inputstatus, jobs, kvstore, lookups, messages,
-    metrics, objects, oidc, parser, passwords, props, receivers, results, roles, saved_searches,
-    server, settings, sql, users,
+    metrics, objects, oidc, parser, passwords, props, receivers, results, roles, saml,
+    saved_searches, server, settings, single_sign_on, sql, users,
 };
 use crate::security_headers;
 use crate::session::authenticate;
 
-/// Where a name and a password become a session, which is the only body read of somebody unknown.
-const LOGIN: &str = "/services/auth/login";
-/// Bytes of it.
+/// Bytes of a body below the paths where a name and a password, or a provider's word, become a session:
+/// the only ones read of somebody unknown.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
+/// Bytes of a form with a SAML provider's response: 512 KiB in base64, whose characters may be escaped.
+const MAX_SAML_BYTES: usize = 1 << 20;
 /// Bytes of a body that can only be a form or a query.
 const MAX_FORM_BYTES: usize = 16 << 20;
 
@@ -65,9 +67,14 @@ pub fn router(
         .layer(from_fn_with_state(state.clone(), authenticate));
     let login = Router::new()
         .route("/services/auth/login", post(auth::login))
-        .route("/services/auth/providers", get(oidc::providers))
+        .route("/services/auth/providers", get(single_sign_on::providers))
         .route("/services/auth/oidc/login", get(oidc::begin))
         .route("/services/auth/oidc/callback", get(oidc::finish))
+        .route("/saml/login", get(saml::begin))
+        .route(ACS_PATH, post(saml::accept))
+        .route("/saml/finish", get(saml::finish))
+        .route("/saml/spmetadata", get(saml::metadata))
+        .route("/saml/logout", get(saml::signed_out).post(saml::signed_out))
         .layer(from_fn_with_state(state.clone(), read_body));
     let routes = open_routes().merge(login).merge(guarded).layer(from_fn(write_errors));
     let flight = flight::router(state.clone());
@@ -359,7 +366,9 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
         "/services/configs/",
         "/services/search/jobs",
     ];
-    if path == LOGIN {
+    if path == ACS_PATH && state.accounts.saml().is_some() {
+        MAX_SAML_BYTES.min(most)
+    } else if path.starts_with("/services/auth/") || path.starts_with("/saml/") {
         MAX_LOGIN_BYTES.min(most)
     } else if documents.iter().any(|begin| path.starts_with(begin)) && !method.is_safe() {
         most
@@ -453,7 +462,7 @@ fn is_form(path: &str, headers: &HeaderMap) -> bool {
 
 /// Marks an error that has its body.
 #[derive(Debug, Clone)]
-struct Written;
+pub(crate) struct Written;
 
 /// Gives an error its body.
 fn finish(mut response: Response, mode: OutputMode) -> Response {

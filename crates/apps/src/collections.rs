@@ -248,7 +248,7 @@ impl Apps {
             let key = match document.get("_key") {
                 Some(Value::String(key)) if !key.is_empty() => key.clone(),
                 Some(Value::Number(key)) => key.to_string(),
-                _ => uuid::Uuid::new_v4().as_simple().to_string(),
+                _ => runtime::random::uuid().as_simple().to_string(),
             };
             document.insert("_key".to_owned(), Value::String(key.clone()));
             keys.push(key);
@@ -271,7 +271,7 @@ impl Apps {
         let mut changes = vec![Change::Clear];
         for mut document in documents {
             if document.get("_key").and_then(Value::as_str).is_none_or(str::is_empty) {
-                let key = uuid::Uuid::new_v4().as_simple().to_string();
+                let key = runtime::random::uuid().as_simple().to_string();
                 document.insert("_key".to_owned(), Value::String(key));
             }
             changes.push(Change::Put(document));

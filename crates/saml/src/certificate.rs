@@ -157,6 +157,13 @@ impl std::fmt::Debug for SigningKey {
     }
 }
 
+/// Keys are equal if their public halves are.
+impl PartialEq for SigningKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.key.public().as_ref() == other.key.public().as_ref()
+    }
+}
+
 impl SigningKey {
     /// Reads the key and, if it is there, the certificate of a PEM file (`clientCert`).
     ///

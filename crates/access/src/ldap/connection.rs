@@ -40,7 +40,7 @@ impl LdapDirectory {
         let opened = LdapConnAsync::with_settings(settings, url).await;
         let (connection, ldap) =
             opened.map_err(|error| self.trouble("cannot read from", &error))?;
-        tokio::spawn(async move {
+        runtime::detached(async move {
             if let Err(error) = connection.drive().await {
                 tracing::debug!(%error, "connection to the directory ended");
             }
@@ -66,7 +66,7 @@ impl LdapDirectory {
         ours.set_nonblocking(true)?;
         let mut near = UnixStream::from_std(ours)?;
         // Ends when either side does.
-        tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        runtime::detached(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
         Ok(theirs)
     }
 }

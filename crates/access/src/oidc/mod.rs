@@ -16,7 +16,6 @@ use crate::Error;
 use crate::authentication::Stanza;
 use crate::external::RoleMap;
 
-pub use pending::LoginRequest;
 pub use provider::OidcProvider;
 
 /// Maximum size of a provider token.
@@ -79,7 +78,7 @@ impl OidcSettings {
             ),
             skew: stanza.number("clockSkewSecs", 0, 600)?.unwrap_or(60) as i64,
             certificates: certificates(stanza)?,
-            roles: RoleMap::read(stanza),
+            roles: RoleMap::read(stanza, "OIDC"),
             client_id,
         })
     }

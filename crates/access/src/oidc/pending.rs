@@ -6,23 +6,13 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
-use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::Error;
+use crate::external::random_text;
 
 /// Time limit of a login at the provider.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Maximum number of pending logins; the oldest are evicted first.
 const MAX_PENDING: usize = 10_000;
-
-/// The start of a login.
-#[derive(Debug, Clone)]
-pub struct LoginRequest {
-    /// URL to redirect the browser to.
-    pub url: String,
-    /// The expected value of its cookie on return.
-    pub state: String,
-}
 
 /// State of a pending login.
 #[derive(Debug, Clone)]
@@ -48,7 +38,7 @@ pub(super) struct PendingLogins {
 
 impl PendingLogins {
     /// Adds a pending login with a new state.
-    pub(super) fn begin(&mut self, now: Instant) -> Result<(String, Pending), Error> {
+    pub(super) fn begin(&mut self, now: Instant) -> (String, Pending) {
         self.by_state.retain(|_, login| now.saturating_duration_since(login.begun) < PATIENCE);
         if self.by_state.len() >= MAX_PENDING {
             let oldest = self.by_state.iter().min_by_key(|(_, login)| login.begun);
@@ -56,10 +46,10 @@ impl PendingLogins {
                 self.by_state.remove(&state);
             }
         }
-        let login = Pending { nonce: random()?, verifier: random()?, begun: now };
-        let state = random()?;
+        let login = Pending { nonce: random_text(), verifier: random_text(), begun: now };
+        let state = random_text();
         self.by_state.insert(state.clone(), login.clone());
-        Ok((state, login))
+        (state, login)
     }
 
     /// Removes and returns the login of a state.
@@ -69,23 +59,15 @@ impl PendingLogins {
     }
 }
 
-fn random() -> Result<String, Error> {
-    let mut bytes = [0; 32];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Error::Internal("the system has no random numbers".to_owned()))?;
-    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_state_is_good_once_and_for_ten_minutes() {
         let (mut logins, now) = (PendingLogins::default(), Instant::now());
-        let (first, login) = logins.begin(now).unwrap();
-        let (second, other) = logins.begin(now).unwrap();
+        let (first, login) = logins.begin(now);
+        let (second, other) = logins.begin(now);
         assert!(first != second && login.nonce != other.nonce && login.verifier.len() == 43);
         assert_eq!(logins.end(now, &first).map(|login| login.nonce), Some(login.nonce));
         assert!(logins.end(now, &first).is_none() && logins.end(now, "guess").is_none());
@@ -103,7 +85,7 @@ mod tests {
     fn logins_under_way_are_bounded() {
         let (mut logins, now) = (PendingLogins::default(), Instant::now());
         for second in 0..MAX_PENDING + 5 {
-            logins.begin(now + Duration::from_millis(second as u64)).unwrap();
+            logins.begin(now + Duration::from_millis(second as u64));
         }
         assert_eq!(logins.by_state.len(), MAX_PENDING);
     }

@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::claims::Claims;
 use super::keys::{Keys, Verified};
 use super::pending::PendingLogins;
-use super::{LoginRequest, MAX_TOKEN_BYTES, OidcSettings, is_safe};
+use super::{MAX_TOKEN_BYTES, OidcSettings, is_safe};
 use crate::Error;
-use crate::external::ExternalUser;
+use crate::external::{ExternalUser, LoginRequest};
 
 /// Time-out of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ impl OidcProvider {
     /// If discovery fails.
     pub async fn begin(&self) -> Result<LoginRequest, Error> {
         let discovery = self.discovery().await?;
-        let (state, login) = self.lock().pending.begin(Instant::now())?;
+        let (state, login) = self.lock().pending.begin(Instant::now());
         let query = Serializer::new(String::new())
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.settings.client_id)

@@ -5,6 +5,7 @@
 
 use axum::http::Method;
 
+use super::LOGIN_ATTEMPT;
 use super::redact::{decoded, is_secret};
 
 /// How a request is recorded.
@@ -33,10 +34,17 @@ pub(super) struct Action {
     pub(super) object: String,
 }
 
+/// What takes a SAML provider's response. A refused one is a failed login.
+pub(super) const SAML_RESPONSE: &str = "saml_response";
+
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 18] = [
-    ("/services/auth/login", "login attempt", Class::Login),
-    ("/services/auth/oidc/callback", "login attempt", Class::Login),
+const EXACT: [(&str, &str, Class); 21] = [
+    ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
+    ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
+    // Logs nobody in: the next request does.
+    ("/saml/acs", SAML_RESPONSE, Class::Light),
+    ("/saml/finish", LOGIN_ATTEMPT, Class::Login),
+    ("/saml/logout", "saml_logout_return", Class::Light),
     ("/services/auth/logout", "logout", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),
@@ -109,7 +117,7 @@ pub(super) fn of(method: &Method, route: Option<&str>, path: &str) -> Action {
     let object = object(route, path);
     let read = is_read(method);
     if let Some((_, name, class)) = EXACT.iter().find(|(exact, ..)| *exact == route)
-        && (!read || route == "/services/search/jobs/export")
+        && (!read || *class == Class::Login || route == "/services/search/jobs/export")
     {
         return Action { name: (*name).to_owned(), class: *class, object };
     }

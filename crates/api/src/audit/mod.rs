@@ -39,6 +39,8 @@ pub use client::Proxies;
 pub use expiry::record_expired_sessions;
 pub(crate) use observed::{Changed, Observed};
 
+/// What logins are called, the failed ones too.
+const LOGIN_ATTEMPT: &str = "login attempt";
 /// How often a user who sends name and password with every request is recorded as logged in.
 const BASIC_LOGIN: Duration = Duration::from_secs(600);
 /// Logins of that kind that are remembered.
@@ -152,7 +154,7 @@ async fn write(
         && action.class != Class::Login
         && audit.is_new_login(user, client)
     {
-        let login = client.fields(Record::new(user, "login attempt", Info::Succeeded));
+        let login = client.fields(Record::new(user, LOGIN_ATTEMPT, Info::Succeeded));
         audit.log.note(login.with("reason", "name and password with a request")).await?;
     }
     let nobody = user.is_none();
@@ -173,6 +175,8 @@ async fn write(
         Class::Change | Class::Login => {
             audit.log.append(about.record(action, seen, outcome)).await.map(drop)
         }
+        // Strangers write no more into the trail by this than by refusals.
+        Class::Light if nobody => audit.denied(client, about.record(action, seen, outcome)).await,
         Class::Search | Class::Light | Class::Secret => {
             audit.log.note(about.record(action, seen, outcome)).await
         }
@@ -189,14 +193,16 @@ struct Outcome {
 
 impl Outcome {
     fn of(response: &Response) -> Self {
-        let status = response.status().as_u16();
+        let error = response.extensions().get::<RestError>();
+        // A browser may be led on after a refusal.
+        let status = error.map_or(response.status(), |error| error.status).as_u16();
         let grpc = response.headers().get("grpc-status").and_then(|value| value.to_str().ok());
         let info = match (status, grpc) {
             (401 | 403, _) | (_, Some("7" | "16")) => Info::Denied,
             (..=399, None | Some("0")) => Info::Succeeded,
             _ => Info::Failed,
         };
-        let error = response.extensions().get::<RestError>().map(|error| error.text.clone());
+        let error = error.map(|error| error.text.clone());
         let message = || {
             let value = response.headers().get("grpc-message")?;
             Some(redact::decoded(value.to_str().ok()?))
@@ -231,8 +237,9 @@ impl About {
 
     fn record(&self, action: &Action, seen: &Observed, outcome: &Outcome) -> Record {
         let params = seen.params();
+        let tries = seen.has_password() || action.name == actions::SAML_RESPONSE;
         let attempt = action.class == Class::Login
-            || (outcome.info == Info::Denied && outcome.status == 401 && seen.has_password());
+            || (outcome.info == Info::Denied && outcome.status == 401 && tries);
         // Who could not log in: the name that was tried.
         let tried = || params.as_ref().and_then(|p| p.text("username").map(str::to_lowercase));
         let user =
@@ -242,7 +249,7 @@ impl About {
             Info::Denied if attempt => Info::Failed,
             info => info,
         };
-        let name = if attempt { "login attempt" } else { &action.name };
+        let name = if attempt { LOGIN_ATTEMPT } else { &action.name };
         let mut record = Record::new(&user, name, info);
         let created = || params.as_ref().and_then(|p| p.text("name").map(str::to_owned));
         let object = Some(action.object.clone()).filter(|object| !object.is_empty());

@@ -35,6 +35,9 @@ pub(super) fn is_secret(name: &str) -> bool {
     SECRET.iter().any(|part| name.contains(part)) || name == "key" || name == "pin"
 }
 
+/// Where providers send browsers back to, with codes and assertions.
+const FROM_PROVIDERS: [&str; 2] = ["/services/auth/oidc/", "/saml/"];
+
 /// Adds the parameters: of a search what it searches and when, of others all as one field.
 pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> Record {
     if search {
@@ -43,6 +46,9 @@ pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> 
             .with_some("search", text)
             .with_some("api_et", params.text("earliest_time").or(params.text("earliest")))
             .with_some("api_lt", params.text("latest_time").or(params.text("latest")));
+    }
+    if FROM_PROVIDERS.iter().any(|begin| path.starts_with(begin)) {
+        return record;
     }
     let named = path.rsplit('/').next().is_some_and(is_secret);
     let mut arguments = String::new();

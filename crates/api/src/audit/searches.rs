@@ -119,7 +119,7 @@ pub(crate) async fn sql_stream(
 }
 
 fn new_id(state: &ApiState) -> String {
-    let unique = uuid::Uuid::new_v4().as_simple().to_string();
+    let unique = runtime::random::uuid().as_simple().to_string();
     format!("{}.{}", state.clock.now().0 / 1_000_000, &unique[..12])
 }
 

@@ -66,12 +66,18 @@ pub(super) fn port(headers: &HeaderMap) -> u16 {
     host.and_then(|host| host.rsplit_once(':')?.1.parse().ok()).unwrap_or(8089)
 }
 
+/// Ends the session. `redirect` in the answer: where a browser goes to end the one at the provider, too.
 pub(crate) async fn logout(
     State(state): State<ApiState>,
     caller: Caller,
 ) -> Result<Response, RestError> {
-    if let Some(key) = &caller.session {
-        state.accounts.close_session(key);
-    }
-    Ok(OutputMode::Json.respond(StatusCode::OK, "{}"))
+    let closed = caller.session.as_ref().map(|key| state.accounts.close_session(key));
+    let subject = closed.and_then(|at| at.subject);
+    let next = subject.zip(state.accounts.saml()).and_then(|(subject, provider)| {
+        let next = provider.logout_url(&subject);
+        // The session here has ended all the same.
+        next.inspect_err(|error| tracing::warn!(%error, "no logout at the provider")).ok()?
+    });
+    let body = next.map_or_else(|| json!({}), |url| json!({"redirect": url}));
+    Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
 }

@@ -290,7 +290,7 @@ pub(crate) async fn close_session(
     let session = state.accounts.sessions().into_iter().find(|session| session.id == name);
     let own_key = caller.session.as_deref() == Some(name.as_str());
     match session {
-        _ if own_key => state.accounts.close_session(&name),
+        _ if own_key => drop(state.accounts.close_session(&name)),
         Some(session) => {
             if session.user != caller.user {
                 caller.require("edit_httpauths")?;

@@ -1,10 +1,14 @@
-//! Settings of `authentication.conf`. Stanzas are `[authentication]`, `[splunk_auth]`, one per LDAP or
-//! OIDC strategy under a name of its own, and `[roleMap_<strategy>]`, whose keys are roles.
+//! Settings of `authentication.conf`. Stanzas are `[authentication]`, `[splunk_auth]`, one per LDAP, SAML
+//! or OIDC strategy under a name of its own, `[authenticationResponseAttrMap_<strategy>]`, and
+//! `[roleMap_<strategy>]`, whose keys are roles.
 
 use super::{Setting, unused, used};
 
 pub(super) const SETTINGS: &[Setting] = &[
-    used("authType", "[authentication]: Splunk, LDAP or OIDC (Splunk has no OIDC); default Splunk"),
+    used(
+        "authType",
+        "[authentication]: Splunk, LDAP, SAML or OIDC (Splunk has no OIDC); default Splunk",
+    ),
     used(
         "authSettings",
         "[authentication]: the stanza of the strategy; of LDAP several, separated by commas, asked in turn",
@@ -108,7 +112,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         "rolesClaim",
         "[<OIDC strategy>]: the claim with the groups that roleMap names; default groups",
     ),
-    used("displayName", "[<OIDC strategy>]: the provider's name on the login page; default SSO"),
+    used(
+        "displayName",
+        "[<OIDC or SAML strategy>]: the provider's name on the login page; default SSO",
+    ),
     used(
         "jwksRefreshSecs",
         "[<OIDC strategy>]: age at which the provider's keys are read again; default 3600",
@@ -118,6 +125,100 @@ pub(super) const SETTINGS: &[Setting] = &[
         "defaultRoles",
         "[<strategy>]: roles of users whom no group gives one; default: none, they are refused",
     ),
+    used("entityId", "[<SAML strategy>]: the name of this server at the provider"),
+    used("issuerId", "[<SAML strategy>]: the provider's entity ID, the issuer of its assertions"),
+    used("idpSSOUrl", "[<SAML strategy>]: the provider's URL for logins"),
+    used("idpSLOUrl", "[<SAML strategy>]: the provider's URL for logouts; default: none"),
+    used(
+        "idpCertPath",
+        "[<SAML strategy>]: the provider's certificates, a PEM file or a directory of them",
+    ),
+    used(
+        "clientCert",
+        "[<SAML strategy>]: PEM file with the RSA key that signs requests, and its certificate",
+    ),
+    used(
+        "signAuthnRequest",
+        "[<SAML strategy>]: whether requests are signed; default: true if clientCert is set (Splunk: true)",
+    ),
+    used(
+        "signatureAlgorithm",
+        "[<SAML strategy>]: signature of requests: RSA-SHA256, RSA-SHA384 or RSA-SHA512; default RSA-SHA256 (Splunk: RSA-SHA1)",
+    ),
+    used(
+        "inboundSignatureAlgorithm",
+        "[<SAML strategy>]: accepted signatures, separated by semicolons; default RSA-SHA256 to RSA-SHA512, ECDSA-SHA256 and ECDSA-SHA384; SHA-1 never",
+    ),
+    used(
+        "inboundDigestMethod",
+        "[<SAML strategy>]: accepted digests, separated by semicolons; default SHA256;SHA384;SHA512; SHA-1 never",
+    ),
+    used(
+        "signedAssertion",
+        "[<SAML strategy>]: true; unsigned assertions are never accepted, false is refused",
+    ),
+    used(
+        "allowPartialSignatures",
+        "[<SAML strategy>]: whether a signed assertion is enough; false: the whole response has to be signed; default true",
+    ),
+    used(
+        "assertionTimeSkew",
+        "[<SAML strategy>]: seconds by which the provider's clock may differ, 0 to 600; default 120",
+    ),
+    used("nameIdFormat", "[<SAML strategy>]: the NameID format to ask for; default: none"),
+    used("fqdn", "[<SAML strategy>]: host or URL of the console; default: this machine's name"),
+    used(
+        "redirectPort",
+        "[<SAML strategy>]: port of the console as browsers see it, 0 for a URL without one; default: the console's",
+    ),
+    used("ssoBinding", "[<SAML strategy>]: HTTPRedirect; nothing else is supported"),
+    used("sloBinding", "[<SAML strategy>]: HTTPRedirect; nothing else is supported"),
+    used("idpAttributeQueryUrl", "[<SAML strategy>]: refused; attribute queries are not sent"),
+    used("excludedUsers", "[<SAML strategy>]: users who may not log in, separated by commas"),
+    used("blacklistedUsers", "[<SAML strategy>]: older name of excludedUsers"),
+    used("errorUrl", "[<SAML strategy>]: where browsers go after a failed login; default: a page"),
+    used(
+        "redirectAfterLogoutToUrl",
+        "[<SAML strategy>]: where browsers go after a logout; default: a page",
+    ),
+    used(
+        "defaultRoleIfMissing",
+        "[<SAML strategy>]: role of users whom no group gives one; default: none, they are refused",
+    ),
+    used(
+        "role",
+        "[authenticationResponseAttrMap_<SAML strategy>]: attribute with the user's groups; default role",
+    ),
+    used(
+        "realName",
+        "[authenticationResponseAttrMap_<SAML strategy>]: attribute with the full name; default realName",
+    ),
+    used(
+        "mail",
+        "[authenticationResponseAttrMap_<SAML strategy>]: attribute with the email address; default mail",
+    ),
+    unused("allowSslCompression"),
+    unused("attributeQueryRequestSigned"),
+    unused("attributeQueryResponseSigned"),
+    unused("attributeQuerySoapPassword"),
+    unused("attributeQuerySoapUsername"),
+    unused("attributeQueryTTL"),
+    unused("cipherSuite"),
+    unused("enableAutoMappedRoles"),
+    unused("idpCertChains"),
+    unused("idpCertExpirationCheckInterval"),
+    unused("idpCertExpirationWarningDays"),
+    unused("idpMetadataFile"),
+    unused("lockRoleToFullDN"),
+    unused("maxAttributeQueryQueueSize"),
+    unused("maxAttributeQueryThreads"),
+    unused("replicateCertificates"),
+    unused("skipAttributeQueryRequestForUsers"),
+    unused("sslKeysfile"),
+    unused("sslKeysfilePassword"),
+    unused("sslPassword"),
+    unused("sslVersions"),
+    unused("sslVerifyServerCert"),
     unused("passwordHashAlgorithm"),
     unused("anonymous_referrals"),
     unused("charset"),

@@ -186,8 +186,12 @@ export class KarstClient {
     );
   }
 
-  async logout(): Promise<void> {
-    await this.#json('/services/auth/logout', { method: 'POST', form: JSON_MODE });
+  /** Ends the session; where to go on, to end the one at the identity provider, too. */
+  async logout(signal?: AbortSignal): Promise<string | null> {
+    const body = asObject(
+      await this.#json('/services/auth/logout', { method: 'POST', form: JSON_MODE, signal }),
+    );
+    return typeof body.redirect === 'string' ? body.redirect : null;
   }
 
   /** Completions at the cursor; none, for good, from a server that does not complete. */

@@ -8,6 +8,9 @@ import { Header } from './Header';
 import { LoginPage } from './LoginPage';
 import { readSession, type Session, writeSession } from './session';
 
+/** Milliseconds that signing out waits for the server. */
+const SIGN_OUT_PATIENCE = 3_000;
+
 export function App() {
   const [session, setSession] = useState<Session | null>(readSession);
   const [notice, setNotice] = useState<string | null>(null);
@@ -39,10 +42,12 @@ export function App() {
     return () => controller.abort();
   }, [client, session, notice, change]);
 
-  const signOut = () => {
-    // Leaving does not depend on the server: a session it cannot end now ends by itself.
-    client.logout().catch(() => {});
+  const signOut = async () => {
+    // Leaving does not depend on the server: a session it cannot end now ends by itself. The login page
+    // comes after the answer, as it asks whose session the cookie is.
+    const next = await client.logout(AbortSignal.timeout(SIGN_OUT_PATIENCE)).catch(() => null);
     change(null, null);
+    if (next) window.location.assign(next);
   };
 
   if (!session) {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use access::password_policy::PasswordPolicy;
-use access::{Accounts, AuthenticationSettings, UserChange};
+use access::{Accounts, AuthenticationSettings, Console, UserChange};
 use anyhow::{Context, Result, bail, ensure};
 use catalog::Catalog;
 use knowledge::layers::Layers;
@@ -222,6 +222,8 @@ async fn change_in(
     let settings = AuthenticationSettings::read(
         &layers.effective("authentication"),
         &layers.effective("server"),
+        // No browser is sent anywhere.
+        &Console { host: "localhost".to_owned(), port: 0, tls: true },
     )?;
     let accounts = Accounts::load(catalog.clone(), settings, clock).await?;
     let change = UserChange {

@@ -1,11 +1,10 @@
 //! Assembles the server: store, catalog, cache, ingest, search, API state.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{
-    Accounts, ApiTokens, AuthenticationSettings, Authority, HecTokens, Permissions, Roles, Secrets,
-};
+use access::{Accounts, ApiTokens, Authority, HecTokens, Permissions, Roles, Secrets};
 use anyhow::{Context, Result};
 use api::{ApiState, Control, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
 use apps::Apps;
@@ -63,7 +62,7 @@ pub(crate) async fn assemble(
     shutdown: &Shutdown,
 ) -> Result<Karst> {
     let Ground { options, setup, http, store, loggers, initial, progress } = ground;
-    let Setup { layers, knowledge } = setup;
+    let Setup { layers, knowledge, authentication, search: search_settings } = setup;
     let data = &options.data.data_dir;
     let metrics_text = MetricsText::install()?;
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
@@ -96,6 +95,7 @@ pub(crate) async fn assemble(
     shutdown.spawn(loggers.file().clone().keep_trying(shutdown.clone()));
     progress.set("recovering the journal");
     let indexer = whole::indexer_id(data, &catalog.snapshot(), options.new_instance)?;
+    whole::begin(&catalog, indexer).await?;
     let ingest = Arc::new(
         Ingest::start(ingest::Parts {
             data: data.clone(),
@@ -119,7 +119,6 @@ pub(crate) async fn assemble(
         directory: options.conf_dir.clone(),
     })
     .context("cannot read what is kept beside the files of apps")?;
-    let search_settings = search::Settings::read(&knowledge.conf("limits"))?;
     let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
         Dependencies {
@@ -149,8 +148,6 @@ pub(crate) async fn assemble(
         health: conditions.clone(),
     })
     .await?;
-    let authentication =
-        AuthenticationSettings::read(&knowledge.conf("authentication"), &knowledge.conf("server"))?;
     let settings = Arc::new(api::Settings {
         session_timeout: authentication.sessions.idle,
         ..api_settings(&http)
@@ -322,6 +319,17 @@ fn server_info(
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         startup_time: clock.now().0 / 1_000_000,
     }
+}
+
+/// Where browsers reach the console, as far as the server knows.
+pub(crate) fn console_address(options: &ServerOptions) -> access::Console {
+    let address = options.web_address;
+    let host = match address {
+        _ if address.ip().is_unspecified() => host_name(),
+        SocketAddr::V4(address) => address.ip().to_string(),
+        SocketAddr::V6(address) => format!("[{}]", address.ip()),
+    };
+    access::Console { host, port: address.port(), tls: options.web_tls.at(address) }
 }
 
 /// The host name from the kernel.

@@ -56,7 +56,7 @@ use self::setup::Setup;
 use self::tls::Certificates;
 use crate::config::{Role, ServerOptions};
 
-pub(crate) use ownership::claim as claim_catalog;
+pub(crate) use ownership::{claim as claim_catalog, now_text};
 pub(crate) use store_conf::store as store_options;
 
 /// How long a stop may take: unfinished requests, then hot buckets into object storage.

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use catalog::{Catalog, Holder, Lease, LeaseSettings, Lost};
+use jiff::Timestamp;
 use knowledge::layers::Layers;
 use object_store::ObjectStore;
-use runtime::Shutdown;
+use runtime::{Clock, Shutdown, SystemClock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -44,11 +45,11 @@ pub(crate) async fn claim(
 ) -> Result<Lease> {
     let holder = Holder {
         instance: identity::known(data).unwrap_or_default(),
-        nonce: uuid::Uuid::new_v4().to_string(),
+        nonce: runtime::random::uuid().to_string(),
         lock: lock::identity_of(locked),
         host: host_name(),
         pid: std::process::id(),
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        started: now_text(),
         management: String::new(),
         data: data.display().to_string(),
     };
@@ -87,11 +88,11 @@ impl Ownership {
         let scheme = if options.management_plain { "http" } else { "https" };
         let holder = Holder {
             instance: identity::known(lock.directory()).unwrap_or_default(),
-            nonce: uuid::Uuid::new_v4().to_string(),
+            nonce: runtime::random::uuid().to_string(),
             lock: lock.identity(),
             host: host_name(),
             pid: std::process::id(),
-            started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            started: now_text(),
             management: format!("{scheme}://{}", options.management_address),
             data: lock.directory().display().to_string(),
         };
@@ -112,7 +113,7 @@ impl Ownership {
         let lease = Lease::take(Arc::clone(store), holder, settings, take_over, waiting).await?;
         let stop = Shutdown::new();
         let (lost, taken_by) = watch::channel(None);
-        let keeping = tokio::spawn({
+        let keeping = runtime::detached({
             let stop = stop.clone();
             async move {
                 match lease.keep(&stop).await {
@@ -169,3 +170,9 @@ impl Ownership {
 
 /// Time-out of the release.
 const RELEASE: Duration = Duration::from_secs(3);
+
+/// The time in UTC, for people.
+pub(crate) fn now_text() -> String {
+    let now = Timestamp::from_microsecond(SystemClock.now().0).unwrap_or_default();
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

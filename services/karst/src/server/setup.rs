@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use ::inputs::configured::Configured;
+use access::AuthenticationSettings;
 use anyhow::Result;
 use knowledge::Knowledge;
 use knowledge::layers::Layers;
 
-use super::inputs;
+use super::{assemble, inputs};
 use crate::config::ServerOptions;
 
 /// The parsed configuration of `--conf-dir`.
@@ -15,6 +16,8 @@ use crate::config::ServerOptions;
 pub(crate) struct Setup {
     pub(crate) layers: Layers,
     pub(crate) knowledge: Arc<Knowledge>,
+    pub(crate) authentication: AuthenticationSettings,
+    pub(crate) search: search::Settings,
 }
 
 impl Setup {
@@ -31,7 +34,14 @@ impl Setup {
         let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
         anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
         let inputs = inputs::configured(options, &knowledge)?;
-        Ok((Self { layers, knowledge: Arc::new(knowledge) }, inputs))
+        let authentication = AuthenticationSettings::read(
+            &knowledge.conf("authentication"),
+            &knowledge.conf("server"),
+            &assemble::console_address(options),
+        )?;
+        let search = search::Settings::read(&knowledge.conf("limits"))?;
+        let knowledge = Arc::new(knowledge);
+        Ok((Self { layers, knowledge, authentication, search }, inputs))
     }
 
     /// Logs warnings about the files, once the log is set up.

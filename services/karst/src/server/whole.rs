@@ -8,13 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use catalog::Snapshot;
+use catalog::{Catalog, Snapshot};
 use ingest::restore;
 use model::IndexerId;
 use object_store::ObjectStore;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::identity::write_once;
+use super::ownership::now_text;
 
 /// Fails if the catalog is empty although buckets or a journal exist, or if a rebuild was
 /// interrupted: searches would find nothing, and a first start would create a new administrator.
@@ -81,7 +83,7 @@ pub(crate) fn indexer_id(
         ([], [indexer], Some(_)) => Some((*indexer, "catalog")),
         _ => None,
     };
-    let id = found.map_or_else(|| IndexerId(Uuid::new_v4()), |(id, _)| id);
+    let id = found.map_or_else(|| IndexerId(runtime::random::uuid()), |(id, _)| id);
     match (found, &segment) {
         (Some((_, place)), _) => tracing::warn!(
             path = %path.display(), %id, "instance.id was lost; it is taken from the {place}"
@@ -94,6 +96,17 @@ pub(crate) fn indexer_id(
     }
     write_once(&path, id.0.to_string().as_bytes(), 0o600)?;
     Ok(id)
+}
+
+/// Writes that this server has begun into an empty catalog, before there is a journal: a first start that
+/// ends in the middle is not mistaken for a lost catalog.
+pub(crate) async fn begin(catalog: &Catalog, indexer: IndexerId) -> Result<()> {
+    if !catalog.snapshot().is_blank() {
+        return Ok(());
+    }
+    let begun = json!({ "begun": now_text() });
+    let written = catalog.put_document("instances", &indexer.0.to_string(), begun).await;
+    written.context("cannot write to the catalog")
 }
 
 /// The ID in the file; `None` if the file is missing or invalid.

@@ -1,0 +1,158 @@
+//! What logins at a provider's page have in common: what the login page offers, the cookie of a login
+//! under way, and the end of a login.
+//!
+//! A login belongs to the browser that began it: its state is in a cookie. The way back ends in a small
+//! page of this server that goes on to the console, as the cookie of the session is not sent along with
+//! a request that another site caused.
+
+use access::AtProvider;
+use axum::extract::State;
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::auth::port;
+use crate::audit::Observed;
+use crate::error::RestError;
+use crate::output::OutputMode;
+use crate::rest::Written;
+use crate::session::{Caller, cookie_header, cookie_session, source};
+use crate::{ApiState, origin};
+
+/// Seconds of a login at a provider.
+const PATIENCE: u32 = 600;
+const FAILED: &str = "Sign-in failed. Go back and try again, or ask an administrator.";
+
+/// How users may log in, and whose session the browser's cookie is: what the login page shows.
+pub(crate) async fn providers(
+    State(state): State<ApiState>,
+    headers: HeaderMap,
+) -> Result<Response, RestError> {
+    let user = cookie_session(&headers).and_then(|(_, key)| state.accounts.session_user(&key));
+    let mut all = vec![json!({"type": "password"})];
+    if let Some(provider) = state.accounts.oidc() {
+        all.push(json!({
+            "type": "oidc",
+            "name": provider.settings().display_name,
+            "url": "/services/auth/oidc/login",
+        }));
+    }
+    if let Some(provider) = state.accounts.saml() {
+        all.push(json!({
+            "type": "saml",
+            "name": provider.settings().display_name,
+            "url": "/saml/login",
+        }));
+    }
+    Ok(OutputMode::Json
+        .respond(StatusCode::OK, json!({"providers": all, "user": user}).to_string()))
+}
+
+/// The cookie of a login under way.
+#[derive(Debug)]
+pub(super) struct StateCookie {
+    pub(super) name: &'static str,
+    /// Where it is sent.
+    pub(super) path: &'static str,
+}
+
+impl StateCookie {
+    /// Sent along when the provider's page leads back here, hence Lax. `back`: where that is.
+    fn header(&self, back: &str, state: &str, seconds: u32) -> Option<HeaderValue> {
+        let Self { name, path } = self;
+        let secure = if back.starts_with("https:") { " Secure;" } else { "" };
+        let cookie = format!(
+            "{name}={state}; Path={path}; Max-Age={seconds}; HttpOnly;{secure} SameSite=Lax"
+        );
+        HeaderValue::from_str(&cookie).ok()
+    }
+
+    pub(super) fn sent(&self, headers: &HeaderMap) -> Option<String> {
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+            let (name, value) = pair.trim().split_once('=')?;
+            (name == self.name).then(|| value.to_owned())
+        })
+    }
+
+    /// Sends the browser to the provider.
+    pub(super) fn begin(
+        &self,
+        login: &access::LoginRequest,
+        back: &str,
+    ) -> Result<Response, RestError> {
+        let mut response = redirect(&login.url)?;
+        let cookie = self.header(back, &login.state, PATIENCE);
+        response.headers_mut().extend(cookie.map(|value| (header::SET_COOKIE, value)));
+        Ok(response)
+    }
+}
+
+/// A user whom the provider logged in.
+pub(super) struct SignedIn {
+    pub(super) user: String,
+    pub(super) at: AtProvider,
+}
+
+impl SignedIn {
+    /// Opens the session. `back`: as for the cookie.
+    pub(super) fn open(
+        self,
+        state: &ApiState,
+        (headers, extensions): (&HeaderMap, &Extensions),
+        seen: &Observed,
+        (cookie, back): (&StateCookie, &str),
+    ) -> Response {
+        let key = state.accounts.open_session_of(&self.user, source(extensions), self.at);
+        seen.opened(&key);
+        seen.caller(&Caller::new(state, self.user, Some(key.clone())));
+        let mut response = page(StatusCode::OK, "Signed in.", Some("/"));
+        let name = format!("splunkd_{}", port(headers));
+        let form_key = origin::form_key_cookie(port(headers));
+        let cookies = [cookie_header(&name, &key), form_key, cookie.header(back, "", 0)];
+        for value in cookies.into_iter().flatten() {
+            response.headers_mut().append(header::SET_COOKIE, value);
+        }
+        response
+    }
+}
+
+/// The answer to a login that failed; the reason is for the log and the audit trail alone.
+pub(super) fn refuse(extensions: &Extensions, reason: String) -> Response {
+    refused(page(StatusCode::UNAUTHORIZED, FAILED, None), extensions, reason)
+}
+
+/// The same with an answer of another kind.
+pub(super) fn refused(mut response: Response, extensions: &Extensions, reason: String) -> Response {
+    let source = source(extensions);
+    tracing::info!(target: "audit", reason, ?source, "login failed");
+    response.extensions_mut().insert(RestError::new(StatusCode::UNAUTHORIZED, "ERROR", reason));
+    response.extensions_mut().insert(Written);
+    response
+}
+
+pub(super) fn redirect(url: &str) -> Result<Response, RestError> {
+    let value = HeaderValue::from_str(url);
+    let value = value.map_err(|_| RestError::invalid("an address that cannot be sent"))?;
+    let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok((StatusCode::FOUND, [(header::LOCATION, value), no_store]).into_response())
+}
+
+/// A page; with `next`, it leads there.
+pub(super) fn page(status: StatusCode, text: &str, next: Option<&str>) -> Response {
+    let refresh = next.map_or_else(String::new, |next| {
+        format!("<meta http-equiv=\"refresh\" content=\"0;url={next}\">")
+    });
+    let next = next.unwrap_or("/");
+    let body = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Karst</title>{refresh}\
+         </head><body><p>{text}</p><p><a href=\"{next}\">Continue</a></p></body></html>\n"
+    );
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (status, headers, body).into_response()
+}
