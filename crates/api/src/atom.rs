@@ -1,6 +1,8 @@
 //! Splunk's REST envelope: a feed of entries with typed content, as Atom XML or JSON.
 
+use jiff::Timestamp;
 use quick_xml::escape::escape;
+use runtime::{Clock, SystemClock};
 use serde_json::{Map, Value, json};
 
 use crate::output::xml_text;
@@ -272,7 +274,9 @@ pub(crate) fn value_xml(value: &Value, out: &mut String) {
 
 /// The time an entry is shown as updated, if nothing else is known.
 pub(crate) fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()
+    let now = SystemClock.now().0;
+    let now = Timestamp::from_microsecond(now).unwrap_or_default();
+    now.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()
 }
 
 /// A name as one segment of a path: everything escaped that could end it or means something in a URL.

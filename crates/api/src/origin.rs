@@ -100,7 +100,7 @@ fn form_keys(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 
 /// The header that gives a page a new form key.
 pub(crate) fn form_key_cookie(port: u16) -> Option<HeaderValue> {
-    let key = uuid::Uuid::new_v4().simple();
+    let key = runtime::random::uuid().simple();
     let cookie = format!("{FORM_KEY_COOKIE}{port}={key}; Path=/; Secure; SameSite=Strict");
     HeaderValue::from_str(&cookie).ok()
 }

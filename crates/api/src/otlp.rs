@@ -146,7 +146,7 @@ async fn take(
     let (logs, events_share) = (decoded.0.map_err(Refusal::from)?, decoded.1);
     drop((request, share));
     if !logs.events.is_empty() {
-        let stream = StreamKey(format!("otlp:{}:{}", token.name, uuid::Uuid::new_v4()).into());
+        let stream = StreamKey(format!("otlp:{}:{}", token.name, runtime::random::uuid()).into());
         receiver.submit(Input::Events { stream, events: logs.events }, events_share).await?;
     }
     let partial_success = logs.reason.map(|error_message| {

@@ -251,6 +251,7 @@ fn take(next: Queued, group: &mut Vec<Queued>) -> bool {
 }
 
 /// Whether a file is old enough and indexed.
+#[expect(clippy::disallowed_methods, reason = "the times of files are the machine's")]
 fn has_expired(old: &LogFile, next: &LogFile, shared: &Shared) -> bool {
     let days = shared.settings.keep_days;
     if days == 0 || shared.indexed.load(Relaxed) + 1 < next.first {

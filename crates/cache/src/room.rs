@@ -47,7 +47,7 @@ impl Room {
             full: watch::Sender::new(None),
         });
         room.look();
-        tokio::spawn(keep_looking(Arc::downgrade(&room)));
+        runtime::detached(keep_looking(Arc::downgrade(&room)));
         room
     }
 

@@ -272,7 +272,7 @@ impl Inner {
             inner.publish(&mut writer, planned);
             Ok(())
         };
-        let done = tokio::spawn(work).await.unwrap_or_else(|error| {
+        let done = runtime::detached(work).await.unwrap_or_else(|error| {
             let reason = chain(&error);
             Err(Error::Store { path: self.path.clone(), what: "finish a commit", reason })
         });
@@ -320,7 +320,7 @@ impl Inner {
         writer.unfolded += 1;
         if writer.unfolded >= self.settings.fold_commits {
             writer.unfolded = 0;
-            tokio::spawn(Arc::clone(self).fold());
+            runtime::detached(Arc::clone(self).fold());
         }
     }
 

@@ -163,7 +163,7 @@ pub(crate) async fn opened<T: Send + 'static>(
     path: &str,
     opening: impl Future<Output = std::result::Result<T, slatedb::Error>> + Send + 'static,
 ) -> Result<T> {
-    match tokio::spawn(opening).await {
+    match runtime::detached(opening).await {
         Ok(opened) => opened.map_err(|error| Error::from_database(path, "open", &error)),
         Err(panic) => Err(Error::Corrupt {
             path: path.to_owned(),

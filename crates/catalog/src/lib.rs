@@ -35,6 +35,7 @@
 //! let buckets = catalog.snapshot().overlapping(&[], &model::TimeRange::ALL).count();
 //! # let _ = buckets; Ok(()) }
 //! ```
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adapter;
 mod catalog;

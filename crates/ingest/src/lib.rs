@@ -14,6 +14,7 @@
 //! Invariants: what [`Ingest`] has acknowledged survives the death of the process at any
 //! moment; an event of the journal is in exactly one bucket of the catalog or hot; every queue is
 //! bounded in bytes, and a full one refuses with [`model::ErrorKind::Exhausted`].
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod error;
 mod fields;

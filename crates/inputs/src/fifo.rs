@@ -68,8 +68,9 @@ impl FifoInput {
             source: Arc::clone(&self.source),
             sourcetype: self.sourcetype.clone(),
         });
-        let stream =
-            StreamKey(format!("fifo:{}:{}", self.path.display(), uuid::Uuid::now_v7()).into());
+        let stream = StreamKey(
+            format!("fifo:{}:{}", self.path.display(), runtime::random::time_ordered_uuid()).into(),
+        );
         take_stream(pipe, meta, stream, sink).await
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! Invariants: an input bounds what it holds in memory; what a sink has not acknowledged is read
 //! again where the source can be read again; what is dropped is counted and logged.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod body;
 pub mod configured;

@@ -129,7 +129,7 @@ impl HostNames {
         let known = Known { host, until: now + NOT_FOUND, lookup: Some(lookup) };
         all.insert(address, known.clone());
         drop(all);
-        tokio::spawn(self.clone().look_up(address, end));
+        runtime::detached(self.clone().look_up(address, end));
         known
     }
 

@@ -137,7 +137,9 @@ async fn load_file(
         source,
         sourcetype: target.sourcetype.clone(),
     });
-    let stream = StreamKey(format!("oneshot:{}:{}", path.display(), uuid::Uuid::now_v7()).into());
+    let stream = StreamKey(
+        format!("oneshot:{}:{}", path.display(), runtime::random::time_ordered_uuid()).into(),
+    );
     let modified = modified(path);
     let push = |bytes, end| Input::Raw {
         origin: Arc::clone(&origin),

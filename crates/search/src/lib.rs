@@ -10,6 +10,7 @@
 //!
 //! Invariants: a search meets every event once, wherever it lies; a result that was cut or is
 //! partial says so in its messages; a mistake in a search is an error before there is a job.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod control;
 mod discovered;

@@ -427,7 +427,7 @@ impl SearchService {
 
     fn new_sid(&self) -> String {
         let seconds = self.now().seconds();
-        let unique = uuid::Uuid::new_v4().as_simple().to_string();
+        let unique = runtime::random::uuid().as_simple().to_string();
         format!("{seconds:.0}.{}", &unique[..12])
     }
 

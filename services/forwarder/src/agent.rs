@@ -251,7 +251,7 @@ fn forwarder_id(data: &Path) -> Result<Uuid> {
         Ok(text) => Uuid::parse_str(text.trim())
             .with_context(|| format!("{} is damaged; delete it", path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let id = Uuid::new_v4();
+            let id = runtime::random::uuid();
             fs::write(&path, id.to_string())
                 .with_context(|| format!("cannot write {}", path.display()))?;
             Ok(id)

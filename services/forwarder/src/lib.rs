@@ -15,6 +15,7 @@
 //! Invariants: an input is acknowledged when its events are on the disk; a batch leaves the disk when an
 //! indexer has acknowledged it; a batch that may be in an indexer's journal goes to no other one
 //! before `deadIndexerTimeout`; memory, queue and unacknowledged batches are bounded.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod agent;
 mod balance;

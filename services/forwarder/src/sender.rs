@@ -112,7 +112,7 @@ impl Sender {
     pub(crate) fn new(parts: SenderParts) -> Result<Self, Error> {
         let ledger = Ledger::open(&parts.directory, parts.queue.channel())?;
         let now = Instant::now();
-        let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+        let seed = runtime::random::uuid().as_u64_pair().0;
         let group = &parts.group;
         let mut peers = Vec::new();
         for server in &group.servers {
@@ -345,7 +345,7 @@ impl Sender {
             hello,
             news: self.news.0.clone(),
         };
-        tokio::spawn(link::run(parts, received));
+        runtime::detached(link::run(parts, received));
     }
 
     fn take(&mut self, link: u64, news: News) {

@@ -514,6 +514,7 @@ pub(crate) fn words() -> Vec<std::ffi::OsString> {
 }
 
 /// The variables that S3 credentials, region and endpoint come from.
+#[expect(clippy::disallowed_methods, reason = "options of the object store's library")]
 pub(crate) fn aws_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
 }

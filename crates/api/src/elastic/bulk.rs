@@ -55,7 +55,7 @@ async fn take(state: &Elastic, request: Request) -> Result<Response, Response> {
         if receiver.api.shutdown.is_stopped() {
             return Err(unavailable(&inputs::Error::Closed));
         }
-        let stream = format!("elasticsearch:{}:{}", token.name, uuid::Uuid::new_v4());
+        let stream = format!("elasticsearch:{}:{}", token.name, runtime::random::uuid());
         let input = Input::Events { stream: StreamKey(stream.into()), events };
         receiver.submit(input, share).await.map_err(|wrong| unavailable(&wrong))?;
     }
@@ -92,7 +92,7 @@ fn unavailable(wrong: &inputs::Error) -> Response {
 }
 
 fn answer(item: &BulkItem) -> Value {
-    let id = || item.id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().simple().to_string());
+    let id = || item.id.clone().unwrap_or_else(|| runtime::random::uuid().simple().to_string());
     let told = match &item.error {
         None => json!({
             "_index": item.index,

@@ -218,7 +218,7 @@ impl HecRequest {
 
     /// Every request is a stream of its own: it is complete, and requests have no order.
     fn stream(&self) -> StreamKey {
-        StreamKey(format!("hec:{}:{}", self.token.name, uuid::Uuid::new_v4()).into())
+        StreamKey(format!("hec:{}:{}", self.token.name, runtime::random::uuid()).into())
     }
 }
 

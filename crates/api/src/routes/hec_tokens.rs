@@ -105,7 +105,7 @@ pub(crate) async fn create(
         return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
     }
     let main = IndexName::new("main").map_err(|error| RestError::invalid(error.to_string()))?;
-    let mut token = HecToken::new(&name, &uuid::Uuid::new_v4().to_string(), main);
+    let mut token = HecToken::new(&name, &runtime::random::uuid().to_string(), main);
     apply(&state, &mut token, &params)?;
     state.tokens.put(token.clone()).await?;
     let mut response = feed::respond_one("http", PATH, entry(&token), &params)?;
@@ -139,7 +139,7 @@ pub(crate) async fn act(
     match action.as_str() {
         "enable" => token.disabled = false,
         "disable" => token.disabled = true,
-        "rotate" => token.token = uuid::Uuid::new_v4().to_string(),
+        "rotate" => token.token = runtime::random::uuid().to_string(),
         _ => {
             let text = format!("a token has no \"{action}\"; there are enable, disable, rotate");
             return Err(RestError::not_found(text));

@@ -15,7 +15,6 @@ use futures::StreamExt;
 use inputs::{Input, InputMeta, SinkExt, StreamKey};
 use model::{EventTime, IndexName};
 use serde_json::json;
-use uuid::Uuid;
 
 use super::feed;
 use crate::ApiState;
@@ -46,7 +45,8 @@ pub(crate) async fn simple(
 ) -> Result<Response, RestError> {
     let origin = origin(&state, &params)?;
     // A sender of a large file names its stream and sends it in pieces, `end=1` with the last.
-    let unique = params.text("stream").map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
+    let unique =
+        params.text("stream").map_or_else(|| runtime::random::uuid().to_string(), str::to_owned);
     let stream = StreamKey(format!("simple:{}:{unique}", caller.user).into());
     let end = params.text("stream").is_none() || params.flag("end");
     #[allow(clippy::cast_precision_loss)]
@@ -79,7 +79,7 @@ pub(crate) async fn stream(
     request: Request<Body>,
 ) -> Result<Response, RestError> {
     let origin = origin(&state, &params)?;
-    let stream = StreamKey(format!("stream:{}", Uuid::new_v4()).into());
+    let stream = StreamKey(format!("stream:{}", runtime::random::uuid()).into());
     let mut pieces = request.into_body().into_data_stream();
     loop {
         // A sender that breaks off has ended, too: its last event is complete.

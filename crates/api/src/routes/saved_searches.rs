@@ -89,7 +89,7 @@ pub(crate) async fn dispatch(
             Some(now.map_err(|error| RestError::invalid(format!("dispatch.now: {error}")))?);
     }
     request.preview = true;
-    let unique = uuid::Uuid::new_v4().as_simple().to_string();
+    let unique = runtime::random::uuid().as_simple().to_string();
     let seconds = state.clock.now().0 / 1_000_000;
     request.sid = Some(format!("{}{seconds}_{}", sid_prefix(&object), &unique[..12]));
     let job = searches::dispatch(&state, &seen, request).await?;

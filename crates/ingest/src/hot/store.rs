@@ -202,7 +202,7 @@ impl HotStore {
             None => streams.entry(stream.clone()).or_default(),
         };
         let open = state.open.get_or_insert_with(|| Filling {
-            id: BucketId(uuid::Uuid::now_v7()),
+            id: BucketId(runtime::random::time_ordered_uuid()),
             chunks: Vec::new(),
             rows: 0,
             raw_bytes: 0,

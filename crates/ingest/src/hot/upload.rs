@@ -378,6 +378,6 @@ fn cause(error: &Error) -> &'static str {
 
 /// Between half and all of the pause, so that many do not come back at once.
 fn jittered(pause: Duration) -> Duration {
-    let random = uuid::Uuid::new_v4().as_u64_pair().0 % 1000;
+    let random = runtime::random::uuid().as_u64_pair().0 % 1000;
     pause / 2 + (pause / 2).mul_f64(f64::from(u16::try_from(random).unwrap_or(0)) / 1000.0)
 }

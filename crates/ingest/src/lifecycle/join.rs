@@ -115,7 +115,7 @@ impl Lifecycle {
         index: &IndexName,
         group: &[Arc<BucketEntry>],
     ) -> Result<BucketEntry, Error> {
-        let id = BucketId(uuid::Uuid::now_v7());
+        let id = BucketId(runtime::random::time_ordered_uuid());
         let last = group.iter().map(|bucket| bucket.summary.last_time).max();
         let path = id.object_path(index, &day_of(last.unwrap_or(EventTime(0)).0));
         let _note = self.begin(path.clone()).await?;

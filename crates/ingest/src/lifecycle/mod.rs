@@ -288,7 +288,7 @@ impl Lifecycle {
             let path = format!(
                 "{}-thawed-{}.parquet",
                 found.entry.path.trim_end_matches(".parquet"),
-                uuid::Uuid::now_v7().as_simple()
+                runtime::random::time_ordered_uuid().as_simple()
             );
             let note = self.begin(path.clone()).await?;
             let threshold = self.settings.multipart_threshold;

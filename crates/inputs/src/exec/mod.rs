@@ -86,6 +86,7 @@ impl ScriptInput {
     }
 
     /// How long until the next run, apart from what an interval demands.
+    #[expect(clippy::disallowed_methods, reason = "cron means the machine's clock and zone")]
     fn pause(&self, first: bool) -> Option<Duration> {
         let Schedule::Cron(cron) = &self.schedule else { return Some(Duration::ZERO) };
         let now = Zoned::now();
@@ -158,7 +159,8 @@ impl ScriptInput {
             source: Arc::clone(&self.source),
             sourcetype: self.sourcetype.clone(),
         });
-        let stream = StreamKey(format!("{}:{}", self.name, uuid::Uuid::now_v7()).into());
+        let stream =
+            StreamKey(format!("{}:{}", self.name, runtime::random::time_ordered_uuid()).into());
         take_stream(output, meta, stream, sink).await
     }
 }

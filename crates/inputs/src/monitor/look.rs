@@ -308,6 +308,7 @@ impl Monitor {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the times of files are the machine's")]
 fn is_too_old(target: &MonitorTarget, seen: Seen) -> bool {
     let Some(limit) = target.ignore_older_than else { return false };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

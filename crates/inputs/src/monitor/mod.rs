@@ -181,7 +181,7 @@ impl Monitor {
             active: JoinSet::new(),
             shared: None,
             status: MonitorStatus::default(),
-            instance: uuid::Uuid::now_v7(),
+            instance: runtime::random::time_ordered_uuid(),
             generation: 0,
             stale: true,
             scanned: None,

@@ -50,7 +50,7 @@ pub fn chunks(
     size: usize,
 ) -> mpsc::Receiver<io::Result<Bytes>> {
     let (packed, incoming) = mpsc::channel(4);
-    tokio::spawn(async move {
+    runtime::detached(async move {
         while let Some(chunk) = stream.next().await {
             if packed.send(chunk.map_err(io::Error::other)).await.is_err() {
                 return;
@@ -94,7 +94,8 @@ pub(crate) async fn take(
     modified: Option<EventTime>,
     sink: &Arc<dyn Sink>,
 ) -> Result<u64, Error> {
-    let stream = StreamKey(format!("{}:{}", origin.source, uuid::Uuid::now_v7()).into());
+    let stream =
+        StreamKey(format!("{}:{}", origin.source, runtime::random::time_ordered_uuid()).into());
     let fail = |error| Error::read(&origin.source, error);
     let mut intake = Intake::new(Arc::clone(sink));
     if decoder == Decoder::CloudTrail {

@@ -31,6 +31,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 const DECIMALS: i64 = 6;
 
 /// The wall clock when an event is processed, unlike `now`.
+#[expect(clippy::disallowed_methods, reason = "the time of the search is what now() gives")]
 fn time(_: Invocation<'_>) -> Result<Typed, Error> {
     let function = columns("time", ValueType::Float, |_, rows| {
         let seconds = Timestamp::now().as_microsecond();

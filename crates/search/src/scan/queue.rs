@@ -192,7 +192,7 @@ impl Queue {
             let all_are_open = places.is_empty();
             for place in places {
                 let opening = Opening { queue: Arc::clone(self), place, result: None };
-                tokio::spawn(opening.run(open(self.units[place].clone())));
+                runtime::detached(opening.run(open(self.units[place].clone())));
             }
             if piece.is_some() {
                 return Ok(piece);

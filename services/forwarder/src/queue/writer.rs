@@ -38,7 +38,7 @@ pub(super) struct Found {
 /// Reads what is there, and cuts a torn end off.
 pub(super) fn recover(directory: &Path) -> Result<Found, Error> {
     let mut found = Found {
-        channel: Uuid::new_v4(),
+        channel: runtime::random::uuid(),
         segments: VecDeque::new(),
         next: 0,
         notes: HashMap::default(),

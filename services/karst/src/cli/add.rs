@@ -213,7 +213,7 @@ impl Stream {
         let mut query = vec![
             ("index", options.index.clone()),
             ("source", options.source.clone().unwrap_or(source)),
-            ("stream", uuid::Uuid::new_v4().to_string()),
+            ("stream", runtime::random::uuid().to_string()),
             ("output_mode", "json".to_owned()),
         ];
         query.extend(options.sourcetype.clone().map(|sourcetype| ("sourcetype", sourcetype)));

@@ -60,6 +60,7 @@ fn aligned(cells: [&str; 6]) -> String {
 }
 
 /// Prints the reads since the server started, or a line per interval until Ctrl-C.
+#[expect(clippy::disallowed_methods, reason = "the clock of the person who looks")]
 pub(super) async fn print(client: &Client, interval: Option<u64>) -> Result<ExitCode> {
     let mut before = look(client).await?;
     println!("{}", aligned(HEADER));

@@ -109,11 +109,11 @@ fn holder(data: &Path, lock: Option<&File>) -> catalog::Holder {
     });
     catalog::Holder {
         instance: "karst catalog rebuild".to_owned(),
-        nonce: uuid::Uuid::new_v4().to_string(),
+        nonce: runtime::random::uuid().to_string(),
         lock,
         host: std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(),
         pid: std::process::id(),
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        started: crate::server::now_text(),
         management: "none".to_owned(),
         data: data.display().to_string(),
     }

@@ -55,7 +55,7 @@ impl InitialPassword {
         });
         let secret = tokens.is_empty().then(|| {
             options.hec_token.clone().unwrap_or_else(|| {
-                let secret = uuid::Uuid::new_v4().to_string();
+                let secret = runtime::random::uuid().to_string();
                 lines.push_str(&format!("HEC token {secret}\n"));
                 secret
             })

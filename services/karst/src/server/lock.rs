@@ -96,7 +96,7 @@ impl Owner {
             |plain: bool, address| format!("{}://{address}", if plain { "http" } else { "https" });
         Self {
             pid: std::process::id(),
-            started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            started: super::ownership::now_text(),
             management: url(options.management_plain, options.management_address),
             web: url(!options.web_tls.at(options.web_address), options.web_address),
             hec: url(!options.hec_tls.at(options.hec_address), options.hec_address),

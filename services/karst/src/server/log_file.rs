@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use runtime::{Shutdown, metrics as names};
+use jiff::Timestamp;
+use runtime::{Clock, Shutdown, SystemClock, metrics as names};
 use serde_json::json;
 use tokio::sync::watch;
 use tracing_subscriber::fmt::MakeWriter;
@@ -78,7 +79,8 @@ impl Open {
         if self.missing == 0 {
             return Ok(());
         }
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        let now = Timestamp::from_microsecond(SystemClock.now().0).unwrap_or_default();
+        let now = now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         let line = json!({
             "timestamp": now, "level": "WARN", "target": "karst",
             "message": "lines are missing here, which could not be written", "lines": self.missing,

@@ -105,7 +105,7 @@ impl Surroundings for ServerSurroundings {
                     cut.push_field(Arc::from(name.as_str()), value);
                 }
             }
-            let stream = StreamKey(format!("collect:{}", uuid::Uuid::new_v4()).into());
+            let stream = StreamKey(format!("collect:{}", runtime::random::uuid()).into());
             let input = Input::Events { stream, events: cut };
             self.ingest.submit(input).await.map_err(failed)?;
         }

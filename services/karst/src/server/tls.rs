@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rcgen::KeyPair;
 use runtime::health::{CERTIFICATE, Severity};
-use runtime::{Health, Shutdown, metrics as names};
+use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -165,7 +165,7 @@ pub(crate) fn without_tickets(tls: &TlsAcceptor) -> TlsAcceptor {
 }
 
 fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
+    SystemClock.now().0 / 1_000_000
 }
 
 fn listening(options: &ServerOptions) -> Vec<IpAddr> {

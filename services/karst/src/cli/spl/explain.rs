@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use model::{EventTime, IndexName, TimeRange};
 use plan::{EmptySource, EventsOnly, Limits, PlanContext, Subsearches};
+use runtime::{Clock, SystemClock};
 use search::Explanation;
 use serde_json::Value;
 
@@ -43,7 +44,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
     let outline = plan::outline(text, &knowledge).map_err(refused)?;
     let main: Vec<IndexName> = IndexName::new("main").into_iter().collect();
     let named = outline.indexes.iter().filter_map(|name| IndexName::new(name).ok());
-    let now = EventTime(jiff::Timestamp::now().as_microsecond());
+    let now = SystemClock.now();
     let timezone = jiff::tz::TimeZone::system();
     let time = |text: &Option<String>, none: EventTime| match text.as_deref() {
         None => Ok(none),
