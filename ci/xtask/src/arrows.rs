@@ -10,6 +10,8 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 struct Rules {
     levels: BTreeMap<String, Vec<String>>,
+    /// What programs may use.
+    programs: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -37,6 +39,14 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
         for used in manifest.dependencies.keys().filter(|used| rules.levels.contains_key(*used)) {
             if !allowed.contains(used) {
                 problems.push(format!("crates/{name} must not use {used} (ci/arrows.toml)"));
+            }
+        }
+    }
+    for (name, allowed) in &rules.programs {
+        let manifest: Manifest = read(&root.join(name).join("Cargo.toml"))?;
+        for used in manifest.dependencies.keys().filter(|used| rules.levels.contains_key(*used)) {
+            if !allowed.contains(used) {
+                problems.push(format!("{name} must not use {used} (ci/arrows.toml)"));
             }
         }
     }

@@ -1,9 +1,12 @@
-//! Checks of the repository itself: allowed arrows between crates, module docs, file sizes.
+//! Checks of the repository itself: allowed arrows between crates, rings of modules, unused dependencies,
+//! licences, module docs, file sizes.
 //!
 //! `cargo run -p xtask` prints what is wrong; the same checks run as tests.
 #![allow(clippy::disallowed_methods)]
 
 mod arrows;
+mod dependencies;
+mod rings;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +14,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let root = root();
-    let problems = [arrows::problems(&root), tidy::problems(&root)];
+    let problems = [
+        arrows::problems(&root),
+        rings::problems(&root),
+        dependencies::unused(&root),
+        dependencies::licences(&root),
+        tidy::problems(&root),
+    ];
     let mut code = ExitCode::SUCCESS;
     for problem in problems.into_iter().flat_map(|found| match found {
         Ok(problems) => problems,
