@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rand::Rng;
 
-use crate::authentication::Stanza;
+use crate::stanza::Stanza;
 
 /// The start of a login at a provider's page.
 #[derive(Debug, Clone)]

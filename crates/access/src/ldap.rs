@@ -14,9 +14,8 @@ use ldap3::{Ldap, Scope, SearchEntry, SearchOptions, ldap_escape};
 use rustls::ClientConfig;
 
 use crate::Error;
-use crate::authentication::Stanza;
 use crate::external::{ExternalUser, RoleMap};
-use crate::oidc::certificates;
+use crate::stanza::Stanza;
 
 /// A directory; a stanza of authentication.conf.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +117,7 @@ impl LdapSettings {
             nested_groups: stanza.flag("nestedGroups")?.unwrap_or(false),
             timeout: Duration::from_secs(stanza.number("network_timeout", 1, 600)?.unwrap_or(20)),
             max_groups: stanza.number("sizelimit", 1, 100_000)?.unwrap_or(1_000) as u32,
-            certificates: certificates(stanza)?,
+            certificates: stanza.certificates()?,
             roles: RoleMap::read(stanza, "LDAP"),
         };
         if !settings.bind_dn.is_empty() && settings.bind_password.is_empty() {

@@ -34,6 +34,7 @@ mod roles;
 pub mod saml;
 mod secrets;
 mod sessions;
+mod stanza;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -42,7 +43,7 @@ pub use accounts::{Accounts, NewUser, User, UserChange};
 pub use api_tokens::{
     ApiToken, ApiTokens, Bearer, MAX_EPHEMERAL_SECONDS, NewToken, Scope, Use, looks_like_jwt,
 };
-pub use authentication::{AuthenticationSettings, Console, ProviderSettings, time_span};
+pub use authentication::{AuthenticationSettings, Console, ProviderSettings};
 pub use authority::{Authority, Object, Rights};
 pub use error::Error;
 pub use external::{ExternalUser, LoginRequest, RoleMap, user_name_fault};
@@ -53,4 +54,5 @@ pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like};
 pub use secrets::{Secret, Secrets};
 pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings};
+pub use stanza::time_span;
 pub use tokens::{HecToken, HecTokens};

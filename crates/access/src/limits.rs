@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::Role;
+/// What the limits of a role are read from: its name and settings.
+pub(crate) type RoleSettings<'a> = (&'a str, &'a BTreeMap<String, String>);
 
 /// Numeric settings of a role, and their defaults.
 pub const NUMBERS: &[(&str, i64)] = &[
@@ -44,10 +45,10 @@ pub struct SearchLimits {
 
 impl SearchLimits {
     /// The limits of these roles, including imported ones.
-    pub(crate) fn of(roles: &[Role]) -> Self {
-        let of_role = |role: &Role| {
-            let quota = usize::try_from(number(role, "cumulativeSrchJobsQuota")).ok();
-            quota.filter(|quota| *quota > 0).map(|quota| (role.name.clone(), quota))
+    pub(crate) fn of(roles: &[RoleSettings<'_>]) -> Self {
+        let of_role = |role: &RoleSettings<'_>| {
+            let quota = usize::try_from(number(*role, "cumulativeSrchJobsQuota")).ok();
+            quota.filter(|quota| *quota > 0).map(|quota| (role.0.to_owned(), quota))
         };
         Self {
             // A quota of 0 means no limit, as in Splunk.
@@ -79,20 +80,20 @@ impl SearchLimits {
     }
 }
 
-fn number(role: &Role, name: &str) -> i64 {
+fn number((_, settings): RoleSettings<'_>, name: &str) -> i64 {
     let default = NUMBERS.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number);
-    role.settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+    settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// The largest quota of the roles; `None` if one of them has no limit.
-fn least_bounded(roles: &[Role], name: &str) -> Option<i64> {
-    let numbers: Vec<i64> = roles.iter().map(|role| number(role, name)).collect();
+fn least_bounded(roles: &[RoleSettings<'_>], name: &str) -> Option<i64> {
+    let numbers: Vec<i64> = roles.iter().map(|role| number(*role, name)).collect();
     if numbers.contains(&0) { None } else { numbers.into_iter().max().or(Some(0)) }
 }
 
 /// The widest window of the roles: 0 means no limit, -1 is unset.
-fn span(roles: &[Role], name: &str) -> Option<Duration> {
-    let numbers: Vec<i64> = roles.iter().map(|role| number(role, name)).collect();
+fn span(roles: &[RoleSettings<'_>], name: &str) -> Option<Duration> {
+    let numbers: Vec<i64> = roles.iter().map(|role| number(*role, name)).collect();
     if numbers.contains(&0) {
         return None;
     }
@@ -101,8 +102,8 @@ fn span(roles: &[Role], name: &str) -> Option<Duration> {
 }
 
 /// The combined filters of the roles: `*` allows everything, an empty filter is unset.
-fn filter(roles: &[Role]) -> Option<String> {
-    let said = roles.iter().filter_map(|role| role.settings.get(FILTER));
+fn filter(roles: &[RoleSettings<'_>]) -> Option<String> {
+    let said = roles.iter().filter_map(|(_, settings)| settings.get(FILTER));
     let mut filters: Vec<&str> = said.map(|text| text.trim()).filter(|t| !t.is_empty()).collect();
     filters.sort_unstable();
     filters.dedup();
@@ -116,18 +117,20 @@ fn filter(roles: &[Role]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn role(name: &str, settings: &[(&str, &str)]) -> Role {
-        let mut role = Role::new(name);
-        let owned = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        role.settings = owned.collect();
-        role
+    fn limits(roles: &[(&str, &[(&str, &str)])]) -> SearchLimits {
+        let owned = |settings: &[(&str, &str)]| -> BTreeMap<String, String> {
+            settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect()
+        };
+        let roles: Vec<_> = roles.iter().map(|(name, settings)| (*name, owned(settings))).collect();
+        let roles: Vec<_> = roles.iter().map(|(name, settings)| (*name, settings)).collect();
+        SearchLimits::of(&roles)
     }
 
     #[test]
     fn the_most_of_all_roles_counts() {
-        let limits = SearchLimits::of(&[
-            role("a", &[("srchJobsQuota", "2"), ("srchTimeWin", "60"), (FILTER, "host=a")]),
-            role("b", &[("srchDiskQuota", "7"), ("srchTimeWin", "3600"), (FILTER, "host=b")]),
+        let limits = limits(&[
+            ("a", &[("srchJobsQuota", "2"), ("srchTimeWin", "60"), (FILTER, "host=a")]),
+            ("b", &[("srchDiskQuota", "7"), ("srchTimeWin", "3600"), (FILTER, "host=b")]),
         ]);
         assert_eq!((limits.jobs, limits.result_bytes), (Some(3), Some(100 << 20)));
         assert_eq!(limits.window, Some(Duration::from_secs(3_600)));
@@ -136,12 +139,12 @@ mod tests {
 
     #[test]
     fn zero_and_a_star_take_limits_away_and_silence_does_not() {
-        let held = role("held", &[("srchTimeWin", "60"), (FILTER, "host=a")]);
-        let silent = SearchLimits::of(&[held.clone(), role("silent", &[])]);
+        let held: (&str, &[_]) = ("held", &[("srchTimeWin", "60"), (FILTER, "host=a")]);
+        let silent = limits(&[held, ("silent", &[])]);
         assert_eq!(silent.window, Some(Duration::from_secs(60)));
         assert_eq!(silent.filter.as_deref(), Some("(host=a)"));
-        let free = role("free", &[("srchTimeWin", "0"), (FILTER, "*"), ("srchJobsQuota", "0")]);
-        let free = SearchLimits::of(&[held, free]);
+        let free = &[("srchTimeWin", "0"), (FILTER, "*"), ("srchJobsQuota", "0")];
+        let free = limits(&[held, ("free", free)]);
         assert_eq!((free.window, free.filter.clone(), free.jobs), (None, None, None));
         assert!(free.covers(&silent).is_ok() && silent.covers(&free).is_err());
     }

@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use catalog::Catalog;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{self, SearchLimits};
+use crate::limits::{self, RoleSettings, SearchLimits};
 use crate::{Error, capabilities};
 
 const KIND: &str = "roles";
@@ -166,7 +166,7 @@ impl Roles {
             capabilities: union(&roles, |role| &role.capabilities),
             indexes_allowed: union(&roles, |role| &role.indexes_allowed),
             indexes_default: union(&roles, |role| &role.indexes_default),
-            filter: SearchLimits::of(&roles).filter.unwrap_or_default(),
+            filter: SearchLimits::of(&settings_of(&roles)).filter.unwrap_or_default(),
         }
     }
 
@@ -209,7 +209,7 @@ impl Granted {
             capabilities: union(roles, |role| &role.capabilities).into_iter().collect(),
             indexes_allowed: union(roles, |role| &role.indexes_allowed),
             indexes_default: union(roles, |role| &role.indexes_default),
-            limits: SearchLimits::of(roles),
+            limits: SearchLimits::of(&settings_of(roles)),
         }
     }
 }
@@ -225,6 +225,10 @@ pub struct Imported {
     pub indexes_default: Vec<String>,
     /// Their `srchFilter`.
     pub filter: String,
+}
+
+fn settings_of(roles: &[Role]) -> Vec<RoleSettings<'_>> {
+    roles.iter().map(|role| (role.name.as_str(), &role.settings)).collect()
 }
 
 fn union(roles: &[Role], of: impl Fn(&Role) -> &Vec<String>) -> Vec<String> {

@@ -15,8 +15,8 @@ use ::saml::{
 };
 use runtime::Clock;
 
-use crate::authentication::Stanza;
 use crate::external::{ExternalUser, LoginRequest, RoleMap, random_bytes, random_text};
+use crate::stanza::Stanza;
 use crate::{AtProvider, Error};
 
 pub use ::saml::ACS_PATH;

@@ -2,6 +2,8 @@
 
 use model::{BucketId, ErrorKind};
 
+use crate::holder::Holder;
+
 /// Result of a catalog operation.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
@@ -24,7 +26,7 @@ pub enum Error {
     )]
     Held {
         /// The live server.
-        by: Box<crate::Holder>,
+        by: Box<Holder>,
     },
     /// The catalog has been closed.
     #[error("catalog \"{path}\" is closed; open it again")]

@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::Error;
 use crate::error::{Result, chain};
+use crate::holder::Holder;
 
 /// The path of the lease object in the store.
 const PLACE: &str = "lease/catalog.json";
@@ -33,36 +34,6 @@ const PLACE: &str = "lease/catalog.json";
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
-
-/// A server, as described in its lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The installation ID, for display: the same at every start on a data directory, and in a copy
-    /// of it.
-    pub instance: String,
-    /// Identifies the process; new at every start.
-    pub nonce: String,
-    /// The lock of the process on its data directory, if its kind guarantees that only one process
-    /// can hold it.
-    pub lock: Option<String>,
-    /// The machine.
-    pub host: String,
-    /// Its process ID.
-    pub pid: u32,
-    /// Its start time, for display.
-    pub started: String,
-    /// Its management address.
-    pub management: String,
-    /// Its data directory.
-    pub data: String,
-}
-
-impl std::fmt::Display for Holder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { host, pid, started, management, data, .. } = self;
-        write!(f, "pid {pid} on {host}, since {started}, management {management}, data {data}")
-    }
-}
 
 /// Settings of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,6 +44,7 @@ mod commit;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod holder;
 mod lease;
 pub mod salvage;
 mod settings;
@@ -52,7 +53,8 @@ mod snapshot;
 pub use catalog::Catalog;
 pub use commit::{Commit, Discarded};
 pub use error::Error;
-pub use lease::{Holder, Lease, LeaseSettings, Lost};
+pub use holder::Holder;
+pub use lease::{Lease, LeaseSettings, Lost};
 pub use salvage::{Salvaged, salvage};
 pub use settings::Settings;
 pub use snapshot::{Document, Snapshot};

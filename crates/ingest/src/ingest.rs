@@ -1,68 +1,49 @@
 //! Everything together: starting with recovery, taking inputs, rolling, draining.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bucket::HotBuckets;
-use catalog::Catalog;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits};
-use knowledge::Knowledge;
-use model::{ErrorKind, IndexName, IndexerId, JournalPosition, TimeRange};
+use model::{ErrorKind, IndexName, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
+use protocol::Sequences;
 use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+use crate::ack::Share;
+use crate::channels::{Begun, Channels};
 use crate::fields::KnownFields;
-use crate::forwarded::{Begun, Channels, Sequences};
 use crate::gate::Gate;
 use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;
 use crate::hot::limits::HotLimits;
 use crate::hot::recovery::{Before, Destination, Lost, Recovered, recover_set};
+use crate::hot::roll::roll;
 use crate::hot::sift::Sifter;
 use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
 use crate::hot::store::{HotStatus, HotStore, RollReason};
 use crate::hot::stored::{StoredRecords, uncommitted};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::journal::{Ledger, StreamRef};
-use crate::lifecycle::{Keep, Lifecycle, Thaw, Thawed};
-use crate::pipeline::ack::Share;
-use crate::pipeline::commit::roll;
+use crate::lifecycle::{Lifecycle, Thaw, Thawed};
+use crate::parts::{Parts, STATES};
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::queue::{QueueStatus, Refused};
 use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
 use crate::restore;
 use crate::set::{Arrivals, SetId, SetState};
-use crate::{Error, Settings};
+use crate::{Error, Keep, Settings};
 
 /// How long commits that are under way at the end of a drain are waited for.
 const LAST_COMMITS: Duration = Duration::from_secs(5);
-
-/// What ingest works with.
-#[derive(Debug, Clone)]
-pub struct Parts {
-    /// The indexer's data directory; the journal lives in `journal/` below it.
-    pub data: PathBuf,
-    /// The indexer, the same at every start with this directory.
-    pub indexer: IndexerId,
-    /// Where buckets go.
-    pub store: Arc<dyn ObjectStore>,
-    /// Which buckets exist.
-    pub catalog: Arc<Catalog>,
-    /// The rules for cutting and dating events.
-    pub knowledge: Arc<Knowledge>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// How to work.
-    pub settings: Settings,
-}
 
 /// What ingest is doing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -648,9 +629,6 @@ async fn recover(
     verify.note(parts, &highest).await?;
     Ok((recovered, leftovers))
 }
-
-/// Where marks of journals are kept, apart from the journals.
-pub(crate) const STATES: &str = "journal-state";
 
 /// What of the journal is in stored buckets without the catalog knowing.
 async fn stored_records(

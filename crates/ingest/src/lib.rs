@@ -16,6 +16,8 @@
 //! bounded in bytes, and a full one refuses with [`model::ErrorKind::Exhausted`].
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+mod ack;
+mod channels;
 mod error;
 mod fields;
 pub mod forwarded;
@@ -26,6 +28,7 @@ mod hot;
 mod ingest;
 mod journal;
 mod lifecycle;
+mod parts;
 mod pipeline;
 pub mod restore;
 mod set;
@@ -37,8 +40,9 @@ pub use hot::recovery::Lost;
 pub use hot::spool::SpoolStatus;
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;
-pub use ingest::{Ingest, Parts, Status};
+pub use ingest::{Ingest, Status};
 pub use journal::Codec;
-pub use lifecycle::{Keep, LifecycleSettings, Thaw, Thawed};
+pub use lifecycle::{Thaw, Thawed};
+pub use parts::Parts;
 pub use pipeline::queue::QueueStatus;
-pub use settings::Settings;
+pub use settings::{Keep, LifecycleSettings, Settings};

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use model::{IndexName, IndexerId, JournalPosition, Lane, StreamId};
 use runtime::Clock;
 
-use crate::forwarded::Channels;
+use crate::channels::Channels;
 use crate::journal::{Journal, StreamRef};
 
 /// A set of an indexer.

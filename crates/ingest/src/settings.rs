@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::journal::Codec;
-use crate::lifecycle::LifecycleSettings;
+
+mod lifecycle;
+
+pub use lifecycle::{Keep, LifecycleSettings};
 
 /// How ingest works. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,9 @@ use hashbrown::HashTable;
 use model::{EventTime, IndexName, IndexedField, OriginRun};
 use runtime::Share;
 
-use crate::parts::Parts;
+mod parts;
+
+pub use parts::Parts;
 
 /// What an input knows of the bytes it hands over.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

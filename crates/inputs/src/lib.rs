@@ -28,7 +28,6 @@ pub mod monitor;
 mod names;
 pub mod oneshot;
 pub mod otlp;
-mod parts;
 pub mod s3;
 mod sink;
 mod syslog;
@@ -38,8 +37,7 @@ pub mod udp;
 mod unpack;
 
 pub use error::Error;
-pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, StreamKey};
+pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, Parts, StreamKey};
 pub use limits::{EventLimits, OverLimit};
 pub use names::HostNames;
-pub use parts::Parts;
 pub use sink::{Acknowledgement, Note, Receipt, Sink, SinkExt, SinkLimits};

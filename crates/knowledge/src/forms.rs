@@ -8,9 +8,6 @@ use crate::modular;
 use crate::pattern::Pattern;
 use crate::{Knowledge, layers::Effective};
 
-/// How the names of such files end.
-pub(crate) const SUFFIX: &str = ".form";
-
 impl Knowledge {
     /// The names of all forms, in order.
     #[must_use]

@@ -11,7 +11,6 @@ use std::path::Path;
 
 use crate::conf::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::error::Error;
-use crate::forms;
 use crate::metadata::{Access, Metadata};
 use crate::registry;
 
@@ -39,6 +38,8 @@ struct LayerFile {
     file: ConfFile,
 }
 
+/// How the names of forms end.
+const FORM_SUFFIX: &str = ".form";
 /// The file whose single settings are objects, with permissions of their own.
 const SETTINGS_ARE_OBJECTS: &str = "props";
 
@@ -114,7 +115,7 @@ impl Files {
         let form = |local: bool| {
             self.0.iter().filter_map(move |(path, text)| {
                 let (folder, file) = path.rsplit_once('/')?;
-                let name = file.strip_suffix(forms::SUFFIX)?;
+                let name = file.strip_suffix(FORM_SUFFIX)?;
                 (folder.ends_with("local") == local).then_some((name, text.as_str()))
             })
         };
@@ -321,7 +322,7 @@ impl Layers {
 
     fn read_folder(&mut self, root: &Path, folder: &str, layer: &Layer) -> Result<(), Error> {
         for name in list(&root.join(folder))? {
-            if ![".conf", ".xml", forms::SUFFIX].iter().any(|suffix| name.ends_with(suffix)) {
+            if ![".conf", ".xml", FORM_SUFFIX].iter().any(|suffix| name.ends_with(suffix)) {
                 continue;
             }
             let path = root.join(folder).join(&name);

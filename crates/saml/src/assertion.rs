@@ -1,7 +1,7 @@
 //! A signed assertion: whom it is about, for whom it is, and how long it holds.
 
 use crate::error::{Error, short};
-use crate::response::{ASSERTION, Expected, Login, Subject};
+use crate::login::{ASSERTION, Expected, Login, Subject};
 use crate::settings::Settings;
 use crate::time;
 use crate::xml::{Document, Id};

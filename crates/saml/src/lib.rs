@@ -21,6 +21,7 @@ mod assertion;
 mod c14n;
 mod certificate;
 mod error;
+mod login;
 mod metadata;
 mod pending;
 mod replay;
@@ -33,9 +34,10 @@ mod xml;
 
 pub use certificate::{Certificate, SignatureAlgorithm, SigningKey};
 pub use error::Error;
+pub use login::{Expected, Login, Subject};
 pub use metadata::metadata;
 pub use pending::PendingLogins;
 pub use replay::UsedAssertions;
-pub use response::{Expected, Login, Subject};
+
 pub use settings::{ACS_PATH, AttributeNames, Console, Settings};
 pub use signature::DigestAlgorithm;

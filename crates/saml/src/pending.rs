@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::response::Login;
+use crate::login::Login;
 
 /// Seconds for the user at the provider.
 const PATIENCE: i64 = 600;
@@ -83,7 +83,7 @@ impl PendingLogins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::response::Subject;
+    use crate::login::Subject;
 
     fn login() -> Login {
         let subject = Subject { name_id: "ann".to_owned(), format: None, session_index: None };

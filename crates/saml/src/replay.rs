@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::Error;
-use crate::response::Login;
+use crate::login::Login;
 
 /// Assertions that are kept; beyond, none is accepted until some expire.
 const MAX_KEPT: usize = 100_000;

@@ -12,7 +12,7 @@ use form_urlencoded::Serializer;
 use quick_xml::escape::escape;
 
 use crate::certificate::SigningKey;
-use crate::response::Subject;
+use crate::login::Subject;
 use crate::settings::Settings;
 use crate::{Error, time};
 

@@ -13,8 +13,8 @@ mod provider;
 use std::time::Duration;
 
 use crate::Error;
-use crate::authentication::Stanza;
 use crate::external::RoleMap;
+use crate::stanza::Stanza;
 
 pub use provider::OidcProvider;
 
@@ -77,19 +77,11 @@ impl OidcSettings {
                 stanza.number("jwksRefreshSecs", 60, 86_400)?.unwrap_or(3_600),
             ),
             skew: stanza.number("clockSkewSecs", 0, 600)?.unwrap_or(60) as i64,
-            certificates: certificates(stanza)?,
+            certificates: stanza.certificates()?,
             roles: RoleMap::read(stanza, "OIDC"),
             client_id,
         })
     }
-}
-
-/// The content of `caCertFile`.
-pub(crate) fn certificates(stanza: &Stanza<'_>) -> Result<Option<Vec<u8>>, Error> {
-    let Some(path) = stanza.text("caCertFile") else { return Ok(None) };
-    let read = std::fs::read(path);
-    read.map(Some)
-        .map_err(|error| stanza.wrong("caCertFile", format!("a file that can be read ({error})")))
 }
 
 /// Whether secrets may be sent to a URL: over TLS, or to this machine.

@@ -13,11 +13,9 @@
 //! Leaves to others: accepting connections and TLS (`services`), what the sender keeps until it has
 //! the acknowledgement (the forwarder).
 
-mod channels;
 mod connection;
 mod content;
 
-pub(crate) use channels::{Begun, Channels, InFlight};
 pub use connection::{Doors, converse};
 pub(crate) use content::input_of;
 pub use protocol::Sequences;

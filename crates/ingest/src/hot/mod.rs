@@ -6,6 +6,7 @@ pub(crate) mod lanes;
 pub(crate) mod limits;
 pub(crate) mod put;
 pub(crate) mod recovery;
+pub(crate) mod roll;
 pub(crate) mod rows;
 pub(crate) mod sift;
 pub(crate) mod spool;

@@ -19,19 +19,19 @@ use model::{EventTime, JournalPosition};
 use runtime::metrics as names;
 
 use super::limits::HotLimits;
+use super::roll::note_roll;
 use super::rows::Rows;
 use super::sift::Sifter;
 use super::store::{HotStore, RollReason, Waiting};
 use super::stored::StoredRecords;
 use super::upload::Uploads;
 use crate::Error;
-use crate::forwarded::Channels;
+use crate::ack::Share;
+use crate::channels::Channels;
 use crate::journal::{
     Adopted, BatchRecord, Delivered, Journal, Known, Ledger, Record, Scan, StreamRef, number_of,
     scan_segment, segments,
 };
-use crate::pipeline::ack::Share;
-use crate::pipeline::commit::note_roll;
 use crate::set::SetId;
 
 /// What a set's journal gave back.

@@ -13,7 +13,7 @@ use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{Int32Type, SchemaRef};
 use bytes::Bytes;
 use foldhash::HashMap;
-use model::{EventBatch, IndexedField, Origin, OriginRun, Origins};
+use model::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Origins};
 
 use crate::Error;
 
@@ -199,6 +199,26 @@ fn json_object(fields: &[IndexedField]) -> String {
         }
     }
     serde_json::Value::Object(object).to_string()
+}
+
+/// The rows that are wanted.
+pub(crate) fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
+    let mut builder = EventBatchBuilder::new(batch.index.clone(), batch.raw.len());
+    let mut fields = batch.fields.iter().peekable();
+    for (row, origin) in batch.each_origin().enumerate() {
+        let wanted = wanted(row);
+        if wanted {
+            // Batches hold whole characters by construction.
+            let raw = std::str::from_utf8(batch.row(row)).unwrap_or_default();
+            builder.push(origin, batch.time[row], raw);
+        }
+        while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
+            if wanted {
+                builder.push_field(Arc::clone(&field.name), &field.value);
+            }
+        }
+    }
+    builder.finish()
 }
 
 #[cfg(test)]

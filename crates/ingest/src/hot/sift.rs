@@ -16,9 +16,9 @@ use model::{BucketId, EventBatch, IndexName, JournalPosition, StreamId};
 use super::aside::{Aside, Rejected};
 use super::attempts::{Attempts, Verdict};
 use super::rows::Rows;
+use super::rows::select;
 use super::store::RolledBucket;
 use crate::Error;
-use crate::pipeline::typing::select;
 
 /// More events of one bucket than this are not set aside: then the fault is not theirs, and the bucket waits.
 const MOST: usize = 1_000;

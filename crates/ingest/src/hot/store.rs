@@ -24,7 +24,7 @@ use super::lanes::OpenLane;
 use super::limits::HotLimits;
 use super::rows::Rows;
 use crate::Error;
-use crate::pipeline::ack::Share;
+use crate::ack::Share;
 
 /// Rows above this text size are not joined any further.
 const CHUNK_BYTES: usize = 1 << 20;

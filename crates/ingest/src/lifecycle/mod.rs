@@ -15,7 +15,6 @@ mod archive;
 mod join;
 mod merge;
 mod retention;
-mod settings;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,9 +27,6 @@ use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange}
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown, metrics as names};
-
-pub use self::retention::Keep;
-pub use self::settings::LifecycleSettings;
 
 use self::archive::Archive;
 use self::retention::Reason;

@@ -1,18 +1,10 @@
 //! Which buckets of an index are frozen now: a pure decision over the catalog.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use model::{BucketEntry, BucketState, EventTime};
 
-/// How long and how much of an index is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
-    /// `frozenTimePeriodInSecs`, by the newest event of a bucket.
-    pub period: Duration,
-    /// `maxTotalDataSizeMB`: bytes in object storage; 0 is no limit.
-    pub total: u64,
-}
+use crate::Keep;
 
 /// Why a bucket is frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +51,8 @@ pub(crate) fn due(
 #[cfg(test)]
 mod tests {
     use super::super::tests::bucket;
+    use std::time::Duration;
+
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);

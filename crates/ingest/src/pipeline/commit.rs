@@ -14,20 +14,21 @@ use knowledge::AckLevel;
 use model::{EventTime, StreamId};
 use runtime::metrics as names;
 
-use super::ack::Share;
 use super::backlog::Backlog;
 use super::gather;
 use super::messages::{Indexed, IndexedRecord, Order};
 use super::meter::Meter;
 use super::queue::{Popped, Queue};
+use crate::Settings;
+use crate::ack::Share;
 use crate::gate::Gate;
 use crate::hot::limits::HotLimits;
+use crate::hot::roll::roll;
 use crate::hot::spool::Spool;
-use crate::hot::store::{HotStore, RollReason, RolledBucket, Waiting};
+use crate::hot::store::{HotStore, RollReason, Waiting};
 use crate::hot::upload::Uploads;
-use crate::journal::{Journal, Pending, RollStarted, encode_roll};
+use crate::journal::Pending;
 use crate::set::SetState;
-use crate::{Error, Settings};
 
 /// How often buckets are looked at when nothing comes in.
 const TICK: Duration = Duration::from_millis(250);
@@ -237,60 +238,5 @@ impl Commit {
         for meter in &self.meters {
             meter.report();
         }
-    }
-}
-
-/// Rolls a stream's open bucket and sends it on its way.
-pub(crate) fn roll(
-    set: &SetState,
-    hot: &HotStore,
-    uploads: &Uploads,
-    stream: &StreamId,
-    reason: RollReason,
-) {
-    if let Some(rolled) = hot.roll(stream) {
-        announce(set, uploads, rolled, reason);
-    }
-}
-
-/// Notes the planned object of a rolled bucket in the journal, so that a crash between upload and
-/// commit leaves no orphan, and hands the bucket to the uploader.
-pub(crate) fn announce(
-    set: &SetState,
-    uploads: &Uploads,
-    rolled: Arc<RolledBucket>,
-    reason: RollReason,
-) {
-    note_roll(&mut set.journal(), &rolled, reason);
-    uploads.submit(rolled);
-}
-
-/// Notes the planned object of a rolled bucket in the journal.
-pub(crate) fn note_roll(journal: &mut Journal, rolled: &RolledBucket, reason: RollReason) {
-    let stream = &rolled.stream;
-    metrics::counter!(names::ROLLS, "reason" => reason.name()).increment(1);
-    tracing::info!(
-        index = %stream.index, set = stream.set, bucket = %rolled.content.id,
-        rows = rolled.content.rows, raw_bytes = rolled.content.raw_bytes,
-        reason = reason.name(), "bucket rolled"
-    );
-    let note = encode_roll(&RollStarted {
-        index: stream.index.clone(),
-        lane: stream.lane,
-        upto: rolled.content.upto,
-        bucket: rolled.content.id,
-        path: rolled.path.clone(),
-    });
-    let pending = Pending {
-        stream: (stream.index.clone(), stream.lane),
-        position: rolled.content.upto,
-        events: 0,
-        bytes: &note,
-    };
-    if let Err(error) = journal.append(&[pending]) {
-        // The upload goes ahead: it is what frees the disk. The price is that a crash right now
-        // could leave an object that nobody refers to.
-        let error: Error = error;
-        tracing::warn!(%error, path = %rolled.path, "the roll could not be noted in the journal");
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use model::{EventBatch, Lane};
 
-use super::ack::Share;
 use super::messages::{Indexed, IndexedRecord, Typed};
 use super::queue::Queue;
 use super::spans::divide;
+use crate::ack::Share;
 use crate::hot::limits::HotLimits;
 use crate::hot::rows::Rows;
 use crate::journal::{Codec, Encoder};

@@ -16,11 +16,11 @@ use knowledge::timestamp::TimestampFinder;
 use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origins};
 use runtime::{Clock, metrics as names};
 
-use super::ack::Share;
 use super::breaker::Line;
 use super::messages::{Merged, Order, OriginInfo, Parsed, ParsedLines, StreamInfo};
 use super::queue::Queue;
 use super::resume;
+use crate::ack::Share;
 
 /// The merging state of one stream.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use inputs::{CutEvents, Input, StreamKey};
 use model::{EventBatch, EventTime, IndexName, JournalPosition, Origin, StreamId};
 
-use super::ack::Share;
 use super::breaker::Lines;
 use super::rules::StreamRules;
+use crate::ack::Share;
 use crate::hot::rows::Rows;
 
 /// An order that passes through all stages behind the events before it.

@@ -7,7 +7,6 @@
 //!
 //! Sets share nothing but the clock of arrivals. A stream sticks to a set by its key.
 
-pub(crate) mod ack;
 mod backlog;
 mod breaker;
 pub(crate) mod commit;

@@ -17,12 +17,12 @@ use inputs::{CutEvents, Input, InputMeta, Parts, StreamKey};
 use model::{EventTime, Origin};
 use runtime::metrics as names;
 
-use super::ack::Share;
 use super::breaker::{LineBreaker, Lines};
 use super::decode::TextDecoder;
 use super::messages::{Order, OriginInfo, Parsed, ParsedLines, StreamInfo, Work};
 use super::queue::{Popped, Queue};
 use super::rules::{RuleBook, StreamRules};
+use crate::ack::Share;
 
 #[derive(Debug)]
 struct Stream {

@@ -2,7 +2,7 @@
 
 use model::EventBatch;
 
-use super::typing::select;
+use crate::hot::rows::select;
 
 /// Parts of one batch at most; what comes then goes to the nearest one.
 const MAX_PARTS: usize = 16;

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 
 use inputs::EventLimits;
-use model::{EventBatch, EventBatchBuilder, EventTime};
+use model::{EventBatch, EventTime};
 use runtime::{Clock, metrics as names};
 
-use super::ack::Share;
 use super::cut::cut_to_limits;
 use super::messages::{Merged, Typed};
 use super::queue::Queue;
 use super::rules::RuleBook;
 use super::transform::{Outcome, Transforms};
+use crate::ack::Share;
 use crate::hot::limits::HotLimits;
+use crate::hot::rows::select;
 
 /// See the module.
 pub(crate) struct Typing {
@@ -79,24 +80,4 @@ impl Typing {
         self.send_batch(select(&batch, wanted), false, share.another());
         self.send_batch(select(&batch, |row| !wanted(row)), true, share);
     }
-}
-
-/// The rows that are wanted.
-pub(crate) fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
-    let mut builder = EventBatchBuilder::new(batch.index.clone(), batch.raw.len());
-    let mut fields = batch.fields.iter().peekable();
-    for (row, origin) in batch.each_origin().enumerate() {
-        let wanted = wanted(row);
-        if wanted {
-            // Batches hold whole characters by construction.
-            let raw = std::str::from_utf8(batch.row(row)).unwrap_or_default();
-            builder.push(origin, batch.time[row], raw);
-        }
-        while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
-            if wanted {
-                builder.push_field(Arc::clone(&field.name), &field.value);
-            }
-        }
-    }
-    builder.finish()
 }

@@ -23,7 +23,7 @@ pub use rebuild::{Rebuilt, interrupted, rebuild};
 /// The indexers that have written the journals below a data directory, as far as is known.
 #[must_use]
 pub fn journal_owners(data: &std::path::Path) -> Vec<model::IndexerId> {
-    crate::journal::owners(&data.join(crate::ingest::STATES))
+    crate::journal::owners(&data.join(crate::parts::STATES))
 }
 
 /// A journal segment with records below a data directory.

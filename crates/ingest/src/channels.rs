@@ -14,9 +14,9 @@ use std::time::Duration;
 use foldhash::{HashMap, HashSet};
 use inputs::BatchId;
 use model::EventTime;
+use protocol::Sequences;
 use uuid::Uuid;
 
-use super::Sequences;
 use crate::Error;
 
 /// Begins the file: magic and version.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use inputs::{Acknowledgement, BatchId, Error, Receipt};
 use tokio::sync::oneshot;
 
-use crate::forwarded::InFlight;
+use crate::channels::InFlight;
 
 #[derive(Debug)]
 struct Ticket {

@@ -42,3 +42,12 @@ impl Default for LifecycleSettings {
         }
     }
 }
+
+/// How long and how much of an index is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// `frozenTimePeriodInSecs`, by the newest event of a bucket.
+    pub period: Duration,
+    /// `maxTotalDataSizeMB`: bytes in object storage; 0 is no limit.
+    pub total: u64,
+}

@@ -1,0 +1,63 @@
+//! Rolling: a bucket takes no more events, its planned object is noted in the journal, and it goes to the
+//! uploader.
+
+use std::sync::Arc;
+
+use model::StreamId;
+use runtime::metrics as names;
+
+use super::store::{HotStore, RollReason, RolledBucket};
+use super::upload::Uploads;
+use crate::Error;
+use crate::journal::{Journal, Pending, RollStarted, encode_roll};
+use crate::set::SetState;
+
+/// Rolls a stream's open bucket and sends it on its way.
+pub(crate) fn roll(
+    set: &SetState,
+    hot: &HotStore,
+    uploads: &Uploads,
+    stream: &StreamId,
+    reason: RollReason,
+) {
+    if let Some(rolled) = hot.roll(stream) {
+        announce(set, uploads, rolled, reason);
+    }
+}
+
+/// Notes the planned object of a rolled bucket in the journal, so that a crash between upload and
+/// commit leaves no orphan, and hands the bucket to the uploader.
+fn announce(set: &SetState, uploads: &Uploads, rolled: Arc<RolledBucket>, reason: RollReason) {
+    note_roll(&mut set.journal(), &rolled, reason);
+    uploads.submit(rolled);
+}
+
+/// Notes the planned object of a rolled bucket in the journal.
+pub(crate) fn note_roll(journal: &mut Journal, rolled: &RolledBucket, reason: RollReason) {
+    let stream = &rolled.stream;
+    metrics::counter!(names::ROLLS, "reason" => reason.name()).increment(1);
+    tracing::info!(
+        index = %stream.index, set = stream.set, bucket = %rolled.content.id,
+        rows = rolled.content.rows, raw_bytes = rolled.content.raw_bytes,
+        reason = reason.name(), "bucket rolled"
+    );
+    let note = encode_roll(&RollStarted {
+        index: stream.index.clone(),
+        lane: stream.lane,
+        upto: rolled.content.upto,
+        bucket: rolled.content.id,
+        path: rolled.path.clone(),
+    });
+    let pending = Pending {
+        stream: (stream.index.clone(), stream.lane),
+        position: rolled.content.upto,
+        events: 0,
+        bytes: &note,
+    };
+    if let Err(error) = journal.append(&[pending]) {
+        // The upload goes ahead: it is what frees the disk. The price is that a crash right now
+        // could leave an object that nobody refers to.
+        let error: Error = error;
+        tracing::warn!(%error, path = %rolled.path, "the roll could not be noted in the journal");
+    }
+}
