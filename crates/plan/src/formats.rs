@@ -61,25 +61,12 @@ impl Formats {
 }
 
 fn rename_fields(expr: &mut Expr, new: &impl Fn(&str) -> Option<String>) {
-    match &mut expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
-        ExprKind::Field(field) => {
-            if let Some(name) = new(&field.name) {
-                field.name = name;
-                field.quoted = true;
-            }
+    expr.walk_mut(&mut |expr| {
+        if let ExprKind::Field(field) = &mut expr.kind
+            && let Some(name) = new(&field.name)
+        {
+            field.name = name;
+            field.quoted = true;
         }
-        ExprKind::Unary(_, inner) => rename_fields(inner, new),
-        ExprKind::Binary(_, left, right) => {
-            rename_fields(left, new);
-            rename_fields(right, new);
-        }
-        ExprKind::In { value, list, .. } => {
-            rename_fields(value, new);
-            list.iter_mut().for_each(|item| rename_fields(item, new));
-        }
-        ExprKind::Call(call) => {
-            call.arguments.iter_mut().for_each(|argument| rename_fields(argument, new));
-        }
-    }
+    });
 }

@@ -307,22 +307,12 @@ impl Mentions {
     /// Names in an expression.
     pub(crate) fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
             ExprKind::Field(field) if crate::expr::truth_word(field).is_some() => {}
             ExprKind::Field(field) => self.name(&field.name),
-            ExprKind::Unary(_, inner) => self.expr(inner),
-            ExprKind::Binary(_, left, right) => {
-                self.expr(left);
-                self.expr(right);
-            }
-            ExprKind::In { value, list, .. } => {
-                self.expr(value);
-                list.iter().for_each(|item| self.expr(item));
-            }
             // The one function that reads fields it does not name.
             ExprKind::Call(call) if call.function.node == "tojson" => self.pattern("*"),
             ExprKind::Call(call) => {
-                call.arguments.iter().for_each(|item| self.expr(item));
+                expr.children().into_iter().for_each(|inner| self.expr(inner));
                 // The text of `searchmatch` is a filter.
                 if let ("searchmatch", [Expr { kind: ExprKind::String(text), .. }]) =
                     (call.function.node.as_str(), call.arguments.as_slice())
@@ -331,6 +321,7 @@ impl Mentions {
                     search.expr.iter().for_each(|expr| self.search(expr));
                 }
             }
+            _ => expr.children().into_iter().for_each(|inner| self.expr(inner)),
         }
     }
 }

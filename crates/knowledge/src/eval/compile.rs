@@ -170,23 +170,12 @@ fn each(call: &Call, filters: bool, span: Span) -> Compiled {
 
 /// The names of all fields an expression reads.
 fn fields(expr: &Expr, found: &mut Vec<String>) {
-    match &expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
-        ExprKind::Field(field) => {
+    expr.walk(&mut |expr| {
+        if let ExprKind::Field(field) = &expr.kind {
             let name = field.name.trim_matches('$').to_owned();
             if !found.contains(&name) {
                 found.push(name);
             }
         }
-        ExprKind::Unary(_, operand) => fields(operand, found),
-        ExprKind::Binary(_, left, right) => {
-            fields(left, found);
-            fields(right, found);
-        }
-        ExprKind::In { value, list, .. } => {
-            fields(value, found);
-            list.iter().for_each(|item| fields(item, found));
-        }
-        ExprKind::Call(call) => call.arguments.iter().for_each(|inner| fields(inner, found)),
-    }
+    });
 }

@@ -119,25 +119,10 @@ impl Lookups {
 
 /// All calls of `lookup()` in an expression.
 fn find<'a>(expr: &'a Expr, found: &mut Vec<&'a Call>) {
-    match &expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Field(_) | ExprKind::Subsearch(_) => {
-        }
-        ExprKind::Unary(_, operand) => find(operand, found),
-        ExprKind::Binary(_, left, right) => {
-            find(left, found);
-            find(right, found);
-        }
-        ExprKind::In { value, list, .. } => {
-            find(value, found);
-            list.iter().for_each(|item| find(item, found));
-        }
-        ExprKind::Call(call) => {
-            if call.function.node == "lookup" {
-                found.push(call);
-            }
-            call.arguments.iter().for_each(|inner| find(inner, found));
-        }
-    }
+    expr.walk(&mut |expr| match &expr.kind {
+        ExprKind::Call(call) if call.function.node == "lookup" => found.push(call),
+        _ => {}
+    });
 }
 
 fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {

@@ -64,24 +64,10 @@ impl Scope for Inner<'_> {
 
 /// The names of all fields an expression reads.
 fn fields(expr: &Expr, found: &mut Vec<String>) {
-    match &expr.kind {
-        ExprKind::Number(_) | ExprKind::String(_) | ExprKind::Subsearch(_) => {}
-        ExprKind::Field(field) => {
-            if !found.contains(&field.name) {
-                found.push(field.name.clone());
-            }
-        }
-        ExprKind::Unary(_, operand) => fields(operand, found),
-        ExprKind::Binary(_, left, right) => {
-            fields(left, found);
-            fields(right, found);
-        }
-        ExprKind::In { value, list, .. } => {
-            fields(value, found);
-            list.iter().for_each(|item| fields(item, found));
-        }
-        ExprKind::Call(call) => call.arguments.iter().for_each(|inner| fields(inner, found)),
-    }
+    expr.walk(&mut |expr| match &expr.kind {
+        ExprKind::Field(field) if !found.contains(&field.name) => found.push(field.name.clone()),
+        _ => {}
+    });
 }
 
 fn at(span: Span, message: impl Into<String>) -> Error {

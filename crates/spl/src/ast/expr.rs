@@ -42,6 +42,48 @@ pub enum ExprKind {
     Subsearch(Subsearch),
 }
 
+impl Expr {
+    /// The expressions directly in this one, in the order of the text.
+    #[must_use]
+    pub fn children(&self) -> Vec<&Self> {
+        match &self.kind {
+            ExprKind::Number(_)
+            | ExprKind::String(_)
+            | ExprKind::Field(_)
+            | ExprKind::Subsearch(_) => Vec::new(),
+            ExprKind::Unary(_, inner) => vec![inner],
+            ExprKind::Binary(_, left, right) => vec![left, right],
+            ExprKind::In { value, list, .. } => [value.as_ref()].into_iter().chain(list).collect(),
+            ExprKind::Call(call) => call.arguments.iter().collect(),
+        }
+    }
+
+    fn children_mut(&mut self) -> Vec<&mut Self> {
+        match &mut self.kind {
+            ExprKind::Number(_)
+            | ExprKind::String(_)
+            | ExprKind::Field(_)
+            | ExprKind::Subsearch(_) => Vec::new(),
+            ExprKind::Unary(_, inner) => vec![inner],
+            ExprKind::Binary(_, left, right) => vec![left, right],
+            ExprKind::In { value, list, .. } => [value.as_mut()].into_iter().chain(list).collect(),
+            ExprKind::Call(call) => call.arguments.iter_mut().collect(),
+        }
+    }
+
+    /// Visits this expression and all in it, each before those in it. Subsearches are not entered.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+        visit(self);
+        self.children().into_iter().for_each(|child| child.walk(visit));
+    }
+
+    /// The same, to change them.
+    pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Self)) {
+        visit(self);
+        self.children_mut().into_iter().for_each(|child| child.walk_mut(visit));
+    }
+}
+
 /// A field by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldRef {
