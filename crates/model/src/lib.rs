@@ -46,4 +46,10 @@ pub mod columns {
     pub const SOURCETYPE: &str = "sourcetype";
     /// The index: constant within a bucket, so not stored as a column.
     pub const INDEX: &str = "index";
+    /// Where an event is from, as it is stored.
+    pub const ORIGIN: [&str; 3] = [HOST, SOURCE, SOURCETYPE];
+    /// Where an event is from, the index included.
+    pub const ORIGIN_AND_INDEX: [&str; 4] = [HOST, SOURCE, SOURCETYPE, INDEX];
+    /// The columns of every event.
+    pub const ALL: [&str; 7] = [TIME, INDEX_TIME, RAW, HOST, SOURCE, SOURCETYPE, INDEX];
 }

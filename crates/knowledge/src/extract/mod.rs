@@ -40,7 +40,7 @@ pub(crate) fn json_scalars<'a>(
 pub(crate) const CODE_VERSION: u64 = 1;
 
 /// Names that extraction never produces.
-const FIXED: &[&str] = &["host", "source", "sourcetype", "index", "_raw", "_time", "_indextime"];
+const FIXED: &[&str] = &model::columns::ALL;
 
 /// Bounds of extraction from one event, from `limits.conf` `[kv]`. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

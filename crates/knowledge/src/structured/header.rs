@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::Delimiter;
+use model::columns::ORIGIN_AND_INDEX;
 
-/// Names that a column must not take, as every event has them.
-const FIXED: &[&str] = &["host", "source", "sourcetype", "index"];
+use super::Delimiter;
 
 /// The field a column becomes: what is neither letter, digit, blank nor accepted becomes `_`. Names
 /// that every event has, and such that begin with `_`, get `extracted_` in front. A column without a
@@ -17,7 +16,7 @@ pub(super) fn clean(name: &str, special: &str) -> Option<Arc<str>> {
     if cleaned.is_empty() {
         return None;
     }
-    if FIXED.contains(&cleaned.as_str()) {
+    if ORIGIN_AND_INDEX.contains(&cleaned.as_str()) {
         return Some(format!("extracted_{cleaned}").into());
     }
     if cleaned.starts_with('_') {

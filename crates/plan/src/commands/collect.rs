@@ -60,8 +60,7 @@ impl Collect {
             None => None,
         };
         let raws = rows.texts(columns::RAW)?;
-        let [hosts, sources, sourcetypes] =
-            [columns::HOST, columns::SOURCE, columns::SOURCETYPE].map(|name| rows.texts(name));
+        let [hosts, sources, sourcetypes] = columns::ORIGIN.map(|name| rows.texts(name));
         let (hosts, sources, sourcetypes) = (hosts?, sources?, sourcetypes?);
         let names: Vec<String> =
             rows.names().into_iter().filter(|name| !name.starts_with('_')).collect();

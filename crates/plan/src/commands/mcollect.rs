@@ -19,8 +19,6 @@ use crate::{CollectedEvent, Error, MessageKind};
 const TEXT: &str = "metric";
 /// The source type of points that are given none.
 const SOURCETYPE: &str = "metrics_csv";
-/// What an event is from; not among its dimensions.
-const ORIGIN: [&str; 4] = [columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
 
 pub(super) fn plan(
     command: &McollectCommand,
@@ -173,7 +171,7 @@ impl Mcollect {
             },
             MetricSplit::All | MetricSplit::Numbers => {
                 let other = name.starts_with('_') || self.is_listed(name) || self.is_prefix(name);
-                is_number && !other && !ORIGIN.contains(&name) && name != METRIC
+                is_number && !other && !columns::ORIGIN_AND_INDEX.contains(&name) && name != METRIC
             }
         };
         takes.then_some(value.as_str())
@@ -181,7 +179,7 @@ impl Mcollect {
 
     fn is_dimension(&self, name: &str, values: &[String]) -> bool {
         let own = name.starts_with('_') || name == METRIC || name.starts_with(POINT);
-        if own || ORIGIN.contains(&name) || self.is_prefix(name) {
+        if own || columns::ORIGIN_AND_INDEX.contains(&name) || self.is_prefix(name) {
             return false;
         }
         match self.command.split {

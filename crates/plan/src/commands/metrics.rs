@@ -42,8 +42,6 @@ const PLACE: &str = "__point";
 const BETWEEN: char = '\u{1f}';
 /// More fields than this are not asked for one by one where the events are.
 const MAX_ASKED: usize = 64;
-/// Names of a series besides its dimensions.
-const ORIGIN: [&str; 3] = [columns::HOST, columns::SOURCE, columns::SOURCETYPE];
 
 /// What rows come out.
 #[derive(Debug, Clone)]
@@ -373,7 +371,7 @@ fn dimensions_of(names: &[String], frame: &Frame) -> Typed {
 
 /// What makes the points of a row one series: origin, dimensions and metric, as JSON.
 fn series_of(dimensions: &[String], shape: &Shape, frame: &Frame) -> Typed {
-    let mut names: Vec<String> = ORIGIN.iter().map(|name| (*name).to_owned()).collect();
+    let mut names: Vec<String> = columns::ORIGIN.iter().map(|name| (*name).to_owned()).collect();
     names.extend(dimensions.iter().cloned());
     if !matches!(shape, Shape::Metrics(_)) {
         names.push(METRIC.to_owned());

@@ -24,6 +24,7 @@ use std::borrow::Cow;
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, sum};
 use datafusion::logical_expr::lit;
+use model::columns::ORIGIN_AND_INDEX;
 use spl::Span;
 use spl::ast::{
     BinOptions, BinSpan, ChartCommand, Command, Spanned, StatsArgument, StatsBy, StatsCall,
@@ -44,8 +45,6 @@ use crate::types::ValueType;
 /// The field that every row of a summary has.
 pub(crate) const VERSION: &str = "psrsvd_v";
 const COUNT: &str = "psrsvd_gc";
-/// Fields of events whose names rows of a summary have for themselves; `collect` writes them so.
-const ORIGINS: [&str; 4] = ["host", "source", "sourcetype", "index"];
 /// Stands for a missing value of a field that makes series.
 const MISSING: &str = "\u{1}";
 /// The field that makes series, while rows are put together.
@@ -53,7 +52,7 @@ const SERIES: &str = "_psrsvd_series";
 
 /// The name that `collect` gives to a field that its events have themselves.
 pub(crate) fn collected_name(name: &str) -> Cow<'_, str> {
-    match ORIGINS.contains(&name) {
+    match ORIGIN_AND_INDEX.contains(&name) {
         true => Cow::Owned(format!("orig_{name}")),
         false => Cow::Borrowed(name),
     }
@@ -61,7 +60,7 @@ pub(crate) fn collected_name(name: &str) -> Cow<'_, str> {
 
 /// Whether a field is one that merging reads.
 pub(crate) fn is_part(name: &str) -> bool {
-    let origin = |rest: &str| ORIGINS.contains(&rest);
+    let origin = |rest: &str| ORIGIN_AND_INDEX.contains(&rest);
     name.starts_with("psrsvd_") || name.strip_prefix("orig_").is_some_and(origin)
 }
 
@@ -358,7 +357,7 @@ pub(super) fn prepared(frame: Frame) -> Result<Frame, Error> {
         return Ok(frame);
     }
     let mut values = Vec::new();
-    for name in ORIGINS {
+    for name in ORIGIN_AND_INDEX {
         let original = format!("orig_{name}");
         if frame.kind(&original).is_none() {
             continue;

@@ -108,9 +108,7 @@ async fn terms(
         let text = row.text(0)?;
         let mut words = words(&text.to_lowercase());
         if all {
-            for (at, name) in
-                [columns::HOST, columns::SOURCE, columns::SOURCETYPE].iter().enumerate()
-            {
+            for (at, name) in columns::ORIGIN.iter().enumerate() {
                 words.extend(
                     row.text(at + 1).map(|value| format!("{name}::{}", value.to_lowercase())),
                 );
@@ -123,7 +121,7 @@ async fn terms(
     });
     let mut arguments = vec![frame.field(columns::RAW)];
     if all {
-        let fixed = [columns::HOST, columns::SOURCE, columns::SOURCETYPE];
+        let fixed = columns::ORIGIN;
         arguments.extend(fixed.map(|name| frame.field(name)));
     }
     let value = split.with(parameters).call(arguments);

@@ -131,8 +131,7 @@ impl Results {
             let text =
                 |name: &str| batch.column_by_name(name).map(|column| column.as_string_view());
             let Some(raw) = text(columns::RAW) else { return };
-            let [host, source, sourcetype] =
-                [columns::HOST, columns::SOURCE, columns::SOURCETYPE].map(text);
+            let [host, source, sourcetype] = columns::ORIGIN.map(text);
             for row in 0..batch.num_rows() {
                 let [host, source, sourcetype] = [host, source, sourcetype]
                     .map(|column: Option<&StringViewArray>| column.map_or("", |c| c.value(row)));

@@ -224,7 +224,7 @@ fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<A
             }
         }
     };
-    let names = [columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
+    let names = columns::ORIGIN_AND_INDEX;
     let few = names.contains(&field.name().as_str())
         || (!super::FIXED.contains(&field.name().as_str()) && scan.queue.units().iter().all(few));
     (few && matches!(output.view, View::Itself)).then(Arc::default)
