@@ -1,4 +1,8 @@
-//! One column chunk: pages that are already encoded are compressed, framed and accounted for.
+//! Writes one column chunk: compresses its encoded pages, puts Parquet's page headers before them, and
+//! collects what footer and offset index say of them.
+//!
+//! Offsets count from the start of the chunk: `append_column` of the parquet crate makes them offsets in the
+//! file.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -10,12 +14,13 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-/// A zstd context that all pages of a bucket share.
+/// A zstd context and memory that all chunks of a bucket share.
 pub(super) struct Packer {
     level: i32,
     context: zstd::bulk::Compressor<'static>,
     packed: Vec<u8>,
-    /// Memory of chunks that are written, for those to come.
+    /// Memory of chunks that are in the file, for the next ones: memory that is touched for the first time
+    /// can cost 1 to 2.7 s per GB (docs/benchmarks.md).
     spare: Vec<Vec<u8>>,
 }
 
@@ -27,6 +32,7 @@ impl Packer {
 
     /// Takes the memory of a chunk back.
     pub(super) fn reuse(&mut self, chunk: Bytes) {
+        // No copy, since nothing else refers to these bytes any more.
         let mut memory = Vec::from(chunk);
         memory.clear();
         self.spare.push(memory);
@@ -80,6 +86,7 @@ impl<'a> ChunkWriter<'a> {
             codec,
             sink: TrackedWrite::new(memory),
             offsets: OffsetIndexBuilder::new(),
+            // That of levels.
             encodings: vec![Encoding::RLE],
             dictionary: None,
             first_page: None,
@@ -103,7 +110,8 @@ impl<'a> ChunkWriter<'a> {
         Ok(())
     }
 
-    /// A page of `rows` rows; nulls count as `values`.
+    /// A page of `rows` rows. `values` is the number of its levels: nulls count, and so does each item of a
+    /// list.
     pub(super) fn page(
         &mut self,
         body: &[u8],
@@ -136,6 +144,7 @@ impl<'a> ChunkWriter<'a> {
             Some(packer) => packer.pack(body)?,
             None => body,
         };
+        // A page header has signed 32-bit lengths, and the text of a single row is never split.
         if packed.len().max(body.len()) > i32::MAX as usize {
             let message = format!("a page of \"{}\" has {} bytes", self.column.name(), body.len());
             return Err(ParquetError::General(message));
@@ -168,6 +177,8 @@ impl<'a> ChunkWriter<'a> {
             rows_written: self.rows as u64,
             metadata: metadata.build()?,
             bloom_filter: None,
+            // `BucketReader` never reads it: granules are pruned by their times and the term index, row
+            // groups by the statistics of their chunks.
             column_index: None,
             offset_index: Some(self.offsets.build()),
         };

@@ -1,5 +1,5 @@
-//! Chooses how a column chunk is written, by trying on its first values what costs least, and cuts
-//! it into pages at granule borders.
+//! Chooses how a column chunk is written, by trying each form on its first values, and cuts it into pages
+//! at granule borders.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,20 +17,22 @@ use super::encodings::{put_deltas, put_hybrid, put_run};
 use super::rows::Rows;
 use super::values::Places;
 
-/// A page holds one granule, unless its text is larger than this: pages have 31-bit lengths.
+/// Maximum bytes of text in a page. A granule with more has several pages: Parquet's page headers have
+/// signed 32-bit lengths.
 const PAGE_BYTES: usize = 256 << 20;
-/// Where granules have little in a column, a page holds several: as many as have this many bytes,
-/// so that reading one of them reads hardly more, and the pages' own bytes count less.
+/// Small granules share a page of at most this many bytes: reading one of them reads hardly more, and there
+/// are fewer page headers and checksums.
 const SHARED_PAGE_BYTES: usize = 4 << 10;
-/// At most this many granules share a page.
+/// Maximum number of granules in a page.
 const SHARED_PAGE_GRANULES: usize = 8;
-/// Largest dictionaries: whoever reads one page reads the dictionary too.
+/// Maximum size of a dictionary, in bytes of texts and in integers: to read one page of the chunk is to read
+/// its dictionary too.
 const DICTIONARY_BYTES: usize = 512 << 10;
 const DICTIONARY_INTEGERS: usize = 8 << 10;
-/// Compression must save at least one byte in this many to be worth undoing.
+/// Compression must save at least one byte in this many to be worth the decompression.
 const WORTH: usize = 20;
-/// And one byte in so many rows: each column of each row group that is read needs a context for it, which
-/// costs a search for a few rows more than it saves.
+/// It must also save one byte in this many rows: reading a compressed chunk requires a decompression context
+/// (20 us, docs/decisions/0009), which costs a search for a few rows more than a small chunk saves.
 const WORTH_ROWS: usize = 8;
 
 /// A column in the rows of one row group.
@@ -98,6 +100,7 @@ impl<'v> Cells<'v> {
     pub(super) fn encode(&self, packer: &mut Packer) -> Result<(Bytes, ColumnCloseResult)> {
         let (form, cost) = self.form(packer)?;
         let memory = packer.memory();
+        // Parquet has one codec per chunk: all of its pages are compressed, or none.
         let packs = cost.pack() && (cost.plain - cost.packed) * WORTH_ROWS >= self.rows.len();
         let packer = packs.then_some(packer);
         let mut chunk = ChunkWriter::new(self.column.clone(), memory, packer)?;
@@ -126,12 +129,15 @@ impl<'v> Cells<'v> {
                 Ok((form, cost))
             }
             Source::Keys { keys, distinct, text } => {
+                // The estimate copies the texts of the sample only; those of the chunk are copied if they
+                // are written as texts.
                 let few = keys.len().min(sample);
                 let cost = spread(&keys[..few], text).cost(sample, packer)?.times(keys.len(), few);
                 let keyed = keyed(keys_of_texts(keys, distinct, text), cost, sample, packer)?;
                 Ok(keyed.unwrap_or_else(|| (spread(keys, text), cost)))
             }
-            // Text of events always compresses.
+            // Text of events always compresses, so nothing is tried. The division keeps the product in
+            // `encode` from overflowing.
             Source::Raw(rows) => {
                 let cost = Cost { plain: usize::MAX / WORTH_ROWS, packed: 1 };
                 Ok((Form::Raw(rows, self.rows.start), cost))
@@ -151,6 +157,7 @@ impl<'v> Cells<'v> {
             let values = value..self.values_before(end) - first;
             value = values.end;
             let bytes = match form {
+                // By the format, a page of `_raw` has one granule.
                 Form::Raw(..) => usize::MAX,
                 Form::Texts { lengths, .. } => length_of(&lengths[values.clone()]) + values.len(),
                 Form::Deltas(_) => cost.plain * values.len() / total.max(1),
@@ -176,15 +183,17 @@ impl<'v> Cells<'v> {
         self.places.map_or(row, |places| places.values_before(row))
     }
 
-    /// Least and greatest integer.
+    /// Least and greatest integer, by which `BucketReader::granules_where` skips row groups.
     fn statistics(&self) -> Option<Statistics> {
         let Source::Integers(values) = self.source else { return None };
         let (least, most) = (values.iter().copied().min(), values.iter().copied().max());
+        // No row has several integers: multivalue columns are texts (`Values::finish`).
         let nulls = self.rows.len() - values.len();
         Some(Statistics::int64(least, most, None, Some(nulls as u64), false))
     }
 
-    /// Appends repetition and definition levels of a page; how many there are.
+    /// Appends the repetition and definition levels of a page, and gives their number: what a page header
+    /// calls its values, nulls included. The fixed columns are required, and so have no levels.
     fn put_levels(&self, rows: &Range<usize>, values: &Range<usize>, body: &mut Vec<u8>) -> usize {
         let Some(places) = self.places else { return rows.len() };
         if self.column.max_rep_level() > 0 {
@@ -218,6 +227,8 @@ impl<'v> Cells<'v> {
         values: &Range<usize>,
         body: &mut Vec<u8>,
     ) -> usize {
+        // A row is a null list (level 0) or a list of values: no list is empty and no item null, so the
+        // definition levels in between do not occur.
         let present = self.column.max_def_level() as u32;
         let first = self.values_before(self.rows.start) + values.start;
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
@@ -244,7 +255,7 @@ impl<'v> Cells<'v> {
     }
 }
 
-/// Keys, if they cost no more than another form: they are faster to read.
+/// Keys, if they cost at most an eighth (and 64 bytes) more than the other form: they are faster to read.
 fn keyed(
     keys: Option<Keys>,
     other: Cost,
@@ -279,6 +290,7 @@ struct Pages<'c, 'v, 'a> {
 
 impl Pages<'_, '_, '_> {
     fn put(&mut self, rows: Range<usize>, values: Range<usize>) -> Result<()> {
+        // A single row has one page, however long its text is: pages begin and end with rows.
         if rows.len() > 1 && self.form.text_bytes(&values) > PAGE_BYTES {
             let middle = rows.start + rows.len() / 2;
             let first = self.cells.values_before(self.cells.rows.start);
@@ -359,6 +371,7 @@ impl Form<'_> {
 
 impl Keys {
     fn put(&self, values: Range<usize>, body: &mut Vec<u8>) {
+        // RLE_DICTIONARY: a byte with the width, then the hybrid, without the length that levels have.
         body.push(self.width as u8);
         put_hybrid(&self.keys[values], self.width, body);
     }
@@ -395,12 +408,13 @@ fn spread<'a>(keys: &[u32], text: &dyn Fn(u32) -> &'a [u8]) -> Form<'static> {
     Form::Texts { lengths: Cow::Owned(lengths), bytes: Cow::Owned(bytes) }
 }
 
-/// Bits that number so many entries.
+/// Bits of a key of a dictionary with so many entries; 0 for one entry.
 fn width_of(entries: usize) -> u32 {
     usize::BITS - entries.saturating_sub(1).leading_zeros()
 }
 
-/// The texts of the chunk numbered as they are met, unless they are too many.
+/// Numbers the texts of the chunk in order of their first occurrence; `None` if the dictionary would be too
+/// large. The column's own numbers would bring the texts of other chunks into it.
 fn keys_of_texts<'a>(
     keys: &[u32],
     distinct: usize,
@@ -429,10 +443,12 @@ fn keys_of_texts<'a>(
     (entries > 0).then(|| Keys { keys: local, dictionary, entries, width: width_of(entries) })
 }
 
-/// The integers of the chunk numbered as they are met, unless they are too many.
+/// Numbers the integers of the chunk in order of their first occurrence; `None` if there are too many.
 fn keys_of_integers(values: &[i64]) -> Option<Keys> {
     let mut known: HashTable<u32> = HashTable::new();
     let mut distinct: Vec<i64> = Vec::new();
+    // A table takes the place of an entry from the low bits of its hash; a product has mixed only the high
+    // ones.
     let hash = |value: i64| {
         let product = (value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         product ^ product >> 32
@@ -457,7 +473,7 @@ fn keys_of_integers(values: &[i64]) -> Option<Keys> {
     (entries > 0).then(|| Keys { keys, dictionary, entries, width: width_of(entries) })
 }
 
-/// Room for the length of levels.
+/// Room for the length of levels, which precedes them in data pages of version 1.
 fn open_levels(body: &mut Vec<u8>) -> usize {
     body.extend_from_slice(&[0; 4]);
     body.len()

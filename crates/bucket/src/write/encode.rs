@@ -20,10 +20,9 @@ use super::rows::{Names, Rows};
 use super::shred::{Column, Shredded};
 use crate::hot::fixed_fields;
 
-/// A row group ends early behind a granule with more text than this, so that pages cut for their
-/// size do not shift the borders of those that follow.
+/// A row group ends early behind a granule with more text than this (schemas/bucket/README.md, "Rows").
 const GRANULE_BYTES: u64 = 64 << 20;
-/// The fixed columns.
+/// Number of fixed columns.
 const FIXED: usize = 6;
 
 /// An open file: row groups, then whatever is embedded, then the footer.
@@ -43,6 +42,8 @@ impl Encoder {
         let mut fields = fixed_fields();
         fields.extend(shredded.columns.iter().map(Column::field));
         let schema = Arc::new(Schema::new(fields));
+        // Only for the schema: it becomes Parquet's, and is kept in the footer as Arrow's, from which readers
+        // know views and dictionaries. `Cells` encodes the columns.
         let writer =
             ArrowWriter::try_new(Vec::with_capacity(size), schema.clone(), Some(properties()))?;
         let (file, _) = writer.into_serialized_writer()?;
@@ -72,7 +73,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// A column in the rows of a row group; `texts` counts the bytes of plain text that are written.
+    /// A column in the rows of a row group. `texts` has, per column, the bytes of plain text written so far:
+    /// the row groups of a column must be encoded in order.
     pub(crate) fn chunk(
         &mut self,
         number: usize,
@@ -194,7 +196,7 @@ impl Shape<'_> {
     }
 }
 
-/// What the footer says; encodings and pages are decided per chunk.
+/// What the footer says; encodings, pages and statistics are decided per chunk (`Cells`).
 fn properties() -> WriterProperties {
     let sorted = |column_idx| SortingColumn { column_idx, descending: false, nulls_first: false };
     WriterProperties::builder()

@@ -1,12 +1,14 @@
-//! Parquet's encodings of integers and levels, each appending to a page.
+//! Parquet's encodings of integers and levels, each appending to a page (`Encodings.md` of the Parquet
+//! format).
 
 use crate::index::bits::{BitWriter, put_varint};
 
-/// Values per block of DELTA_BINARY_PACKED, and per miniblock.
+/// Values per block of DELTA_BINARY_PACKED, and per miniblock: the fewest that the format allows.
 const BLOCK: usize = 128;
 const MINIBLOCK: usize = 32;
 
-/// DELTA_BINARY_PACKED. Differences wrap around, as the format asks.
+/// DELTA_BINARY_PACKED: block size, miniblocks per block, number of values, first value, then blocks of
+/// differences, which wrap around as the format requires.
 pub(super) fn put_deltas(values: &[i64], into: &mut Vec<u8>) {
     for number in [BLOCK, BLOCK / MINIBLOCK, values.len()] {
         put_varint(into, number as u64);
@@ -31,6 +33,7 @@ fn put_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
     for delta in &mut deltas[..count] {
         *delta = delta.wrapping_sub(least);
     }
+    // A miniblock is stored whole. Those that the last block does not need are left out, except their widths.
     deltas[count..].fill(0);
     let widths = into.len();
     into.extend_from_slice(&[0; BLOCK / MINIBLOCK]);
@@ -52,7 +55,7 @@ fn pack(values: impl Iterator<Item = u64>, width: u32, into: &mut Vec<u8>) {
     bits.finish();
 }
 
-/// Fewer equal values in a row are packed as they are: compression makes more of it.
+/// Fewer equal values in succession are bit-packed with their neighbours: zstd makes more of that.
 const RUN: usize = 64;
 
 /// The hybrid of run lengths and bit-packed groups of eight.
@@ -61,13 +64,14 @@ pub(super) fn put_hybrid(values: &[u32], width: u32, into: &mut Vec<u8>) {
     let mut at = 0;
     while at < values.len() {
         let run = values[at..].iter().take_while(|value| **value == values[at]).count();
+        // The rest of a page is one run, however short, if no values before it wait to be packed.
         if run >= RUN || run == values.len() - at && packed == at {
             put_packed(&values[packed..at], width, into);
             put_run(values[at], run, width, into);
             at += run;
             packed = at;
         } else {
-            // Groups are whole: only the last one of a page may be filled up.
+            // Steps of whole groups: padding in a group that a run follows would be read as values.
             at = (at + run.next_multiple_of(8)).min(values.len());
         }
     }
@@ -86,6 +90,7 @@ fn put_packed(values: &[u32], width: u32, into: &mut Vec<u8>) {
     }
     let groups = values.len().div_ceil(8);
     put_varint(into, (groups as u64) << 1 | 1);
+    // A frequent width, since `keyed` tries whole bytes.
     if width == 8 {
         into.extend(values.iter().map(|value| *value as u8));
         into.resize(into.len() + groups * 8 - values.len(), 0);

@@ -289,7 +289,8 @@ fn encode(
     built: BuiltIndex,
     options: &WriteOptions,
 ) -> Result<(Vec<u8>, Directory), ParquetError> {
-    // Memory that is never touched costs nothing, memory that grows is copied.
+    // A rough estimate is enough: reserved memory that is never touched costs nothing, while a vector that
+    // grows is copied.
     let size = built.bytes.len() + rows.raw_bytes as usize / 3;
     let mut encoder = Encoder::new(shredded, options, size)?;
     encoder.rows(rows, shredded, options)?;

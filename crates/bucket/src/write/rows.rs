@@ -170,7 +170,8 @@ fn order(
             keys.push((*time, *index_time, batch as u32, row as u32));
         }
     }
-    // Batches are mostly in order, one after the other or a few interleaved: this one merges runs.
+    // The stable sort, which merges sorted runs: batches are mostly in order, one after the other or a few
+    // interleaved. Batch and row break ties, so that the order of arrival is kept.
     keys.sort();
     keys.into_iter().map(|(_, _, batch, row)| (batch, row)).collect()
 }

@@ -8,15 +8,15 @@ use model::ColumnKind;
 
 use crate::segment::{MAX_TERM_BYTES, hash, same};
 
-/// After this many values it shows whether they repeat; looked at again at every doubling.
+/// At this many values, and at every doubling, it is checked whether texts repeat.
 const FIRST_LOOK: usize = 1 << 16;
-/// After this many values it shows whether they are free text.
+/// The same for texts that are a good part of their events.
 const FREE_TEXT_LOOK: usize = 1 << 13;
-/// Distinct texts are kept up to this many bytes.
+/// Maximum bytes of distinct texts; only the last text may exceed it. So `Entry::start` needs 32 bits only.
 const DISTINCT_BYTES: usize = 16 << 20;
-/// Of fewer values than this it is never said that all are distinct.
+/// Fewer values than this are never judged to be all distinct.
 const FEW: usize = 4096;
-/// A field is a good part of its events if it is more than one in so many of their bytes.
+/// A field is a good part of its events if more than one in this many of their bytes is its own.
 const FREE_TEXT_SHARE: u64 = 4;
 /// At this many values memory is taken for all rows to come, if most rows so far have one.
 const MANY: u32 = 4096;
@@ -54,7 +54,7 @@ pub(super) struct Values {
 /// The row of each value.
 #[derive(Debug)]
 pub(super) enum Places {
-    /// The first so many rows have one value each.
+    /// The first rows, as many as this, have one value each: most fields need no list of their rows.
     First(u32),
     /// In ascending order, once per value.
     Rows(Vec<u32>),
@@ -65,9 +65,10 @@ pub(super) enum Data {
     /// Every text so far is the decimal form of an integer.
     Integers(Vec<i64>),
     Interned(Interned),
-    /// Many were distinct; whether a column of them pays only if asked for.
+    /// Texts too varied to be interned; true if a column of them would not pay ([`Values::is_dear`]).
     Plain(Texts, bool),
-    /// A column of them would not pay, and nobody asked for it.
+    /// Dropped: a column of them would not pay, and `unique_text_columns` is off. Only extracted values are,
+    /// since they can be extracted from `_raw` again.
     Left,
 }
 
@@ -81,6 +82,7 @@ pub(super) struct Texts {
 /// Distinct texts, and which of them each value is.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
+    /// Entries instead of keys, so that a look-up needs no second one in `entries`.
     known: HashTable<Entry>,
     hasher: DefaultHashBuilder,
     /// By key.
@@ -196,9 +198,10 @@ impl Values {
         }
     }
 
-    /// Several values in a row are always texts.
+    /// List columns are of texts: integers of a field with several values in some row become texts again.
     pub(super) fn finish(mut self) -> Self {
         if self.multivalue {
+            // The column is chosen: no value may be dropped any more.
             self.data.make_texts(Keep { all: true, is_large: false });
         }
         self
@@ -274,7 +277,7 @@ impl Interned {
     #[inline]
     pub(super) fn push(&mut self, text: &[u8]) {
         let Self { known, hasher, entries, bytes, keys } = self;
-        // Many fields have the same value most of the time.
+        // Many fields have the same value most of the time: no hash is needed.
         let last = keys.last().copied();
         if let Some(key) = last.filter(|key| same(entries[*key as usize].of(bytes), text)) {
             return keys.push(key);
@@ -316,6 +319,7 @@ impl Interned {
     fn is_too_varied(&self, is_large: bool) -> bool {
         let count = self.keys.len();
         let is_free = || is_large && self.distinct() > count - count / 8;
+        // Values may stop repeating later: hence a check at every doubling.
         count.is_power_of_two()
             && (count >= FIRST_LOOK && self.distinct() > count / 2
                 || count >= FREE_TEXT_LOOK && is_free())
@@ -325,11 +329,11 @@ impl Interned {
 
 #[inline]
 fn hash_of(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
-    // The term hash is faster, but it reads no further.
+    // The hash of terms is faster, but reads only so many bytes: longer texts that begin alike would collide.
     if text.len() <= MAX_TERM_BYTES { hash(text) } else { hasher.hash_one(text) }
 }
 
-/// The integer whose decimal form is exactly this text.
+/// The integer whose decimal form is exactly this text: an integer column must give the same texts back.
 #[inline]
 pub(super) fn canonical_integer(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
@@ -338,9 +342,11 @@ pub(super) fn canonical_integer(text: &str) -> Option<i64> {
         digits => (false, digits),
     };
     let first = *digits.first()?;
+    // Up to 18 digits cannot overflow.
     if digits.len() > 18 {
         return long_integer(text, digits);
     }
+    // `-0` is one of them.
     if first == b'0' && bytes.len() > 1 {
         return None;
     }

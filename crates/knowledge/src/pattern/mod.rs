@@ -124,6 +124,8 @@ impl Pattern {
     /// Visits the groups of every match, one after the other, until the visitor has enough.
     pub fn each_match<'t>(&self, text: &'t str, mut visit: impl FnMut(&Groups<'t>) -> bool) {
         match &self.engine {
+            // Behind an empty match the search would begin at the same place again; `captures_iter` knows how
+            // to go on.
             Engine::Linear { sequence: Some(sequence), .. } if !sequence.can_be_empty() => {
                 let mut from = 0;
                 while let Some(groups) = self.groups_at(text, from) {
@@ -157,7 +159,7 @@ impl Pattern {
             Engine::Linear { regex, sequence } => {
                 let found = match sequence.as_deref() {
                     Some(sequence) if !sequence.finds_beginnings() => {
-                        // The other engine is good at finding, and slow with groups.
+                        // `regex` finds a match fast, but often needs its slow backtracker for the groups.
                         let begin = regex.find_at(text, from)?.start();
                         sequence.match_at(text, begin)
                     }

@@ -1,21 +1,21 @@
-//! A matcher for the patterns that extractions are mostly made of: runs of characters, words and
-//! separators, one after the other.
+//! A backtracking matcher for the patterns that extractions are mostly made of: runs of characters,
+//! words and separators, one after the other (docs/decisions/0006).
 //!
 //! It finds the match and the groups that the `regex` crate would find from a given place, several
-//! times faster: it walks over runs of bytes instead of through states, and knows from the next byte
-//! which way to go nearly always. What it does not understand it declines to compile; a search that
-//! goes back too often gives up, and the caller asks the other engine, whose time is linear.
+//! times faster: it walks over runs of bytes instead of through states, and the next byte nearly always
+//! decides which way to go. Other patterns are not compiled; a search that backtracks too often is
+//! aborted. In both cases the caller uses `regex`, whose time is linear.
 
 use memchr::memmem::Finder;
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
 
-/// Groups of a pattern, the whole match included.
+/// Maximum number of groups, the whole match included. A fixed number: spans need no allocation.
 pub(super) const GROUPS: usize = 16;
-/// Steps of a pattern.
+/// Maximum number of steps of a pattern.
 const STEPS: usize = 256;
-/// Ways that a search from one place may take back.
+/// Maximum number of retreats of a search from one place.
 const RETREATS: u32 = 512;
-/// Places that a search may begin at.
+/// Maximum number of places that a search tries to begin at; then it is left to `regex`.
 const BEGINNINGS: u32 = 32;
 /// No place.
 const NOWHERE: u32 = u32::MAX;
@@ -131,11 +131,12 @@ impl Bytes {
     }
 }
 
-/// A set of characters: some of ASCII, and all others or none of them.
+/// A set of characters: some of ASCII, and all others or none of them. So no byte has to be decoded: all
+/// bytes of a character beyond ASCII are in the table, or none is.
 #[derive(Debug, Clone)]
 struct Set {
     bytes: Bytes,
-    /// The one byte that is missing.
+    /// The missing byte if it is the only one: `memchr` then finds the end of a run.
     all_but: Option<u8>,
 }
 
@@ -181,7 +182,7 @@ impl Set {
         !self.bytes.has(0x80)
     }
 
-    /// How far a run goes from a place.
+    /// Where a run from a place ends. `most` is in bytes: see [`Compiler::repetition`].
     fn run(&self, text: &[u8], from: usize, most: u32) -> usize {
         let rest = &text[from..];
         let rest = &rest[..rest.len().min(most as usize)];
@@ -193,7 +194,7 @@ impl Set {
     }
 }
 
-/// The character's bytes at a place.
+/// The length of a character in bytes, by its first byte. Steps never begin inside of a character.
 fn width(byte: u8) -> usize {
     match byte {
         0..=0x7f => 1,
@@ -249,6 +250,7 @@ impl Sequence {
                         return Outcome::None;
                     };
                     match self.match_at(text, from + at) {
+                        // Perhaps inside of a character, where no literal in UTF-8 can be found.
                         Outcome::None => from += at + 1,
                         other => return other,
                     }
@@ -331,6 +333,8 @@ impl Compiler {
             HirKind::Literal(literal) if literal.0.len() == 1 => Some(Set::only(literal.0[0])),
             _ => None,
         };
+        // Runs are counted in bytes. Beyond ASCII that is right only where nothing has to be counted:
+        // without a maximum, and with a minimum of 0 or 1, for which `behind` looks at the first byte.
         if let Some(set) = class
             && (set.is_ascii() || (*min <= 1 && max.is_none()))
         {
@@ -344,7 +348,7 @@ impl Compiler {
                 self.join(fork, fork + 1, self.here(), *greedy);
                 Some(())
             }
-            // What repeats must take something, or it would go on for ever.
+            // What repeats must take a character, or the walk would not end.
             (0, None) if sub.properties().minimum_len().is_some_and(|len| len > 0) => {
                 let fork = self.fork()?;
                 self.hir(sub)?;
@@ -405,7 +409,7 @@ impl Set {
     }
 }
 
-/// Works out what can follow runs and forks.
+/// Works out what can follow runs and forks; last, since forks get their ways after their own steps.
 fn look_ahead(steps: &mut [Step]) {
     for at in 0..steps.len() {
         match &steps[at] {
@@ -452,6 +456,7 @@ fn following(steps: &[Step], at: usize) -> Next {
                 }
             }
             Step::Group(_) | Step::TextStart | Step::WordBoundary { .. } => open.push(at + 1),
+            // There may be no next byte, or any.
             Step::TextEnd | Step::Done => next.any = true,
             Step::Fork { first, second, .. } => {
                 open.extend([usize::from(*first), usize::from(*second)]);
@@ -526,7 +531,8 @@ impl Walk<'_> {
                 if *lazy {
                     self.extend(run, next, shortest, longest, retreats)
                 } else if next.done || next.apart {
-                    // Nothing that follows could take what the run would give back.
+                    // No way back is kept: the match ends here, or what follows cannot begin with a
+                    // character of the set, so that a shorter run never helps.
                     (next.done || next.allows(text.get(longest))).then_some((step + 1, longest))
                 } else {
                     self.shorten(run, next, shortest, longest, retreats)
@@ -534,6 +540,7 @@ impl Walk<'_> {
             }
             Step::Group(slot) => {
                 let place = &mut self.spans.0[usize::from(*slot)];
+                // The old place is only needed to undo this step, on a way back.
                 if !retreats.is_empty() {
                     retreats.push(Retreat::Group { slot: *slot, was: *place });
                 }
@@ -587,6 +594,7 @@ impl Walk<'_> {
         let fits = |at: &usize| next.allows(self.text.get(*at)) && self.is_border(*at);
         let end = (least..=most).rev().find(fits)?;
         if end > least {
+            // One entry for all shorter runs: `retreat` looks for the next one from here.
             let (least, at) = (place_of(least), place_of(end - 1));
             retreats.push(Retreat::Shorter { step: number_of(run), least, at });
         }

@@ -1,4 +1,8 @@
-//! The scan as a DataFusion operator: partitions that pull buckets from one queue.
+//! The scan as a DataFusion operator: partitions that take pieces of buckets from one queue.
+//!
+//! Guarantees: each piece is read by one partition; pause, finalize and cancel act before the next stored
+//! batch; a damaged bucket is left out as a whole, with a message, or it fails the search. Which buckets are
+//! in the queue is decided by `table`, which of their rows pass by `work`.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,15 +46,16 @@ use crate::readers::Readers;
 use crate::report::ScanReport;
 use crate::times::Phase;
 
-/// Granules of a piece of a bucket, those of a row group: large enough that reading it is mostly decoding,
-/// small enough that a few pieces keep every partition busy.
+/// Maximum number of granules of a piece: those of a row group of default size. Large enough that most of the
+/// time goes into decoding, small enough that a few pieces keep every partition busy.
 const PIECE_GRANULES: usize = 128;
 
 /// Rows of a batch that only says how many rows there are.
 const COUNTED_ROWS: u64 = 1 << 16;
 
-/// Rows per granule that may match, up to which the small columns are asked first: where few rows match,
-/// a granule often has none, because the word is in another field.
+/// Matching rows per granule, as the term index counts them, up to which small columns are tested first
+/// (docs/decisions/0009). The index knows words, not fields: where so few rows have the word, a granule
+/// often has it in another field only.
 const SPARSE_ROWS: u64 = 32;
 
 /// Rows as the plan wants them.
@@ -76,7 +81,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Whether every bucket will be read, so that nothing read ahead is in vain.
+    /// Whether every bucket will be read: then nothing is read ahead in vain.
     fn reads_all(&self) -> bool {
         self.control.must_count_all() || (self.wanted.is_all() && self.limit.is_none())
     }
@@ -86,6 +91,7 @@ impl Scan {
         let parts = match unit {
             unit if !self.wants(Some(unit.span())) => Vec::new(),
             Unit::Hot(hot) => {
+                // Rows of a hot bucket are in order of arrival: the newest are mostly in the last batch.
                 let batches = hot.batches.into_iter().rev();
                 let overlaps = |batch: &RecordBatch| {
                     span_of(batch).is_some_and(|(first, last)| self.range.overlaps(first, last))
@@ -156,6 +162,7 @@ impl Scan {
             let found = reader.find_rows(&terms).await;
             drop(timer);
             let found = found.map_err(|error| unreadable(entry, &error))?;
+            // Both numbers are of the whole bucket, before time and bounds remove granules.
             sparse = found.rows <= found.granules.len() as u64 * SPARSE_ROWS;
             granules.intersect(&found.granules);
         }
@@ -165,8 +172,9 @@ impl Scan {
         Ok(self.pieces(entry, &reader, &granules, sparse))
     }
 
-    /// Granules to read, cut into pieces, newest first. Where the newest rows may be enough, the first
-    /// pieces are small.
+    /// Granules to read, cut into pieces, newest first. Where the newest rows may be enough for a sort above,
+    /// the first piece is one granule and each further one twice as large: such a sort reads little in vain,
+    /// and one that needs all still reads large pieces.
     fn pieces(
         &self,
         entry: &Arc<BucketEntry>,
@@ -216,6 +224,7 @@ impl Scan {
         Ok(match opened {
             Opened::Hot(index, batch) => {
                 let rows = async move {
+                    // Hot rows have no columns of fields; sent values are in `_fields`.
                     let place = |_: &str| FieldPlace::Raw { indexed: None };
                     let inside = span_of(&batch).is_some_and(|span| self.is_inside(span));
                     let Some(undecided) = self.work.undecided(&index, None, inside) else {
@@ -254,6 +263,7 @@ impl Scan {
         if sparse && let Some((early, rest)) = self.work.early(&entry.index, &place, &undecided) {
             (test, undecided) = (Some(early), rest);
         }
+        // After the test has its filters: a column that only the test reads is not read for the output too.
         let columns = self.work.stored_columns(&place, &undecided);
         let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
         let rows = rows.map_err(|error| unreadable(&entry, &error))?;
@@ -265,7 +275,8 @@ impl Scan {
             self.work
                 .process(batch, &Origin { index: &index, place: &place, undecided: &undecided })
         };
-        // Asked before each stored batch: where few rows match, there may be none to ask above for long.
+        // The valve is asked before each stored batch, not before each batch of results: where few rows
+        // match, many stored batches in succession give no result.
         let admitted = stream::try_unfold(rows, move |mut rows| {
             let gate = Arc::clone(&gate);
             async move {
@@ -288,12 +299,13 @@ impl Scan {
                 Some(task) => joined(task).await?,
                 None => Arc::clone(&scan).take().await?,
             };
-            // While one piece is decoded, the next one comes from where it is stored.
+            // While one piece is decoded, the first pages of the next one are fetched. The task is aborted if
+            // the partition is dropped.
             let ahead = scan.reads_all().then(|| SpawnedTask::spawn(Arc::clone(&scan).take()));
             Ok::<_, DataFusionError>(rows.map(|rows| (rows, (scan, ahead))))
         });
-        // DataFusion makes every leaf give way to other tasks after some batches; giving way after
-        // each one made the partitions take turns instead of running side by side.
+        // The stream does not yield by itself: DataFusion makes every leaf yield after some batches. Yielding
+        // after each batch made two partitions take turns, so that one core of two was used.
         pieces.try_flatten().boxed()
     }
 
@@ -313,6 +325,8 @@ impl Scan {
         let rows = Arc::clone(self).rows(piece.opened.clone()).await;
         let Opened::Stored(StoredPart { entry, .. }) = &piece.opened else { return rows };
         match rows {
+            // Only if the piece is the whole bucket: rows of its other pieces may be in the result already,
+            // and the message says that all events of the bucket are missing.
             Err(error) if piece.alone && self.goes_on_without(entry, &error).await => {
                 Ok(stream::empty().boxed())
             }
@@ -321,7 +335,8 @@ impl Scan {
                 Err(error)
             }
             Ok(rows) => {
-                // Rows of it are with the reader already: this search fails, the next leaves it out.
+                // Rows of the bucket may have left the scan already: this search fails, and the quarantine
+                // makes the next one leave the bucket out.
                 let (scan, entry) = (Arc::clone(self), Arc::clone(entry));
                 let checked = rows.then(move |batch| {
                     let (scan, entry) = (Arc::clone(&scan), Arc::clone(&entry));
@@ -339,6 +354,7 @@ impl Scan {
 
     async fn piece_rows(self: Arc<Self>, piece: Piece) -> Result<Rows> {
         let Piece { opened, .. } = &piece;
+        // Asked again, since a sort above may have learnt more while the piece waited in the queue.
         let rows = match self.wants(opened.span()) {
             true => self.rows_or_none(&piece).await?,
             false => stream::empty().boxed(),
@@ -403,7 +419,7 @@ impl BucketScanExec {
         self.partitions
     }
 
-    /// Whether its result is there before anybody could look at a preview.
+    /// Whether it has so few rows that its result is there before anybody could look at a preview.
     pub(crate) fn is_small(&self) -> bool {
         self.scan.queue.rows() <= super::table::SMALL_SCAN
     }
@@ -473,7 +489,8 @@ impl ExecutionPlan for BucketScanExec {
         Ok(self)
     }
 
-    /// Takes note of what a sort above learns while it runs; it stays that sort's own business.
+    /// Keeps the dynamic filter of a sort above, to skip pieces of which the sort wants no row any more. It
+    /// is tested with the times of pieces, not with rows, so it is not taken over (`PushedDown::No`).
     fn handle_child_pushdown_result(
         &self,
         _: FilterPushdownPhase,
@@ -496,7 +513,7 @@ impl ExecutionPlan for BucketScanExec {
         let begin = || {
             let rows = Arc::clone(&self.scan).partition();
             match self.scan.limit {
-                // Rows that pass are all the same to a plan that asks for any N of them.
+                // Each partition stops at the limit by itself; the limit above takes N rows of all of them.
                 Some(limit) => take_rows(rows, limit),
                 None => rows,
             }
@@ -514,7 +531,7 @@ impl ExecutionPlan for BucketScanExec {
     }
 }
 
-/// Counts the rows, and the time between being asked for some and having them or having to wait.
+/// Records the rows, and the time of each poll: until there is a batch, or the stream has to wait.
 fn measured(
     mut rows: BoxStream<'static, Result<RecordBatch>>,
     metrics: BaselineMetrics,

@@ -1,4 +1,8 @@
-//! From stored rows to rows of the plan: filters first, extraction only for what survives them.
+//! From stored rows to rows of the plan: filters first, extraction only for the rows that pass.
+//!
+//! Order within a batch: filters that stored columns decide as they are, filters over small columns, filters
+//! over `_raw`, extraction, filters over extracted fields, output. Each step sees only the rows that passed
+//! the steps before it. Which buckets and granules are read is decided before, in `prune` and `exec`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,7 +36,7 @@ use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
 
-/// Whether every bucket stores the column.
+/// Whether every bucket stores the column. `index` is not stored: it is a property of the whole bucket.
 fn is_stored(name: &str) -> bool {
     name != columns::INDEX && FIXED.contains(&name)
 }
@@ -44,7 +48,7 @@ pub(super) enum View {
     Itself,
     /// A part of its values.
     Part(FieldPart),
-    /// Its values as numbers that stand for them.
+    /// Integer keys in place of its values (docs/decisions/0008).
     Key(Arc<Keys>),
 }
 
@@ -75,9 +79,10 @@ struct Conjunct {
     reads: Vec<usize>,
     /// How it is decided on stored columns, if it can be.
     shortcut: Option<Shortcut>,
-    /// Whether it is a bound of the time, which all rows of a piece inside of the range satisfy.
+    /// Whether it only bounds `_time`: then all rows of a piece that lies in the search's range pass.
     is_bound: bool,
-    /// The test of a name that it is, which a bucket's summary may decide for all rows.
+    /// Set if it tests index, host, source or sourcetype: the index name or the bucket's summary may then
+    /// decide it for all rows.
     names: Option<NameTest>,
 }
 
@@ -92,24 +97,26 @@ pub(super) struct Work {
     report: Arc<ScanReport>,
 }
 
-/// Filters that have to be looked at for each row of a part of a bucket.
+/// Filters that must be evaluated row by row in a part of a bucket.
 #[derive(Debug, Clone)]
 pub(super) struct Undecided {
     filters: Vec<usize>,
-    /// Whether rows come that have passed other filters, which counted them.
+    /// Whether a row test has already added the rows to `events_scanned`, before it dropped some of them.
     counted: bool,
 }
 
-/// Where rows come from.
+/// Where rows come from: the index, the place of each field, and the filters still to be evaluated.
 pub(super) struct Origin<'a> {
     pub(super) index: &'a IndexName,
     pub(super) place: &'a dyn Fn(&str) -> FieldPlace,
     pub(super) undecided: &'a Undecided,
 }
 
-/// Rows on their way through the filters: as stored, and columns of the table made from them so far.
+/// Rows that have passed the filters so far.
 struct Rows {
     stored: RecordBatch,
+    /// Columns of the table that were made from them already, by their place in the table. They are
+    /// filtered together with `stored`, so that all have the same length.
     made: Vec<Option<ArrayRef>>,
 }
 
@@ -140,7 +147,7 @@ impl Work {
         let mut conjuncts =
             filters.iter().map(|filter| compile(table, filter)).collect::<Result<Vec<_>>>()?;
         let raw = table.index_of(columns::RAW)?;
-        // Filters over small columns first: they leave less text to look into.
+        // Filters over `_raw` last (the sort is stable): the others leave fewer texts to search.
         conjuncts.sort_by_key(|conjunct| conjunct.reads.contains(&raw));
         let work = Self {
             table: Arc::clone(table),
@@ -188,6 +195,7 @@ impl Work {
                 Some(true) => continue,
                 None => {}
             }
+            // Whether no row passes is not asked: `Pruning::excludes` has asked that of stored buckets.
             let is_sure = names.zip(entry).is_some_and(|(names, entry)| names.admits_all(entry));
             let is_sure = is_sure || (inside && conjunct.is_bound);
             if !is_sure {
@@ -201,8 +209,9 @@ impl Work {
         undecided.filters.iter().map(|at| &self.conjuncts[*at])
     }
 
-    /// The filters that small stored columns decide, as a test for whoever reads them, and the others;
-    /// `None` if there are none.
+    /// Splits off the filters that small stored columns decide, as a test that the reader runs before it
+    /// decodes the other columns (docs/decisions/0009). The second part is the remaining filters. `None` if
+    /// no filter is of that kind.
     pub(super) fn early<P>(
         self: &Arc<Self>,
         index: &IndexName,
@@ -216,6 +225,7 @@ impl Work {
             let reads = &self.conjuncts[*at].reads;
             !reads.is_empty()
                 && reads.iter().all(|column| match self.table.field(*column).name().as_str() {
+                    // `_raw` is what the test is to save, and `index` is not stored.
                     columns::RAW | columns::INDEX => false,
                     name => is_stored(name) || matches!(place(name), FieldPlace::Column(_)),
                 })
@@ -240,7 +250,8 @@ impl Work {
         Some((test, Undecided { filters, counted: true }))
     }
 
-    /// Which rows pass, with filters that stored columns decide.
+    /// Which rows pass the filters of a row test. Unlike in [`Self::process`], every filter sees every row:
+    /// the reader needs one bit per row of its batch.
     fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
         self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
         let made = vec![None; self.table.fields().len()];
@@ -259,7 +270,8 @@ impl Work {
         Ok(passes.unwrap_or_else(|| BooleanArray::from(vec![true; stored.num_rows()])))
     }
 
-    /// Takes the granules out whose integers are out of the bounds of a filter.
+    /// Removes the granules of row groups in which no integer can pass a filter, by the statistics in the
+    /// footer.
     pub(super) fn prune_by_bounds(
         &self,
         reader: &BucketReader,
@@ -275,12 +287,12 @@ impl Work {
         }
     }
 
-    /// Whether nobody wants to see the rows, but to know how many there are.
+    /// Whether the plan needs no columns, only the number of rows.
     pub(super) fn only_counts(&self) -> bool {
         self.outputs.is_empty()
     }
 
-    /// So many rows without columns.
+    /// A batch of `rows` rows without columns.
     pub(super) fn counted(&self, rows: usize) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.output_schema);
@@ -305,12 +317,14 @@ impl Work {
                     FieldPlace::Absent => {}
                     FieldPlace::Raw { indexed } => {
                         extracts = true;
+                        // Sent values have a column of their own; they win over those in the text.
                         names.extend(indexed.map(|_| name));
                     }
                 }
             }
         }
         if extracts {
+            // The text, and what selects the extraction rules (`Knowledge::field_rules`).
             let origin = [columns::RAW, columns::HOST, columns::SOURCE, columns::SOURCETYPE];
             let missing: Vec<&str> = origin.into_iter().filter(|n| !names.contains(n)).collect();
             names.extend(missing);
@@ -347,6 +361,7 @@ impl Work {
         let mut first: Vec<&Conjunct> = Vec::new();
         let mut later: Vec<&Conjunct> = Vec::new();
         for conjunct in self.conjuncts(origin.undecided) {
+            // Quick filters are applied at once: rows that they drop are never converted to the plan's types.
             match conjunct.quick(&rows.stored, origin.place) {
                 Some(mask) => rows.keep(&mask)?,
                 None if conjunct.reads.iter().any(|at| self.is_extracted(*at, origin)) => {
@@ -367,6 +382,8 @@ impl Work {
         if rows.are_none() {
             return Ok(None);
         }
+        // All filters are evaluated here, so these are the job's event count and timeline
+        // (docs/decisions/0003).
         self.count(&rows.stored);
         let output = self.outputs.iter().map(|output| self.output(output, &mut rows, origin));
         let output = output.collect::<Result<Vec<_>>>()?;
@@ -421,16 +438,19 @@ impl Work {
         Ok(made)
     }
 
+    /// A column of the output. Parts and keys are made from the stored form where there is one, so that
+    /// integers need not become texts first (docs/decisions/0008).
     fn output(&self, output: &Output, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
         let field = self.table.field(output.column);
         let name = field.name().as_str();
         let stored = match (origin.place)(name) {
             _ if rows.made[output.column].is_some() => None,
-            // As numbers of a dictionary, of which keys are made without a look at texts.
+            // Names are stored as dictionaries: keys are looked up once per distinct text, not per row.
             _ if matches!(output.view, View::Key(_)) && is_stored(name) => {
                 rows.stored.column_by_name(name).cloned()
             }
             _ if FIXED.contains(&name) => None,
+            // Multivalue columns are lists: `field_column` takes their first values.
             FieldPlace::Column(ColumnKind::Integer | ColumnKind::Text) => {
                 rows.stored.column_by_name(name).cloned()
             }
@@ -467,7 +487,7 @@ impl Work {
         }
     }
 
-    /// Makes the columns that are only in the text.
+    /// Makes the columns that must be extracted from `_raw`, all in one pass over the texts.
     fn extract(&self, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
         let gaps: Vec<usize> = self
             .needed(origin.undecided)
@@ -500,6 +520,8 @@ impl Work {
         }
         for ((at, field), column) in gaps.into_iter().zip(&wanted).zip(extracted) {
             rows.made[at] = Some(match (origin.place)(&field.name) {
+                // In hot rows `extract` itself takes sent values from `_fields`; a stored bucket has them in
+                // the column of the field.
                 FieldPlace::Raw { indexed: Some(kind) } => {
                     let data_type = self.table.field(at).data_type();
                     let sent = rows
@@ -546,7 +568,7 @@ fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
 }
 
 impl Conjunct {
-    /// Which rows pass, where stored columns say it as they are.
+    /// Which rows pass, if the stored columns decide it as they are.
     fn quick(
         &self,
         stored: &RecordBatch,
@@ -556,7 +578,8 @@ impl Conjunct {
         cut.or_else(|| self.names.as_ref().and_then(|_| self.of_names(stored)))
     }
 
-    /// Which rows pass, by the column of names as it is stored: each name is looked at once.
+    /// Which rows pass, by a column of names as it is stored, a dictionary: each distinct name is tested
+    /// once. An expression that does not take dictionaries fails here, and [`Self::mask`] decides.
     fn of_names(&self, stored: &RecordBatch) -> Option<BooleanArray> {
         let [field] = self.schema.fields().as_ref() else { return None };
         let names = stored.column_by_name(field.name())?;
@@ -574,6 +597,7 @@ impl Conjunct {
         })?;
         let mask = match mask.null_count() {
             0 => mask.clone(),
+            // A condition that is null does not hold.
             _ => prep_null_mask_filter(mask),
         };
         Ok((mask.true_count() < mask.len()).then_some(mask))
@@ -603,6 +627,7 @@ fn field_column(column: &ArrayRef, kind: ColumnKind, to: &DataType) -> Option<Ar
     let wants_list = matches!(to, DataType::List(_));
     match kind {
         ColumnKind::Multivalue if wants_list => convert(column, to),
+        // The first value, as extraction gives it to a plan that takes one (`FieldBuilder::end_row`).
         ColumnKind::Multivalue => Some(first_values(column)),
         ColumnKind::Text | ColumnKind::Integer => {
             let text: ArrayRef = match column.data_type() {
@@ -614,6 +639,7 @@ fn field_column(column: &ArrayRef, kind: ColumnKind, to: &DataType) -> Option<Ar
     }
 }
 
+/// The texts of events again: only the canonical decimal form of a number is stored as an integer.
 fn integer_texts(column: &ArrayRef) -> StringViewArray {
     let numbers = column.as_primitive::<Int64Type>();
     numbers.iter().map(|number| number.map(NumberText::integer)).collect::<TextColumn>().0.finish()

@@ -1,7 +1,13 @@
-//! LLB and BiLL: two levels that wander together.
+//! LLB and BiLL: two levels that change by correlated random steps (a Kalman filter with two states).
 //!
-//! The covariances of the noise around the levels and of their steps follow from those of the
-//! differences between neighbours: what differs once and comes back is noise, the rest a step.
+//! Model: the values of a row are the levels x plus noise of covariance R; the levels change from row to row
+//! by steps of covariance Q. In the code `level` is x, `known` P, `noise` R, `steps` Q, `total` the
+//! covariance of the innovation S = P' + R, `error` the innovation v = y - x', `gain` K = P' S^-1. Then
+//! x = x' + K v and P = P' - K P'. The symbols are those of [`level`](super::level), but no variance is
+//! relative.
+//!
+//! R and Q follow from the differences d of neighbouring rows: noise differs once and comes back in the next
+//! difference, a step does not. So `E[d(t) d(t-1)^t] = -R` and `E[d(t) d(t)^t] = Q + 2 R`.
 
 use super::Forecast;
 
@@ -59,7 +65,7 @@ impl Filter {
         Self { level, known, noise, steps }
     }
 
-    /// Goes on to the next row.
+    /// Goes on to the next row: P' = P + Q. No step precedes the first row.
     fn step(&mut self, moved: bool) {
         if moved {
             self.known.0 += self.steps.0;
@@ -68,13 +74,14 @@ impl Filter {
         }
     }
 
-    /// The variance of a value around what is expected.
+    /// S, the covariance of the values of a row around what is expected.
     fn total(&self) -> Matrix {
         let ((a, b, c), (d, e, f)) = (self.known, self.noise);
         (a + d, b + e, c + f)
     }
 
-    /// The mean and the variance of the first value, given the second.
+    /// The mean and the variance of the first value, given the second: x1 + S12 / S22 v2 and
+    /// S11 - S12^2 / S22, the conditional distribution of normal variables.
     fn given_other(&self, beside: Option<f64>) -> (f64, f64) {
         let (a, b, c) = self.total();
         match beside {
@@ -85,8 +92,9 @@ impl Filter {
         }
     }
 
-    /// Learns from the values of a row.
+    /// Learns from the values of a row. If one is missing, H is the row of the other, and S one variance.
     fn see(&mut self, one: Option<f64>, two: Option<f64>) {
+        // S and P'.
         let (a, b, c) = self.total();
         let (p, q, r) = self.known;
         match (one, two) {
@@ -96,7 +104,7 @@ impl Filter {
                     return self.see_one(one, two);
                 }
                 let inverse = (c / determinant, -b / determinant, a / determinant);
-                // The gain is a matrix: what is known times the inverse of the total.
+                // K = P' S^-1.
                 let gain = [
                     [p * inverse.0 + q * inverse.1, p * inverse.1 + q * inverse.2],
                     [q * inverse.0 + r * inverse.1, q * inverse.1 + r * inverse.2],
@@ -124,14 +132,14 @@ impl Filter {
         }
     }
 
-    /// Where one value follows from the other, both are the level.
+    /// S has no inverse: the values are taken for the levels, without uncertainty.
     fn see_one(&mut self, one: f64, two: f64) {
         self.level = (one, two);
         self.known = (0.0, 0.0, 0.0);
     }
 }
 
-/// The covariances of noise and steps.
+/// R and Q.
 fn covariances(one: &[Option<f64>], two: &[Option<f64>]) -> (Matrix, Matrix) {
     let rows: Vec<Option<(f64, f64)>> = one.iter().zip(two).map(|(a, b)| a.zip(*b)).collect();
     let differences: Vec<Option<(f64, f64)>> = rows
@@ -152,17 +160,19 @@ fn covariances(one: &[Option<f64>], two: &[Option<f64>]) -> (Matrix, Matrix) {
         let count = f64::max(count, 1.0);
         (sum.0 / count, sum.1 / count, sum.2 / count)
     };
+    // E[d(t) d(t)^t] and, made symmetric, E[d(t) d(t-1)^t].
     let same = mean(&mut differences.iter().flatten().map(|one| (*one, *one)));
     let next = mean(&mut differences.windows(2).filter_map(|pair| pair[1].zip(pair[0])));
     let noise = valid((-next.0, -next.1, -next.2));
     let steps = (same.0 - 2.0 * noise.0, same.1 - 2.0 * noise.1, same.2 - 2.0 * noise.2);
     let steps = valid(steps);
-    // There is some noise in everything, so that one value never settles all.
+    // With R = 0 the gain is 1, and every value replaces the level: there is always a little noise.
     let least = |total: f64| 1e-6 * total;
     ((noise.0 + least(same.0), noise.1, noise.2 + least(same.2)), steps)
 }
 
-/// The nearest matrix that can be one of covariances.
+/// Makes a matrix one of covariances: moments of few rows can give negative variances, or a correlation
+/// beyond 1.
 fn valid((a, b, c): Matrix) -> Matrix {
     let (a, c) = (a.max(0.0), c.max(0.0));
     let most = (a * c).sqrt() * 0.999;

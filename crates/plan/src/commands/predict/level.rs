@@ -1,20 +1,37 @@
-//! A level that wanders, with or without a trend that wanders too.
+//! LL and LLT: a level, or a level and a trend, that change by random steps (Kalman filters).
 //!
-//! All variances are in units of the variance of what is observed around the level; the ratios
-//! are those under which the values are most likely.
+//! Model: a value is the level plus noise of variance R; from row to row the state changes by its transition
+//! T and by steps of variance Q. The quantities of the filter and their names here, x' and P' being those of
+//! a row before its value is seen:
+//!
+//! | | quantity | LL: one number | LLT: level and trend |
+//! | --- | --- | --- | --- |
+//! | x | state | `level` | `state` |
+//! | P | covariance of the state | `variance` | `known` = (P00, P01, P11) |
+//! | P' = T P T^t + Q | predicted covariance | `before` | `known` after the transition |
+//! | Q | process noise | `ratio` | `level`, `slope` |
+//! | R | observation noise | 1 | 1 |
+//! | v = y - H x' | innovation | `number - level` | `error` |
+//! | S = H P' H^t + R | variance of the innovation | `before + 1.0` | `factor` |
+//! | K = P' H^t / S | gain | `gain` | `gains` |
+//!
+//! Then x = x' + K v and P = P' - K H P'. All variances are in units of R, which cancels out of these
+//! equations, so Q is a ratio, chosen by maximum likelihood. R follows from the innovations
+//! ([`Errors::scale`]).
 
 use super::Forecast;
 use super::search::{best_ratio, best_ratios};
 
-/// Values at the end that ratios are chosen by.
+/// Maximum number of values, the last ones, from which ratios are chosen: that filters them 71 times for one
+/// ratio and 382 times for two (see `search`).
 const LEARNT: usize = 10_000;
 
-/// What a filter says of each row: the value expected and the relative variance around it, and
-/// how likely the values are.
+/// What a filter says of each row: the expected value x' and the variance S around it, in units of R; and how
+/// likely the values are.
 struct Filtered {
     means: Vec<f64>,
     factors: Vec<f64>,
-    /// The variance that a factor of 1 stands for.
+    /// R, the variance that a factor of 1 stands for.
     scale: f64,
     likelihood: f64,
 }
@@ -26,7 +43,7 @@ impl Filtered {
     }
 }
 
-/// Collects how far off a filter was.
+/// Sums over innovations: v^2 / S, ln S, and their number.
 #[derive(Default)]
 pub(super) struct Errors {
     squares: f64,
@@ -41,13 +58,14 @@ impl Errors {
         self.count += 1.0;
     }
 
-    /// The variance that a factor of 1 stands for.
+    /// The estimate of R, which maximises the likelihood for given ratios: the mean of v^2 / S.
     pub(super) fn scale(&self) -> f64 {
         if self.count > 0.0 { self.squares / self.count } else { 0.0 }
     }
 
-    /// The logarithm of the likelihood, but for a constant.
+    /// The logarithm of the likelihood at that R, up to a constant: -(n ln R + sum of ln S) / 2.
     pub(super) fn likelihood(&self) -> f64 {
+        // A series that is forecast without any error has R = 0.
         -0.5 * (self.count * (self.scale() + f64::MIN_POSITIVE).ln() + self.logarithms)
     }
 }
@@ -60,7 +78,7 @@ fn first(numbers: &[Option<f64>]) -> f64 {
     numbers.iter().flatten().next().copied().unwrap_or_default()
 }
 
-/// LL: the level is what it was, and some noise.
+/// LL: the level is what it was, plus a step.
 pub(super) fn level(numbers: &[Option<f64>], ahead: usize) -> Forecast {
     let learnt = tail(numbers);
     let ratio = best_ratio(|ratio| filter_level(learnt, 0, ratio).likelihood);
@@ -78,16 +96,19 @@ fn filter_level(numbers: &[Option<f64>], ahead: usize, ratio: f64) -> Filtered {
         means.push(level);
         factors.push(before + 1.0);
         let Some(number) = numbers.get(row).copied().flatten() else {
+            // Without an innovation P' becomes P: it grows by Q per row.
             variance = if seen { before } else { variance };
             continue;
         };
         if !seen {
-            // The first value is the level, as far as anybody knows.
+            // Nothing is known before the first value (P' is infinite): K = 1, so x = y and P = R. The
+            // variance of its innovation is infinite for every ratio, so it does not count.
             seen = true;
             (level, variance) = (number, 1.0);
             continue;
         }
         errors.add(number - level, before + 1.0);
+        // K = P' / S; x = x' + K v; P = (1 - K) P'.
         let gain = before / (before + 1.0);
         level += gain * (number - level);
         variance = before * (1.0 - gain);
@@ -95,7 +116,7 @@ fn filter_level(numbers: &[Option<f64>], ahead: usize, ratio: f64) -> Filtered {
     Filtered { means, factors, scale: errors.scale(), likelihood: errors.likelihood() }
 }
 
-/// LLT: the level grows by the trend, and both wander.
+/// LLT: the level grows by the trend, and both change by random steps.
 pub(super) fn trend(numbers: &[Option<f64>], ahead: usize) -> Forecast {
     let learnt = tail(numbers);
     let (level, slope) =
@@ -103,7 +124,8 @@ pub(super) fn trend(numbers: &[Option<f64>], ahead: usize) -> Forecast {
     filter_trend(numbers, ahead, level, slope).forecast()
 }
 
-/// The variance of what is not known at all, relative to that of a value.
+/// The initial variance of level and trend, in units of R: so large that the first values decide (a diffuse
+/// prior).
 const DIFFUSE: f64 = 1e7;
 
 fn filter_trend(numbers: &[Option<f64>], ahead: usize, level: f64, slope: f64) -> Filtered {
@@ -111,18 +133,20 @@ fn filter_trend(numbers: &[Option<f64>], ahead: usize, level: f64, slope: f64) -
     let (mut means, mut factors) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     let mut errors = Errors::default();
     let start = first(numbers);
-    // The level and the trend, and how well they are known: variances and covariance.
+    // x, and P as (P00, P01, P11).
     let mut state = (start, 0.0);
     let mut known = (DIFFUSE, 0.0, DIFFUSE);
     let mut seen = 0_u32;
     for row in 0..rows {
         if row > 0 {
+            // T = [[1, 1], [0, 1]]: the trend is added to the level. P' = T P T^t + diag(level, slope).
             let (a, b, c) = known;
             state.0 += state.1;
             known = (a + 2.0 * b + c + level, b + c, c + slope);
         }
         let factor = known.0 + 1.0;
-        // Two values have to be seen before there is a trend to speak of.
+        // Two values determine level and trend. Before, the first value is the forecast, and innovations do
+        // not count: their variance is that of the diffuse prior.
         means.push(if seen < 2 { start } else { state.0 });
         factors.push(if seen < 2 { 2.0 } else { factor });
         let Some(number) = numbers.get(row).copied().flatten() else { continue };
@@ -131,6 +155,7 @@ fn filter_trend(numbers: &[Option<f64>], ahead: usize, level: f64, slope: f64) -
             errors.add(error, factor);
         }
         seen += 1;
+        // H = (1, 0): K = (P'00, P'01) / S; x = x' + K v; P = P' - K H P'.
         let (a, b, c) = known;
         let gains = (a / factor, b / factor);
         state = (state.0 + gains.0 * error, state.1 + gains.1 * error);

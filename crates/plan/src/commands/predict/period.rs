@@ -1,14 +1,16 @@
-//! The period of a series, as far as there is one.
+//! The period of a series, if it has one: the shortest lag at which the autocorrelation has one of its
+//! highest peaks.
 
-/// Values at the end that are looked at.
+/// Maximum number of values, the last ones, that are used. The cost is quadratic: 6 million products for
+/// these.
 const LOOKED_AT: usize = 4_000;
-/// How alike a series must be to itself one period before.
+/// Least autocorrelation at a period.
 const LEAST: f64 = 0.3;
-/// A shorter period is preferred if it is nearly as good as the best.
+/// A shorter period is preferred if its autocorrelation is at least this part of the greatest: a series is
+/// as like itself after two periods as after one.
 const NEARLY: f64 = 0.9;
 
-/// The number of rows after which the series, without its trend, is most like itself; `None` if
-/// it is not.
+/// The number of rows after which the series, without its linear trend, repeats; `None` if it does not.
 pub(in crate::commands) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     let numbers = &numbers[numbers.len().saturating_sub(LOOKED_AT)..];
     let flat = without_trend(numbers)?;
@@ -16,8 +18,10 @@ pub(in crate::commands) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     if variance <= f64::EPSILON * super::super::sample::number(flat.len()) {
         return None;
     }
+    // Two periods must be in the series.
     let longest = flat.len() / 2;
-    // Of few products more than of many is chance, so they count as many.
+    // The biased autocorrelation: the sum of the few products of a long lag is divided by the same variance
+    // as that of many, since a high mean of few products is more often chance.
     let alike = |lag: usize| {
         let products = flat.iter().zip(&flat[lag..]).map(|(one, two)| one * two);
         products.sum::<f64>() / variance
@@ -25,6 +29,7 @@ pub(in crate::commands) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     let correlations: Vec<f64> = (0..=longest).map(alike).collect();
     let peak = |lag: &usize| {
         let here = correlations[*lag];
+        // Lag 1 is not a period; lag 2 must be greater than it, which it is not in a smooth series.
         let before = *lag <= 2 || correlations[lag - 1] <= here;
         let behind = correlations.get(lag + 1).is_none_or(|next| *next < here);
         here >= LEAST && before && behind && (*lag > 2 || correlations[1] < here)
@@ -34,7 +39,8 @@ pub(in crate::commands) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     peaks.into_iter().find(|lag| correlations[*lag] >= NEARLY * best)
 }
 
-/// The series less the line that fits it best; 0 where values are missing.
+/// The series less its regression line. Missing values are 0, the mean, and so add nothing to the products.
+/// `None` for fewer than 4 values.
 fn without_trend(numbers: &[Option<f64>]) -> Option<Vec<f64>> {
     let place = super::super::sample::number;
     let known: Vec<(f64, f64)> = numbers

@@ -1,4 +1,7 @@
-//! LLP: each place in a period has a level of its own, which wanders from period to period.
+//! LLP: each place in a period has a level of its own, which changes by a random step from period to period.
+//!
+//! Each place is a Kalman filter of LL over the rows of that place ([`level`](super::level) has the equations
+//! and names), so Q is the variance of a step per period, not per row. All places have the same ratio Q / R.
 
 use super::Forecast;
 use super::level::Errors;
@@ -11,18 +14,20 @@ pub(super) fn seasons(numbers: &[Option<f64>], period: usize, ahead: usize) -> F
     forecast
 }
 
-/// The forecast with relative variances.
+/// The forecast, with variances in units of R.
 fn filter(numbers: &[Option<f64>], period: usize, ahead: usize, ratio: f64) -> (Forecast, Errors) {
     let rows = numbers.len() + ahead;
     let mut forecast = Forecast::default();
     let mut errors = Errors::default();
+    // x and P of each place.
     let mut levels: Vec<Option<(f64, f64)>> = vec![None; period];
     let (mut sum, mut count) = (0.0, 0.0);
     for row in 0..rows {
         let number = numbers.get(row).copied().flatten();
         let place = &mut levels[row % period];
         let Some((level, variance)) = *place else {
-            // Nothing is known of the season yet: the mean of all others stands for it.
+            // No value of this place yet: the mean of the first values of the other places stands for it. As
+            // in LL, the first value gives x = y and P = R, and its innovation does not count.
             let mean = if count > 0.0 { sum / count } else { number.unwrap_or_default() };
             forecast.means.push(mean);
             forecast.variances.push(2.0 + ratio);
@@ -31,12 +36,14 @@ fn filter(numbers: &[Option<f64>], period: usize, ahead: usize, ratio: f64) -> (
             count += f64::from(number.is_some());
             continue;
         };
+        // P' = P + Q, S = P' + R.
         let before = variance + ratio;
         forecast.means.push(level);
         forecast.variances.push(before + 1.0);
         *place = Some(match number {
             Some(number) => {
                 errors.add(number - level, before + 1.0);
+                // K = P' / S; x = x' + K v; P = (1 - K) P'.
                 let gain = before / (before + 1.0);
                 (level + gain * (number - level), before * (1.0 - gain))
             }
