@@ -71,7 +71,7 @@ pub fn router(
         .route("/services/auth/oidc/login", get(oidc::begin))
         .route("/services/auth/oidc/callback", get(oidc::finish))
         .route("/saml/login", get(saml::begin))
-        .route(ACS_PATH, post(saml::accept))
+        .route("/saml/acs", post(saml::accept))
         .route("/saml/finish", get(saml::finish))
         .route("/saml/spmetadata", get(saml::metadata))
         .route("/saml/logout", get(saml::signed_out).post(saml::signed_out))

@@ -311,9 +311,9 @@ mod tests {
         let mut jobs: Vec<_> = (0..8).map(|_| job()).collect();
         let left = || (memory.first.available_permits(), memory.turns.available_permits());
         until(|| left() == (2, 2)).await;
-        // Two have turns and wait for small parts, two wait for turns.
+        // Two have turns and wait for small parts, the first of them with what is left; two wait for turns.
         jobs.extend((0..4).map(|_| job()));
-        until(|| left() == (2, 0)).await;
+        until(|| left() == (0, 0)).await;
         drop(held);
         let all = futures::future::join_all(jobs);
         let done = tokio::time::timeout(Duration::from_secs(60), all).await;

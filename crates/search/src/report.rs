@@ -148,16 +148,14 @@ impl ScanReport {
     pub(crate) fn record(&self, outcome: Outcome) {
         counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
         counter!(names::SEARCH_EVENTS).increment(self.events_scanned.load(Relaxed));
-        let pruned = [
-            &self.buckets_pruned_by_time,
-            &self.buckets_pruned_by_summary,
-            &self.buckets_pruned_by_terms,
-        ];
-        let pruned = pruned.iter().map(|count| count.load(Relaxed)).sum();
+        // A bucket without a candidate was opened for its term index, and counts as searched, too.
+        let by_terms = self.buckets_pruned_by_terms.load(Relaxed);
+        let before = [&self.buckets_pruned_by_time, &self.buckets_pruned_by_summary];
+        let before: u64 = before.iter().map(|count| count.load(Relaxed)).sum();
         let fates = [
-            ("searched", self.buckets_searched.load(Relaxed)),
+            ("searched", self.buckets_searched.load(Relaxed).saturating_sub(by_terms)),
             ("counted", self.buckets_counted.load(Relaxed)),
-            ("pruned", pruned),
+            ("pruned", before + by_terms),
         ];
         for (fate, buckets) in fates {
             counter!(names::SEARCH_BUCKETS, "fate" => fate).increment(buckets);

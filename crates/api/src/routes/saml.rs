@@ -3,7 +3,7 @@
 //! ```text
 //! GET  /saml/login       sends the browser to the provider, with a cookie
 //! POST /saml/acs         takes the form that the provider's page submits; logs nobody in
-//! GET  /saml/finish      where the answer to that form leads: the request has the cookie, and gets the session
+//! GET  /saml/finish      where the answer to that form leads: it has the cookie, and gets the session
 //! GET  /saml/spmetadata  what the provider's administrator needs
 //!      /saml/logout      where the provider sends the browser after a logout
 //! ```

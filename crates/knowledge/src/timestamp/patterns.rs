@@ -318,7 +318,7 @@ mod tests {
         for (xml, part) in [
             ("<datetime></datetime>", "neither timePatterns"),
             ("<a><timePatterns><use name=\"x\"/></timePatterns></a>", "x is used but not defined"),
-            ("<a", "no XML"),
+            ("<a", "invalid XML"),
         ] {
             let message = DatetimePatterns::compile(xml).unwrap_err();
             assert!(message.contains(part), "{message}");

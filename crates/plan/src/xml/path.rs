@@ -343,7 +343,7 @@ mod tests {
         assert!(reason("a/b").contains("begins with /"));
         assert!(reason("//a[position()<3]").contains("position() is not supported"));
         assert!(reason("//a/@b/c").contains("can only end a path"));
-        assert!(reason("//a[@b=c]").contains("no text in quotes"));
+        assert!(reason("//a[@b=c]").contains("is not a quoted string"));
         assert!(reason("//a[@b='c").contains("not closed"));
         assert!(reason("/a/").contains("a name is missing"));
         assert!(reason("/ancestor::a").contains("axes"));
