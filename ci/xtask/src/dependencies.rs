@@ -1,4 +1,5 @@
-//! External packages: those that a crate declares and does not use, and licences that are not accepted.
+//! Packages: dependencies that one declares and does not use, lists that one is missing in, and licences
+//! that are not accepted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -79,6 +80,42 @@ pub(crate) fn unused(root: &Path) -> Result<Vec<String>> {
     Ok(problems)
 }
 
+#[derive(Debug, Deserialize)]
+struct Workspace {
+    workspace: Shared,
+}
+
+#[derive(Debug, Deserialize)]
+struct Shared {
+    dependencies: BTreeMap<String, toml::Value>,
+}
+
+/// What has to be said of a package or a dependency elsewhere, too.
+pub(crate) fn unlisted(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let map = fs::read_to_string(root.join("docs/ARCHITECTURE.md"))?;
+    for folder in members(root)? {
+        let place = folder.strip_prefix(root).unwrap_or(&folder).display().to_string();
+        let manifest: toml::Table = read(&folder.join("Cargo.toml"))?;
+        let lints = manifest.get("lints").and_then(|lints| lints.get("workspace"));
+        if lints.and_then(toml::Value::as_bool) != Some(true) {
+            problems.push(format!("{place}: [lints] workspace = true is missing"));
+        }
+        if place.starts_with("crates/") && !map.contains(&format!("`{place}`")) {
+            problems.push(format!("{place} is missing in the code map of docs/ARCHITECTURE.md"));
+        }
+    }
+    let workspace: Workspace = read(&root.join("Cargo.toml"))?;
+    let unify = fs::read_to_string(root.join("ci/unify/Cargo.toml"))?;
+    for (name, value) in workspace.workspace.dependencies {
+        if value.get("path").is_none() && !unify.contains(&format!("\n{name}.workspace = true"))
+            && !unify.contains(&format!("\n{name} = {{ workspace = true")) {
+            problems.push(format!("{name} is missing in ci/unify/Cargo.toml"));
+        }
+    }
+    Ok(problems)
+}
+
 /// Packages of the workspace.
 fn members(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -140,6 +177,12 @@ mod tests {
     #[test]
     fn every_declared_dependency_is_used() {
         let problems = unused(&crate::root()).expect("the manifests can be read");
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
+    #[test]
+    fn packages_and_dependencies_are_listed_where_they_have_to_be() {
+        let problems = unlisted(&crate::root()).expect("the manifests can be read");
         assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         arrows::problems(&root),
         rings::problems(&root),
         dependencies::unused(&root),
+        dependencies::unlisted(&root),
         dependencies::licences(&root),
         tidy::problems(&root),
     ];
