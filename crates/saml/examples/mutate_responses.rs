@@ -1,4 +1,4 @@
-//! Mutates responses for a while: `cargo run -p karst-saml --example fuzz -- SECONDS SEED`.
+//! Mutates responses for a while: `cargo run -p karst-saml --example mutate_responses -- SECONDS SEED`.
 //!
 //! Every fixture is a seed; pieces of others are spliced in, also of those that are not valid. A
 //! response may be refused, or log in as an original one does. Anything else, a panic, and more
