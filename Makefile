@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-console format bench bench-abuse bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run build test fuzz test-rust test-console test-clients tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-ingest bench-kill bench-peers bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -55,13 +55,16 @@ fuzz: ## fuzz every decoder, for FUZZ_SECONDS in total
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh
 
-lint: lint-format lint-rust lint-console ## format and lint checks
+lint: lint-format lint-rust lint-docs lint-console ## format and lint checks
 
 lint-format: ## rustfmt, as a check
 	cargo fmt --all --check
 
 lint-rust: ## clippy
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+lint-docs: ## rustdoc: links and markup of doc comments
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 lint-console: $(CONSOLE)/node_modules/.package-lock.json ## lint of the console
 	cd $(CONSOLE) && npm run --silent lint

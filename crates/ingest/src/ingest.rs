@@ -264,7 +264,7 @@ impl Ingest {
     /// Completes the unfinished events of all streams and waits until they are in the journal.
     ///
     /// # Errors
-    /// As [`Ingest::submit`].
+    /// As for taking in events.
     pub async fn flush(&self) -> Result<(), Error> {
         self.order(|| Order::Flush).await
     }

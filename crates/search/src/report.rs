@@ -81,7 +81,7 @@ pub(crate) struct ScanReport {
 /// The counters at one moment, for the inspector.
 #[derive(Debug, Clone, Serialize)]
 pub struct ScanCounts {
-    /// See the fields of [`ScanReport`].
+    /// See the fields of `ScanReport`.
     pub buckets_considered: u64,
     pub buckets_pruned_by_time: u64,
     pub buckets_pruned_by_summary: u64,

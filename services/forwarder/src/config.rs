@@ -48,7 +48,7 @@ pub(crate) struct RunOptions {
     /// Pipeline sets, each with connections of its own; server.conf's if not given.
     #[arg(long, env = "KARST_PARALLEL_INGESTION_PIPELINES")]
     pub(crate) parallel_ingestion_pipelines: Option<u16>,
-    /// Serve metrics for Prometheus at http://<address>/metrics.
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, env = "KARST_FORWARDER_METRICS_ADDRESS")]
     pub(crate) metrics_address: Option<SocketAddr>,
     /// What to log: error, warn, info, debug, or directives such as "info,inputs=debug".

@@ -108,7 +108,7 @@ pub(crate) struct ServerOptions {
     #[command(flatten)]
     pub(crate) data: DataDir,
     /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix (credentials, region
-    /// and endpoint from the AWS_* variables). Default: <data-dir>/objects.
+    /// and endpoint from the AWS_* variables). Default: DATA_DIR/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
     /// Take the catalog over from a running server, which is then fenced and stops. Without this
@@ -169,7 +169,7 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_WEB_TLS", value_enum, ignore_case = true, num_args = 0..=1,
         default_value = "auto", default_missing_value = "true")]
     pub(crate) web_tls: TlsMode,
-    /// TLS certificate, PEM. Default: a self-signed one in <data-dir>/auth.
+    /// TLS certificate, PEM. Default: a self-signed one in DATA_DIR/auth.
     #[arg(long, env = "KARST_TLS_CERT", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of --tls-cert.
@@ -206,7 +206,7 @@ pub(crate) struct ServerOptions {
     /// DRAM for cached blocks, in MiB. Default: dram_size in server.conf, 512.
     #[arg(long, env = "KARST_CACHE_DRAM_MIB")]
     pub(crate) cache_dram_mib: Option<usize>,
-    /// NVMe for cached blocks, in MiB, below <data-dir>/cache; 0 turns it off. Default:
+    /// NVMe for cached blocks, in MiB, below DATA_DIR/cache; 0 turns it off. Default:
     /// max_cache_size in server.conf, 4096.
     #[arg(long, env = "KARST_CACHE_NVME_MIB")]
     pub(crate) cache_nvme_mib: Option<usize>,
@@ -423,7 +423,7 @@ pub(crate) struct StoreOptions {
     #[command(flatten)]
     pub(crate) data: DataDir,
     /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix. Default:
-    /// <data-dir>/objects.
+    /// DATA_DIR/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
 }

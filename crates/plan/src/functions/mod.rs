@@ -1,7 +1,7 @@
 //! The functions of `eval`, `where` and `fieldformat`: one registry, one file per function or
 //! tight family.
 //!
-//! Guarantees: each function is in [`FUNCTIONS`] once, whatever its names; arguments that are
+//! Guarantees: each function is in `FUNCTIONS` once, whatever its names; arguments that are
 //! literals are compiled when planning.
 //! It leaves operators and typing to `expr`.
 

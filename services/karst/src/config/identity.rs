@@ -33,7 +33,7 @@ pub(crate) enum UserWhat {
 pub(crate) struct StoreOptions {
     #[command(flatten)]
     pub(crate) client: ClientOptions,
-    /// Object store of a stopped server. Default: <data-dir>/objects.
+    /// Object store of a stopped server. Default: DATA_DIR/objects.
     #[arg(long, env = "KARST_OBJECT_STORE")]
     pub(crate) object_store: Option<String>,
     /// Directory of .conf layers of a stopped server.

@@ -25,7 +25,7 @@ pub(crate) enum SplWhat {
 pub(crate) enum FileKind {
     /// `search` and `definition` of stanzas.
     Conf,
-    /// <query> and <searchString> of dashboards.
+    /// Elements `query` and `searchString` of dashboards.
     Xml,
     /// Strings, or the keys search, query and spl of objects.
     Json,
