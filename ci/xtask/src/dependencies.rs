@@ -108,8 +108,10 @@ pub(crate) fn unlisted(root: &Path) -> Result<Vec<String>> {
     let workspace: Workspace = read(&root.join("Cargo.toml"))?;
     let unify = fs::read_to_string(root.join("ci/unify/Cargo.toml"))?;
     for (name, value) in workspace.workspace.dependencies {
-        if value.get("path").is_none() && !unify.contains(&format!("\n{name}.workspace = true"))
-            && !unify.contains(&format!("\n{name} = {{ workspace = true")) {
+        if value.get("path").is_none()
+            && !unify.contains(&format!("\n{name}.workspace = true"))
+            && !unify.contains(&format!("\n{name} = {{ workspace = true"))
+        {
             problems.push(format!("{name} is missing in ci/unify/Cargo.toml"));
         }
     }
