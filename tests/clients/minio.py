@@ -15,7 +15,8 @@ class Store:
     """MinIO over a directory."""
 
     def __init__(self, directory, program):
-        self.port = karst.free_port()
+        # Left to itself, MinIO gives its console a port that a client may have had meanwhile.
+        self.port, self.console = karst.free_port(), karst.free_port()
         self.directory, self.program = directory, program
         self.up()
         self.files = pyarrow.fs.S3FileSystem(
@@ -31,8 +32,16 @@ class Store:
         address = f"127.0.0.1:{self.port}"
         with (self.directory / "minio.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [self.program, "server", "--quiet", "--address", address, self.directory / "disk"],
-                env={**os.environ, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET},
+                [
+                    *(self.program, "server", "--quiet", "--address", address),
+                    *("--console-address", f"127.0.0.1:{self.console}", self.directory / "disk"),
+                ],
+                env={
+                    **os.environ,
+                    "MINIO_ROOT_USER": KEY,
+                    "MINIO_ROOT_PASSWORD": SECRET,
+                    "MINIO_BROWSER": "off",
+                },
                 stdout=log,
                 stderr=log,
             )
