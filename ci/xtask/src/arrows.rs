@@ -20,6 +20,15 @@ struct Manifest {
     dependencies: BTreeMap<String, toml::Value>,
 }
 
+impl Rules {
+    /// The crates that a package uses and must not.
+    fn broken(&self, package: &str, manifest: &Manifest, allowed: &[String]) -> Vec<String> {
+        let used = manifest.dependencies.keys().filter(|used| self.levels.contains_key(*used));
+        let broken = used.filter(|used| !allowed.contains(used));
+        broken.map(|used| format!("{package} must not use {used} (ci/arrows.toml)")).collect()
+    }
+}
+
 /// Arrows that are not allowed, and crates that are not listed.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
     let rules: Rules = read(&root.join("ci/arrows.toml"))?;
@@ -36,19 +45,11 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
             problems.push(format!("crates/{name} is not listed in ci/arrows.toml"));
             continue;
         };
-        for used in manifest.dependencies.keys().filter(|used| rules.levels.contains_key(*used)) {
-            if !allowed.contains(used) {
-                problems.push(format!("crates/{name} must not use {used} (ci/arrows.toml)"));
-            }
-        }
+        problems.extend(rules.broken(&format!("crates/{name}"), &manifest, allowed));
     }
     for (name, allowed) in &rules.programs {
         let manifest: Manifest = read(&root.join(name).join("Cargo.toml"))?;
-        for used in manifest.dependencies.keys().filter(|used| rules.levels.contains_key(*used)) {
-            if !allowed.contains(used) {
-                problems.push(format!("{name} must not use {used} (ci/arrows.toml)"));
-            }
-        }
+        problems.extend(rules.broken(name, &manifest, allowed));
     }
     Ok(problems)
 }

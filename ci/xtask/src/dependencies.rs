@@ -149,7 +149,8 @@ struct Package {
 /// Packages with a licence that is not accepted, or without one.
 pub(crate) fn licences(root: &Path) -> Result<Vec<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let asked = ["metadata", "--format-version", "1", "--locked", "--offline"];
+    // Not offline: a build downloads what its platform needs, this asks for the packages of all.
+    let asked = ["metadata", "--format-version", "1", "--locked"];
     let done = Command::new(cargo).args(asked).current_dir(root).output();
     let done = done.context("cannot run cargo metadata")?;
     ensure!(done.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&done.stderr));
