@@ -54,23 +54,21 @@ pub(crate) fn unused(root: &Path) -> Result<Vec<String>> {
         if manifest.package.name == "karst-unify" {
             continue;
         }
-        let words = |parts: &[&str]| -> Result<Vec<String>> {
+        let texts = |parts: &[&str]| -> Result<Vec<String>> {
             let mut files = Vec::new();
             parts.iter().try_for_each(|part| walk(&folder.join(part), &mut files))?;
             files.extend([folder.join("build.rs")].into_iter().filter(|path| path.exists()));
-            let texts = files.iter().map(fs::read_to_string).collect::<Result<Vec<_>, _>>()?;
-            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let split = texts.iter().flat_map(|text| text.split(move |c| !is_word(c)));
-            Ok(split.map(str::to_owned).collect())
+            Ok(files.iter().map(fs::read_to_string).collect::<Result<_, _>>()?)
         };
         let (own, all) =
-            (words(&["src"])?, words(&["src", "tests", "examples", "benches", "fuzz_targets"])?);
+            (texts(&["src"])?, texts(&["src", "tests", "examples", "benches", "fuzz_targets"])?);
         let kinds = [(&manifest.dependencies, own), (&manifest.dev_dependencies, all)];
-        for (declared, words) in kinds {
+        for (declared, texts) in kinds {
             for name in declared.keys() {
                 let library = LIBRARIES.iter().find(|(package, _)| package == name);
                 let library = library.map_or(name.as_str(), |(_, library)| library);
-                if !words.contains(&library.replace('-', "_")) {
+                let library = library.replace('-', "_");
+                if !texts.iter().any(|text| names(text, &library)) {
                     let package = &manifest.package.name;
                     problems.push(format!("{package} declares {name} and does not use it"));
                 }
@@ -78,6 +76,18 @@ pub(crate) fn unused(root: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(problems)
+}
+
+/// Whether a source names a library: at the beginning of a path, or to use it whole.
+fn names(text: &str, library: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(library).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + library.len()..]);
+        let is_inner = before.ends_with(is_word)
+            || (before.ends_with("::") && before[..before.len() - 2].ends_with(is_word));
+        let is_whole = before.ends_with("use ") && !after.starts_with(is_word);
+        !is_inner && (after.starts_with("::") || is_whole)
+    })
 }
 
 #[derive(Debug, Deserialize)]
@@ -181,6 +191,16 @@ mod tests {
     fn every_declared_dependency_is_used() {
         let problems = unused(&crate::root()).expect("the manifests can be read");
         assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
+    #[test]
+    fn a_library_is_named_where_a_path_begins_with_it() {
+        for text in ["uuid::Uuid", "(::uuid::Uuid)", "use uuid as id;", "use uuid;"] {
+            assert!(names(text, "uuid"), "{text}");
+        }
+        for text in ["random::uuid()", "random::uuid::x", "my_uuid::x", "uuids::x", "use uuids;"] {
+            assert!(!names(text, "uuid"), "{text}");
+        }
     }
 
     #[test]
