@@ -4,10 +4,8 @@
 
 /// Longer words get no suggestion.
 const LONGEST: usize = 40;
-/// What a letter too many, missing or wrong costs.
+/// What an edit costs; two neighbours in the wrong order, the slip that fingers make most, cost half.
 const EDIT: usize = 2;
-/// What two neighbours in the wrong order cost: the slip that fingers make most.
-const SWAP: usize = 1;
 
 /// The candidate with the least costly edits, if they are few for the word's length.
 pub(crate) fn nearest<'a>(
@@ -29,24 +27,10 @@ pub(crate) fn nearest<'a>(
 
 /// The cost of the edits between two words.
 fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.chars().collect();
-    let right: Vec<char> = right.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut previous: Vec<usize> = (0..=right.len()).map(|j| j * EDIT).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut current = vec![(i + 1) * EDIT];
-        for (j, b) in right.iter().enumerate() {
-            let substitution = previous[j] + if a == b { 0 } else { EDIT };
-            let mut best = substitution.min(previous[j + 1] + EDIT).min(current[j] + EDIT);
-            let swapped = i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b;
-            if swapped {
-                best = best.min(before[j - 1] + SWAP);
-            }
-            current.push(best);
-        }
-        before = std::mem::replace(&mut previous, current);
-    }
-    previous.last().copied().unwrap_or(0)
+    let edits = strsim::damerau_levenshtein(left, right);
+    // Without swaps as a single edit, each of them is two.
+    let swaps = strsim::levenshtein(left, right) - edits;
+    EDIT * edits - swaps
 }
 
 #[cfg(test)]

@@ -66,20 +66,18 @@ fn json(out: &mut impl Write, rows: &Rows) -> Result<()> {
 }
 
 fn delimited(out: &mut impl Write, rows: &Rows, header: bool) -> Result<()> {
-    let quote = |cell: String| {
-        if cell.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell
-        }
-    };
-    let line = |cells: Vec<String>| cells.into_iter().map(quote).collect::<Vec<_>>().join(",");
+    if rows.fields.is_empty() {
+        return Ok(());
+    }
+    // Into memory first, as the writer hides the kind of an error, and a closed pipe is none.
+    let mut page = csv::Writer::from_writer(Vec::new());
     if header {
-        writeln!(out, "{}", line(rows.fields.clone()))?;
+        page.write_record(&rows.fields)?;
     }
     for row in &rows.rows {
-        writeln!(out, "{}", line(row.iter().map(|value| text(value, "\n")).collect()))?;
+        page.write_record(row.iter().map(|value| text(value, "\n")))?;
     }
+    out.write_all(&page.into_inner()?)?;
     Ok(())
 }
 

@@ -52,7 +52,7 @@ pub(super) fn read(
             let mut bytes = Vec::new();
             std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
             let text = String::from_utf8_lossy(&bytes);
-            found.extend(of("-", &text, kind.unwrap_or(FileKind::Text), multiline));
+            found.extend(of("-", &text, kind.unwrap_or(FileKind::Text), multiline)?);
         } else if path.is_dir() {
             let mut files = Vec::new();
             walk(path, &mut files)?;
@@ -70,7 +70,7 @@ fn read_file(path: &Path, kind: Option<FileKind>, multiline: bool) -> Result<Vec
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = String::from_utf8_lossy(&bytes);
     let kind = kind.or_else(|| kind_of(path)).unwrap_or(FileKind::Text);
-    Ok(of(&path.display().to_string(), &text, kind, multiline))
+    of(&path.display().to_string(), &text, kind, multiline)
 }
 
 /// The files below a directory that may contain searches, sorted by name.
@@ -111,20 +111,20 @@ fn kind_of(path: &Path) -> Option<FileKind> {
     })
 }
 
-fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Vec<Found> {
+fn of(file: &str, text: &str, kind: FileKind, multiline: bool) -> Result<Vec<Found>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = match kind {
         FileKind::Conf => conf(text),
         FileKind::Xml => xml::searches(text),
         FileKind::Json => json::searches(text),
         FileKind::Jsonl => json::lines(text),
-        FileKind::Yaml => yaml::searches(text),
+        FileKind::Yaml => yaml::searches(text).with_context(|| format!("cannot read {file}"))?,
         FileKind::Text if multiline => blocks(text),
         FileKind::Text => lines(text),
     };
     found.retain(|search| !search.text.trim().is_empty());
     found.iter_mut().for_each(|search| search.file = file.to_owned());
-    found
+    Ok(found)
 }
 
 /// A search without a file name yet.
@@ -198,7 +198,7 @@ mod tests {
     fn conf_files_give_searches_and_definitions_with_their_lines() {
         let text = "[a]\nsearch = index=x \\\n| head\n[m(1)]\ndefinition = x=$a$\n[e]\n\
                     definition = if(1,2,3)\niseval = 1\n[p]\nother = 1";
-        let found = of("f", text, FileKind::Conf, false);
+        let found = of("f", text, FileKind::Conf, false).expect("text");
         let shown = found.iter().map(|s| (s.line, s.name.as_str(), s.reading));
         let wanted = [
             (2, "a", Reading::Search),
@@ -213,7 +213,7 @@ mod tests {
     fn plain_text_is_a_search_a_line_or_a_block() {
         let text = "# one\nindex=a\n| head\n\n\nindex=b\n";
         let texts = |multiline| {
-            let found = of("f", text, FileKind::Text, multiline);
+            let found = of("f", text, FileKind::Text, multiline).expect("text");
             found.into_iter().map(|s| (s.line, s.text)).collect::<Vec<_>>()
         };
         let line = |number: usize, text: &str| (number, text.to_owned());
