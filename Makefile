@@ -45,7 +45,7 @@ test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the co
 	cd $(CONSOLE) && npm test --silent
 
 test-rust: console ## unit, property, specification and crash tests
-	KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast
+	set -o pipefail; KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast 2>&1 | awk -f ci/slowest.awk
 
 FUZZ_SECONDS ?= 60
 
