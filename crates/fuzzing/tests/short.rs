@@ -6,7 +6,7 @@ use karst_fuzzing::targets::ALL;
 /// Inputs for each; those of targets that write files or build all rules are slower.
 fn count(name: &str) -> u64 {
     match name {
-        "app" | "bucket" => 600,
+        "app" | "bucket" | "pages" => 600,
         "conf" => 40,
         _ => 4_000,
     }

@@ -1,7 +1,13 @@
 //! What a fuzzer needs of the insides.
 
 use std::hint::black_box;
+use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::exec::Schedule;
+use crate::monitor::paths::PathPattern;
 use crate::syslog::{Framer, header_host};
 
 /// Cuts a stream of syslog into messages, in pieces of several sizes, and reads their headers.
@@ -21,3 +27,30 @@ pub fn syslog(stream: &[u8]) {
 
 /// Longest message.
 const LIMIT: usize = 1_024;
+
+/// Reads a schedule and follows it for some time, from shortly before a change to summer time.
+///
+/// # Panics
+/// If a time does not come after the one before.
+pub fn schedule(text: &str) {
+    let Some(Schedule::Cron(cron)) = Schedule::parse(text) else { return };
+    let zone = TimeZone::get("Europe/Berlin").unwrap_or(TimeZone::UTC);
+    let mut time = Timestamp::from_second(1_774_700_000).unwrap_or_default().to_zoned(zone);
+    for _ in 0..50 {
+        let Some(next) = cron.next(&time) else { return };
+        assert!(next > time, "{next} does not come after {time}");
+        time = next;
+    }
+}
+
+/// Compiles a monitored path and matches another with it.
+///
+/// # Panics
+/// If a path without wildcards does not stand for itself.
+pub fn monitored_path(pattern: &str, path: &str) {
+    let Ok(compiled) = PathPattern::compile(pattern) else { return };
+    black_box(compiled.takes(Path::new(path)));
+    if !pattern.is_empty() && !pattern.contains('*') && !pattern.contains("...") {
+        assert!(compiled.takes(Path::new(pattern)), "{pattern:?} does not stand for itself");
+    }
+}

@@ -1,5 +1,6 @@
 //! What senders send.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io::Write;
 
@@ -8,10 +9,11 @@ use inputs::body::unpack;
 use inputs::elastic::{BulkDefaults, LineLengths, decode_bulk};
 use inputs::hec::{EventLengths, HecDefaults, decode_events, decode_raw};
 use inputs::otlp::{OtlpDefaults, decode_logs, json_memory, protobuf_memory};
-use inputs::{EventLimits, StreamKey};
+use inputs::{CutEvents, EventLimits, Input, StreamKey};
 use model::IndexName;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use prost::Message;
+use serde_json::value::RawValue;
 
 use super::Target;
 
@@ -32,7 +34,11 @@ pub(super) const HEC_EVENT: Target = Target {
             extract_time: false,
             limits,
         };
-        let _ = black_box(decode_events(bytes, &defaults, &|_| true, stream()));
+        if let Ok(Input::Events { events, .. }) =
+            decode_events(bytes, &defaults, &|_| true, stream())
+        {
+            same_as_serde_json(bytes, &events);
+        }
         let _ = black_box(decode_raw(Bytes::copy_from_slice(bytes), &defaults, stream()));
         black_box(EventLengths::new(10).look(bytes));
     },
@@ -44,6 +50,61 @@ pub(super) const HEC_EVENT: Target = Target {
         ])
     },
     words: JSON,
+};
+
+/// What the scanner takes, `serde_json` takes as well, with the same events.
+fn same_as_serde_json(body: &[u8], events: &CutEvents) {
+    let Ok(text) = std::str::from_utf8(body) else { return };
+    let text = text.trim_start_matches('\u{feff}');
+    let mut row = 0;
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
+        let value = value.expect("serde_json refuses what the scanner takes");
+        let list = serde_json::from_str::<Vec<Box<RawValue>>>(value.get());
+        for envelope in list.unwrap_or_else(|_| vec![value]) {
+            let envelope: BTreeMap<String, Box<RawValue>> =
+                serde_json::from_str(envelope.get()).expect("an envelope is an object");
+            let event = envelope.get("event").expect("each envelope has an event").get();
+            let event = match serde_json::from_str::<String>(event) {
+                Ok(event) => event,
+                Err(_) => event.to_owned(),
+            };
+            assert_eq!(String::from_utf8_lossy(events.text(row)), event, "event {row}");
+            row += 1;
+        }
+    }
+    assert_eq!(row, events.len(), "events");
+}
+
+pub(super) const SCHEDULE: Target = Target {
+    name: "schedule",
+    decode: |bytes| inputs::fuzzing::schedule(&String::from_utf8_lossy(bytes)),
+    seeds: || {
+        texts(&[
+            "*/5 0-6,12 1 * *",
+            "30 2 * 3,10 7",
+            "0 0 29 feb mon-fri",
+            "@daily",
+            "59 23 31 12 */2",
+        ])
+    },
+    words: &["*", "/", "-", ",", " ", "0", "7", "30", "sun", "jan", "@", "99999999999", "ä"],
+};
+
+pub(super) const MONITORED_PATH: Target = Target {
+    name: "path",
+    decode: |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let (pattern, path) = text.split_once('\n').unwrap_or((&text, "/var/log/a.log"));
+        inputs::fuzzing::monitored_path(pattern, path);
+    },
+    seeds: || {
+        texts(&[
+            "/var/log/*.log\n/var/log/a.log",
+            "/a/.../b*c/d\n/a/x/y/bc/d/e",
+            "a b/[c]\na b/[c]",
+        ])
+    },
+    words: &["*", "...", "/", "//", "..", ".", "\\", "[", "(", "{1000}", "ä", "\0"],
 };
 
 pub(super) const PACKED: Target = Target {

@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use apps::Install;
+use arrow::array::AsArray;
+use arrow::datatypes::DataType;
 use bucket::{BucketReader, NoFields, TermHash, WriteOptions, write_bucket};
 use futures::StreamExt;
 use knowledge::Knowledge;
@@ -29,17 +31,17 @@ pub(super) const BUCKET: Target = Target {
         let Ok(runtime) = runtime else { return };
         runtime.block_on(read_bucket(bytes.to_vec()));
     },
-    seeds: || {
-        let columns =
-            ingest::fuzzing::rows(&["GET /a status=200", "POST /b status=404", "error é"]);
-        let index = IndexName::new("main").expect("it is a name");
-        let id = BucketId(uuid::Uuid::from_u128(7));
-        let options = WriteOptions::default();
-        let written = write_bucket(id, &index, &[columns], &NoFields, &options);
-        written.into_iter().map(|written| written.bytes.to_vec()).collect()
-    },
+    seeds: || vec![bucket_of(&["GET /a status=200", "POST /b status=404", "error é"])],
     words: &["PAR1", "\0\0\0\0", "_raw"],
 };
+
+fn bucket_of(texts: &[&str]) -> Vec<u8> {
+    let columns = ingest::fuzzing::rows(texts);
+    let index = IndexName::new("main").expect("it is a name");
+    let id = BucketId(uuid::Uuid::from_u128(7));
+    let written = write_bucket(id, &index, &[columns], &NoFields, &WriteOptions::default());
+    written.expect("rows can be written").bytes.to_vec()
+}
 
 async fn read_bucket(bytes: Vec<u8>) {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -57,6 +59,48 @@ async fn read_bucket(bytes: Vec<u8>) {
             Some(Err(_)) | None => return,
         }
     }
+}
+
+pub(super) const PAGES: Target = Target {
+    name: "pages",
+    decode: |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let lines: Vec<&str> = text.split('\n').collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let Ok(runtime) = runtime else { return };
+        let mut read = runtime.block_on(texts_of(bucket_of(&lines)));
+        read.sort_unstable();
+        let mut written: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+        written.sort_unstable();
+        assert_eq!(read, written, "events of a bucket are those that it was written from");
+    },
+    seeds: || {
+        let varied: Vec<String> = (0..300)
+            .map(|n| format!("GET /item/{} status={} took={n}ms", n % 7, 200 + n % 3))
+            .collect();
+        vec![
+            b"one\n\ntwo\ntwo".to_vec(),
+            varied.join("\n").into_bytes(),
+            "é=1\n".repeat(70).into_bytes(),
+        ]
+    },
+    words: &["\n", "\n\n", "a=1 ", "\0", "\u{7f}", "{\"a\":[1,2]}", "9223372036854775808", "ä"],
+};
+
+async fn texts_of(bucket: Vec<u8>) -> Vec<String> {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let (path, size) = (Path::from("bucket"), bucket.len() as u64);
+    store.put(&path, bucket.into()).await.expect("memory takes an object");
+    let reader = BucketReader::open(store, &path, size).await.expect("the bucket opens");
+    let mut rows = reader.read_rows(64).await.expect("the bucket is read");
+    let mut texts = Vec::new();
+    while let Some(batch) = rows.next().await {
+        let batch = batch.expect("the pages are whole");
+        let raw = batch.column_by_name("_raw").expect("events have text");
+        let raw = arrow::compute::cast(raw, &DataType::Utf8).expect("text is text");
+        texts.extend(raw.as_string::<i32>().iter().map(|text| text.unwrap_or_default().to_owned()));
+    }
+    texts
 }
 
 pub(super) const CATALOG: Target = Target {

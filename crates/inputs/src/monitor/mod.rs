@@ -20,7 +20,7 @@ mod fingerprint;
 mod flight;
 mod look;
 mod packed;
-mod paths;
+pub(crate) mod paths;
 mod place;
 mod status;
 mod tail;

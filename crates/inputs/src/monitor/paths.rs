@@ -61,7 +61,7 @@ impl PathPattern {
         Ok(pattern)
     }
 
-    fn takes(&self, path: &Path) -> bool {
+    pub(crate) fn takes(&self, path: &Path) -> bool {
         match &self.whole {
             Some(whole) => whole.is_match(&path.to_string_lossy()),
             None => path.starts_with(&self.base),
