@@ -2,6 +2,7 @@
 
 mod inputs;
 mod stored;
+mod texts;
 
 /// A decoder under fire.
 #[derive(Clone, Copy)]
@@ -39,4 +40,6 @@ pub const ALL: &[Target] = &[
     stored::CATALOG,
     stored::CONF,
     stored::APP,
+    texts::EXPRESSION,
+    texts::TIME_FORMAT,
 ];

@@ -1,4 +1,4 @@
-//! What can go wrong with configuration and time expressions, with the place and the remedy.
+//! What can go wrong with configuration, with the place and the remedy.
 
 use std::path::PathBuf;
 
@@ -60,36 +60,6 @@ pub enum Error {
         target: String,
         /// The file the stanza should be in.
         conf: &'static str,
-    },
-    /// A time expression cannot be read.
-    #[error("bad time \"{text}\" at position {at}: {reason}; {hint}")]
-    Time {
-        /// The whole expression.
-        text: String,
-        /// Byte position of the fault.
-        at: usize,
-        /// What is wrong there.
-        reason: String,
-        /// What may be written instead.
-        hint: String,
-    },
-    /// A time format has a specifier that cannot be used for reading times.
-    #[error("bad time format \"{format}\" at position {at}: %{specifier} cannot be parsed")]
-    Format {
-        /// The whole format.
-        format: String,
-        /// Byte position of the specifier.
-        at: usize,
-        /// The specifier without its percent sign.
-        specifier: String,
-    },
-    /// A time zone is not known.
-    #[error(
-        "unknown time zone \"{name}\"; use an IANA name such as Europe/Berlin, an offset such as +02:00, or UTC"
-    )]
-    Zone {
-        /// What was given.
-        name: String,
     },
 }
 

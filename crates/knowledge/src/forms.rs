@@ -5,8 +5,8 @@
 
 use crate::extract::{Extractor, Reading, Transform};
 use crate::modular;
-use crate::pattern::Pattern;
 use crate::{Knowledge, layers::Effective};
+use eval::Pattern;
 
 impl Knowledge {
     /// The names of all forms, in order.

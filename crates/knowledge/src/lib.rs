@@ -7,7 +7,6 @@
 pub mod conf;
 mod datamodels;
 mod error;
-pub mod eval;
 pub mod extract;
 mod forms;
 pub mod index_time;
@@ -18,18 +17,17 @@ mod lookups;
 mod metadata;
 mod modular;
 mod parsing;
-mod pattern;
 mod props;
 pub mod registry;
 mod searching;
 pub mod sourcetype;
 pub mod structured;
 mod tagging;
-pub mod time;
 pub mod timestamp;
 
 pub use datamodels::{Calculation, DataModel, Dataset, ModelField};
 pub use error::Error;
+pub use eval::{Groups, Pattern, time};
 pub use extract::{
     Extraction, ExtractionLimit, ExtractionLimits, Extractor, FieldRules, KvMode, Wanted,
 };
@@ -39,6 +37,5 @@ pub use knowledge::{CalculatedField, Knowledge};
 pub use lookups::{AutomaticLookup, LookupDefinition, LookupPlace, LookupTime, MatchType};
 pub use metadata::Access;
 pub use parsing::{Charset, LineBreaker, ParsingRules};
-pub use pattern::{Groups, Pattern};
 pub use props::StanzaMatcher;
 pub use tagging::{EventType, TaggedValue};

@@ -7,11 +7,11 @@ use encoding_rs::Encoding;
 use crate::error::Error;
 use crate::index_time::{self, IndexTimeRules};
 use crate::layers::{Effective, Files};
-use crate::pattern::Pattern;
 use crate::props::{Values, bad_regex, bad_value};
 use crate::structured::StructuredRules;
-use crate::time::{TimeFormat, parse_zone};
 use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, TimestampSource};
+use eval::Pattern;
+use eval::time::{TimeFormat, parse_zone};
 
 /// Rules for cutting text into events and finding their times.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::conf::{Entry, Place, Stanza, Warning};
 use crate::error::Error;
 use crate::layers::Effective;
-use crate::pattern::Pattern;
+use eval::Pattern;
 
 /// What a stanza of `props.conf` applies to.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use crate::extract::{
     Alias, ExtractionLimits, FieldRules, FieldRulesBuilder, KvMode, Reading, Transform,
 };
 use crate::layers::Effective;
-use crate::pattern::Pattern;
 use crate::props::{Values, bad_regex, bad_value};
+use eval::Pattern;
 
 /// Compiles the rules; what is wrong goes to `errors` and is left out.
 pub(crate) fn field_rules(

@@ -12,7 +12,7 @@
 
 use crate::conf::{Stanza, Warning};
 use crate::layers::Effective;
-use crate::pattern::Pattern;
+use eval::Pattern;
 
 /// Lines of a sample that are looked at.
 const LINES: usize = 100;

@@ -90,7 +90,7 @@ impl FunctionRewrite for CountedConcat {
             return Ok(Transformed::no(Expr::BinaryExpr(both)));
         }
         let text = |expr: Box<Expr>| datafusion::logical_expr::cast(*expr, DataType::Utf8View);
-        let joined = crate::expr::kernel::text("concat", crate::expr::operators::join);
+        let joined = crate::expr::kernel::text("concat", eval::operators::join);
         Ok(Transformed::yes(joined.into_udf().call(vec![text(left), text(right)])))
     }
 }

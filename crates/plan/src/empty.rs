@@ -8,7 +8,7 @@ use datafusion::datasource::TableProvider;
 use datafusion::datasource::empty::EmptyTable;
 use model::{IndexName, TimeRange, ValueCount, columns};
 
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 /// Indexes that exist and hold nothing.

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 use crate::expr::Typed;
 use crate::formats::Formats;
 use crate::stream::StreamNode;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
 
 /// A visible column.

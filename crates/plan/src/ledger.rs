@@ -21,7 +21,7 @@ const STEP: usize = 1 << 20;
 /// Arrays of fewer bytes are not counted: to count one is to look at all of its texts once more.
 const SMALL: usize = 512 << 10;
 /// The most bytes of one text that a function makes.
-pub(crate) const LONGEST_TEXT: usize = 16 << 20;
+pub(crate) use eval::LONGEST_TEXT;
 
 /// How much computed values may take, and take.
 #[derive(Debug)]

@@ -62,11 +62,11 @@ mod subsearch;
 mod surroundings;
 mod tables;
 pub mod types;
-pub mod value;
 mod xml;
 
 pub use empty::EmptySource;
 pub use error::Error;
+pub use eval::value;
 pub use execute::{Completed, OnBatch, Stage, Watch, batch_bytes, execute, execute_watched};
 pub use macros::Macros;
 pub use memory::{MemoryRoom, SearchMemory};
@@ -91,4 +91,4 @@ pub use surroundings::{
     Action, CollectedEvent, EventsOnly, Location, LookupSource, LookupWrite, RestRequest,
     Surroundings,
 };
-pub use types::ValueType;
+pub use types::{ArrowType, ValueType};

@@ -10,7 +10,7 @@ use knowledge::time::{LocalClock, TimeFormat};
 use knowledge::{LookupDefinition, LookupPlace, MatchType};
 use spl::Spanned;
 
-use crate::functions::network::Network;
+use crate::functions::Network;
 use crate::pipeline::Env;
 use crate::value::parse_number;
 use crate::{Error, LookupSource, Rows};

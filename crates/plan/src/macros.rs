@@ -6,9 +6,9 @@
 
 use std::sync::OnceLock;
 
+use eval::{Datum, Expression, Scope, Value, ValueType};
 use knowledge::Knowledge;
 use knowledge::conf::Stanza;
-use knowledge::eval::{Expression, Scope, Value};
 use knowledge::layers::Effective;
 use model::EventTime;
 
@@ -45,10 +45,11 @@ impl spl::MacroResolver for Macros<'_> {
         bound.validate(&wanted, stanza)?;
         let text = bound.fill(definition);
         if value("iseval").is_some_and(is_true) {
-            let expression = Expression::compile(&text);
+            let expression = Expression::compile(&text, &|_| ValueType::Text);
             let expression = expression.map_err(|e| format!("the macro \"{wanted}\": {e}"))?;
-            let result = expression.evaluate(&bound).text().map(|text| text.into_owned());
-            return result.ok_or_else(|| format!("the expression of macro \"{wanted}\" is null"));
+            let value = expression.evaluate(&bound);
+            let text = value.get().text().map(|text| text.to_string());
+            return text.ok_or_else(|| format!("the expression of macro \"{wanted}\" is null"));
         }
         Ok(text)
     }
@@ -140,12 +141,12 @@ impl Bound<'_> {
         let Some(validation) = value("validation").filter(|text| !text.is_empty()) else {
             return Ok(());
         };
-        let expression = Expression::compile(validation);
+        let expression = Expression::compile(validation, &|_| ValueType::Text);
         let expression = expression
             .map_err(|error| format!("the validation of macro \"{macro_name}\": {error}"))?;
-        match expression.evaluate(self) {
+        match expression.evaluate(self).get() {
             // A text is the error itself, as of `validate()`.
-            Value::Text(text) => Err(text.into_owned()),
+            Value::Text(text) => Err(text.to_owned()),
             value if value.truth() == Some(false) => {
                 let given = value_or(value_text(stanza, "errormsg"), macro_name);
                 Err(given)
@@ -165,9 +166,9 @@ fn value_or(message: Option<&str>, macro_name: &str) -> String {
 }
 
 impl Scope for Bound<'_> {
-    fn field(&self, name: &str) -> Value<'_> {
+    fn field(&self, name: &str) -> Datum<'_> {
         let at = self.names.iter().position(|known| *known == name);
-        at.and_then(|at| self.values.get(at)).map_or(Value::Null, |text| Value::text_of(text))
+        at.and_then(|at| self.values.get(at)).map_or(Datum::NULL, |text| Datum::text(text))
     }
 
     #[expect(clippy::disallowed_methods, reason = "arguments are checked before there is a search")]

@@ -17,7 +17,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use crate::expr::Typed;
 use crate::expr::column::{Argument, Value};
 use crate::expr::kernel::{EvalFunction, columns};
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::value::{parse_number, whole_number};
 
 /// A part of a field's values. Rows without such a value are null.

@@ -11,7 +11,9 @@ use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::datasource::{MemTable, TableProvider};
 use model::{EventTime, IndexName, TimeRange, ValueCount};
-use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField, ValueType};
+use plan::{
+    ArrowType, Error, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField, ValueType,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

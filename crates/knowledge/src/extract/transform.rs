@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::kv::clean_key;
-use crate::pattern::{Groups, Pattern};
+use eval::{Groups, Pattern};
 
 /// A compiled rule.
 #[derive(Debug, Clone)]

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use eval::{Datum, Scope, Value, ValueType};
 use model::EventTime;
-
-use crate::eval::{Scope, Value};
 
 /// Where an event goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,53 +89,78 @@ pub(super) struct DraftScope<'s, 'e> {
     pub(super) now: EventTime,
 }
 
+/// The type of a field of an event.
+pub(super) fn kind_of(name: &str) -> ValueType {
+    match name.strip_prefix("pd:").unwrap_or(name) {
+        "_time" => ValueType::Time,
+        "linecount" => ValueType::Integer,
+        several if several.starts_with("mv:") => ValueType::Multi,
+        _ => ValueType::Text,
+    }
+}
+
+/// The keys that can be read as fields without a prefix, in the order of `tojson()`.
+const KEYS: [&str; 7] = ["_raw", "_time", "host", "source", "sourcetype", "index", "linecount"];
+
 impl DraftScope<'_, '_> {
-    fn key(&self, name: &str) -> Option<Value<'_>> {
+    fn key(&self, name: &str) -> Option<Datum<'_>> {
         let draft = self.draft;
-        let prefixed = |prefix: &str, text: &str| Value::owned_text(format!("{prefix}::{text}"));
+        let prefixed = |prefix: &str, text: &str| Datum::Text(format!("{prefix}::{text}"));
         Some(match name {
-            "_raw" => Value::text_of(&draft.raw),
-            "_time" => Value::Time(draft.time.0),
-            "_meta" => Value::owned_text(draft.meta()),
-            "queue" => Value::text_of(draft.queue_name()),
-            "_MetaData:Index" => Value::text_of(&draft.index),
+            "_raw" => Datum::text(&draft.raw),
+            "_time" => Value::Time(draft.time.0).into(),
+            "_meta" => Datum::Text(draft.meta()),
+            "queue" => Datum::text(draft.queue_name()),
+            "_MetaData:Index" => Datum::text(&draft.index),
             "MetaData:Host" => prefixed("host", &draft.host),
             "MetaData:Source" => prefixed("source", &draft.source),
             "MetaData:Sourcetype" => prefixed("sourcetype", &draft.sourcetype),
             "_TCP_ROUTING" => match &draft.tcp_routing {
-                Some(groups) => Value::text_of(groups),
-                None => Value::Null,
+                Some(groups) => Datum::text(groups),
+                None => Datum::NULL,
             },
             _ => return None,
         })
     }
 
-    fn first(&self, name: &str) -> Value<'_> {
+    fn first(&self, name: &str) -> Datum<'_> {
         let mut named = self.draft.fields.iter().filter(|(field, _)| field.as_ref() == name);
-        named.next().map_or(Value::Null, |(_, value)| Value::text_of(value))
+        named.next().map_or(Datum::NULL, |(_, value)| Datum::text(value))
     }
 }
 
 impl Scope for DraftScope<'_, '_> {
-    #[allow(clippy::cast_precision_loss)]
-    fn field(&self, name: &str) -> Value<'_> {
+    fn field(&self, name: &str) -> Datum<'_> {
         if let Some(name) = name.strip_prefix("pd:") {
-            return self.key(name).unwrap_or(Value::Null);
+            return self.key(name).unwrap_or(Datum::NULL);
         }
         if let Some(name) = name.strip_prefix("field:") {
             return self.first(name);
         }
         if let Some(name) = name.strip_prefix("mv:") {
-            return Value::multi(self.draft.values(name).map(str::to_owned).collect());
+            return Datum::Multi(self.draft.values(name).map(str::to_owned).collect());
         }
         match name {
-            "host" => Value::text_of(&self.draft.host),
-            "source" => Value::text_of(&self.draft.source),
-            "sourcetype" => Value::text_of(&self.draft.sourcetype),
-            "index" => Value::text_of(&self.draft.index),
-            "linecount" => Value::Number(self.draft.raw.lines().count().max(1) as f64),
+            "host" => Datum::text(&self.draft.host),
+            "source" => Datum::text(&self.draft.source),
+            "sourcetype" => Datum::text(&self.draft.sourcetype),
+            "index" => Datum::text(&self.draft.index),
+            "linecount" => {
+                let lines = self.draft.raw.lines().count().max(1);
+                Value::Integer(i64::try_from(lines).unwrap_or(i64::MAX)).into()
+            }
             other => self.key(other).unwrap_or_else(|| self.first(other)),
         }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = KEYS.map(str::to_owned).to_vec();
+        for (field, _) in &self.draft.fields {
+            if !names.iter().any(|name| name == field.as_ref()) {
+                names.push(field.to_string());
+            }
+        }
+        names
     }
 
     fn now(&self) -> EventTime {

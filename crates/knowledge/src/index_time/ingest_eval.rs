@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use eval::{Datum, Expression, Value};
 use model::EventTime;
 
-use super::draft::{DraftScope, EventDraft};
+use super::draft::{DraftScope, EventDraft, kind_of};
 use super::transform::{DestKey, assign};
-use crate::eval::{Expression, Value};
 
 /// A compiled stanza.
 #[derive(Debug, Default)]
@@ -80,23 +80,28 @@ impl IngestEval {
         for assignment in &self.assignments {
             let value = {
                 let scope = DraftScope { draft, now };
-                assignment.expression.evaluate(&scope).into_owned()
+                assignment.expression.evaluate(&scope)
             };
             changed |= assignment.put(value, draft, rule);
         }
         let stop = self.stop_if.as_ref().is_some_and(|expression| {
             let scope = DraftScope { draft, now };
-            stops(&expression.evaluate(&scope))
+            stops(expression.evaluate(&scope).get())
         });
         (changed, stop)
     }
 }
 
+/// An expression over the fields of an event.
+pub(super) fn compiled(text: &str) -> Result<Expression, String> {
+    Expression::compile(text, &kind_of)
+}
+
 /// Zero, false and null do not stop; everything else does.
-fn stops(value: &Value<'_>) -> bool {
+fn stops(value: Value<'_>) -> bool {
     match value {
         Value::Null => false,
-        Value::Truth(truth) => *truth,
+        Value::Boolean(truth) => truth,
         other => other.number() != Some(0.0),
     }
 }
@@ -108,7 +113,7 @@ impl Assignment {
         };
         let (name, stored_as) = typed_name(target)?;
         let name = name.trim_matches('$');
-        let expression = Expression::compile(expression.trim())?;
+        let expression = compiled(expression.trim())?;
         let target = match name {
             "host" => Target::Key(DestKey::Host),
             "source" => Target::Key(DestKey::Source),
@@ -138,7 +143,8 @@ impl Assignment {
         }
     }
 
-    fn put(&self, value: Value<'static>, draft: &mut EventDraft<'_>, rule: usize) -> bool {
+    fn put(&self, value: Datum<'static>, draft: &mut EventDraft<'_>, rule: usize) -> bool {
+        let value = value.get();
         let name = match &self.target {
             // A key always has a value: null leaves it as it is.
             Target::Key(DestKey::Time) => {
@@ -146,7 +152,7 @@ impl Assignment {
                 return false;
             }
             Target::Key(key) => {
-                let text = value.text().map(Cow::into_owned);
+                let text = value.text().map(|text| text.to_string());
                 return text.is_some_and(|text| assign(*key, text, draft, rule));
             }
             Target::Field(name) => name,
@@ -157,14 +163,14 @@ impl Assignment {
         let stored = match self.stored_as {
             StoredAs::AsIs => value,
             StoredAs::Integer => match value.number() {
-                Some(number) => Value::Number(number.trunc()),
+                Some(number) => Value::Float(number.trunc()),
                 None => Value::Null,
             },
-            StoredAs::Float => value.number().map_or(Value::Null, Value::Number),
+            StoredAs::Float => value.number().map_or(Value::Null, Value::Float),
         };
-        for text in stored.texts() {
-            draft.fields.push((Arc::clone(name), Cow::Owned(text.into_owned())));
-        }
+        stored.each_text(|text| {
+            draft.fields.push((Arc::clone(name), Cow::Owned(text.to_owned())));
+        });
         false
     }
 }

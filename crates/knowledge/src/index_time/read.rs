@@ -117,7 +117,7 @@ fn action(stanza: &Stanza, errors: &mut Vec<Error>) -> Option<Action> {
         }
     }
     if let Some(entry) = stop {
-        match crate::eval::Expression::compile(&entry.value) {
+        match super::ingest_eval::compiled(&entry.value) {
             Ok(expression) => compiled.stop_if = Some(expression),
             Err(reason) => {
                 fail(entry, reason);

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::draft::EventDraft;
-use crate::pattern::{Groups, Pattern};
+use eval::{Groups, Pattern};
 
 /// A compiled script.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use model::EventTime;
 
 use super::Tally;
 use super::draft::{EventDraft, Queue};
-use crate::pattern::{Groups, Pattern};
+use eval::{Groups, Pattern};
 
 /// What a transform reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,9 +268,8 @@ pub(super) fn assign(key: DestKey, text: String, draft: &mut EventDraft<'_>, rul
         DestKey::Source => draft.source = Cow::Owned(without("source::", text)),
         DestKey::Sourcetype => draft.sourcetype = Cow::Owned(without("sourcetype::", text)),
         DestKey::Time => {
-            if let Some(seconds) = crate::eval::parse_number(&text) {
-                draft.time =
-                    EventTime(crate::eval::Value::Number(seconds).micros().unwrap_or(draft.time.0));
+            if let Some(seconds) = eval::value::parse_number(&text) {
+                draft.time = EventTime(eval::value::micros(seconds));
             }
         }
         DestKey::TcpRouting => draft.tcp_routing = Some(text),

@@ -19,8 +19,8 @@ pub use reader::StructuredReader;
 pub use records::{RecordBreak, RecordScanner};
 
 use crate::error::Error;
-use crate::pattern::Pattern;
 use crate::props::{Values, bad_value};
+use eval::Pattern;
 
 /// What a source is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

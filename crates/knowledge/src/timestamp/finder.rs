@@ -8,8 +8,8 @@ use super::json;
 use super::jumps::Jumps;
 use super::shapes;
 use super::{Lookahead, TimestampRules, TimestampSource};
-use crate::time::civil::DAY;
-use crate::time::{Fields, LocalClock, Parsed, TimeFormat, fraction_at};
+use eval::time::civil::DAY;
+use eval::time::{Fields, LocalClock, Parsed, TimeFormat, fraction_at};
 
 const DEFAULT_LOOKAHEAD: usize = 128;
 const HEAD: usize = 48;

@@ -17,8 +17,8 @@ use jiff::tz::TimeZone;
 pub use finder::TimestampFinder;
 pub use patterns::DatetimePatterns;
 
-use crate::pattern::Pattern;
-use crate::time::TimeFormat;
+use eval::Pattern;
+use eval::time::TimeFormat;
 
 /// Where event times come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

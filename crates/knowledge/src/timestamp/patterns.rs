@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::pattern::Pattern;
-use crate::time::{Fields, abbreviation_offset, parse_offset};
+use eval::Pattern;
+use eval::time::{Fields, abbreviation_offset, parse_offset};
 
 /// Definitions that use each other, at most.
 const DEPTH: usize = 16;

@@ -1,8 +1,8 @@
 //! The time formats that are recognised without being told: hand-written, no backtracking over more
 //! than a few dozen bytes.
 
-use crate::time::civil::month_days;
-use crate::time::{Fields, Parsed, abbreviation_offset, fraction_at, parse_offset};
+use eval::time::civil::month_days;
+use eval::time::{Fields, Parsed, abbreviation_offset, fraction_at, parse_offset};
 
 const MONTHS: [&[u8; 3]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
@@ -408,7 +408,7 @@ impl<'a> Cursor<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::time::LocalClock;
+    use eval::time::LocalClock;
     use model::EventTime;
 
     fn check(text: &str, expected: Option<f64>) {

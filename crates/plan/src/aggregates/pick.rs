@@ -10,7 +10,7 @@ use datafusion::common::{Result, ScalarValue};
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::expr::column::{Row, Value};
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 /// The value with the least key so far.
 #[derive(Debug, Clone)]

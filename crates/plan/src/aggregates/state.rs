@@ -9,7 +9,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
 use datafusion::common::ScalarValue;
 
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 /// A list of texts.
 pub(crate) fn texts(values: impl IntoIterator<Item = impl AsRef<str>>) -> ScalarValue {

@@ -26,7 +26,7 @@ use datafusion::logical_expr::{
 use crate::expr::Typed;
 use crate::expr::column::{Argument, Row, Value, Values};
 use crate::expr::kernel::any_arguments;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 /// The state of one group.
 pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
@@ -129,7 +129,7 @@ impl Batch {
     }
 
     fn add_to<S: Summary>(&self, row: usize, summary: &mut S) {
-        let place = Row { arguments: &self.arguments, row, first: None };
+        let place = Row { arguments: &self.arguments, row };
         match &self.keys {
             Some(keys) => summary.add(place, keys.row(row).as_ref()),
             None => summary.add(place, &[]),

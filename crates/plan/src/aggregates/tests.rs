@@ -11,6 +11,7 @@ use crate::aggregates::{AggregateOptions, Report, aggregate_with};
 use crate::expr::Scope;
 use crate::expr::testing::{Table, shown};
 use crate::frame::{Frame, FrameColumn};
+use crate::types::ArrowType;
 
 fn table() -> Table {
     Table::new()

@@ -17,7 +17,7 @@ use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 pub(super) fn plan(
     command: &AutoregressCommand,

@@ -16,7 +16,7 @@ use crate::expr::kernel::{EvalFunction, Kernel, integer};
 use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::stage::Finish;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::value::NumberText;
 
 /// Bins at most where the command gives none.

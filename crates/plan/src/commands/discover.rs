@@ -13,8 +13,8 @@ use spl::ast::{Command, Spanned};
 
 use super::Step;
 use crate::expr::Typed;
-use crate::expr::column::{Row, Value, Values};
-use crate::expr::kernel::{Several, Texts, multi, text};
+use crate::expr::column::{Value, Values};
+use crate::expr::kernel::{Row, Several, Texts, multi, text};
 use crate::frame::{Frame, column};
 use crate::names::{Mentions, choose_fields};
 use crate::pipeline::Env;

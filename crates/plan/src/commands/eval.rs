@@ -13,7 +13,7 @@ use crate::expr::kernel::{multi, number, text, truth};
 use crate::expr::{Typed, compile};
 use crate::frame::Frame;
 use crate::pipeline::Env;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 /// Functions whose truth fields hold as a text.
 const SHOWN_TRUTH: [&str; 4] = ["if", "json_has_key_exact", "json_valid", "tobool"];

@@ -12,6 +12,7 @@ use crate::Error;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::stream::{FillDown, StreamNode};
+use crate::types::ArrowType;
 
 pub(super) fn plan(command: &FilldownCommand, mut frame: Frame) -> Result<Frame, Error> {
     let mut added = Vec::new();

@@ -16,12 +16,12 @@ use spl::ast::{LookupCommand, LookupField, LookupOutput};
 use super::eval::convert;
 use crate::Error;
 use crate::expr::Typed;
-use crate::expr::column::{Argument, Row, Value, Values};
-use crate::expr::kernel::{EvalFunction, Several, columns, multi, text};
+use crate::expr::column::{Argument, Value, Values};
+use crate::expr::kernel::{EvalFunction, Row, Several, columns, multi, text};
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
 use crate::pipeline::Env;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 pub(super) async fn plan(
     command: &LookupCommand,

@@ -10,7 +10,7 @@ use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 use crate::Error;
 use crate::pipeline::{Env, Start};
 use crate::stage::Rows;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 pub(super) fn start(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Start, Error> {
     let rows = match &command.data {

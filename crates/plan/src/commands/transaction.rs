@@ -25,7 +25,7 @@ use crate::frame::Frame;
 use crate::pipeline::Env;
 use crate::predicate::compile_search;
 use crate::stage::{Finish, Rows, TableOp};
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::{Error, MessageKind};
 
 use grouping::{Events, Groups, Keys, Rules};

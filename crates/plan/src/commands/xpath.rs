@@ -5,8 +5,7 @@
 use spl::ast::XpathCommand;
 
 use crate::Error;
-use crate::expr::column::Row;
-use crate::expr::kernel::{Several, multi};
+use crate::expr::kernel::{Row, Several, multi};
 use crate::frame::Frame;
 use crate::xml::XPath;
 

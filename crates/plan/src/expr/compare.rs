@@ -12,10 +12,10 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use spl::ast::ComparisonOperator;
 
 use crate::expr::Typed;
-use crate::expr::column::{Argument, Value, Values};
+use crate::expr::column::{Argument, Values};
 use crate::expr::kernel::columns;
 use crate::types::ValueType;
-use crate::value::{compare_numbers, parse_number};
+use crate::value::{Value, compare_numbers, compare_values, parse_number, satisfies};
 
 /// `left <operator> right` in `eval` and `where`, case-sensitive.
 pub(crate) fn compare(operator: ComparisonOperator, left: Typed, right: Typed) -> Typed {
@@ -51,18 +51,6 @@ fn arrow_operator(operator: ComparisonOperator) -> Operator {
         ComparisonOperator::LessOrEqual => Operator::LtEq,
         ComparisonOperator::Greater => Operator::Gt,
         ComparisonOperator::GreaterOrEqual => Operator::GtEq,
-    }
-}
-
-/// Whether an order satisfies an operator.
-pub(crate) fn satisfies(operator: ComparisonOperator, order: Ordering) -> bool {
-    match operator {
-        ComparisonOperator::Equal => order.is_eq(),
-        ComparisonOperator::NotEqual => order.is_ne(),
-        ComparisonOperator::Less => order.is_lt(),
-        ComparisonOperator::LessOrEqual => order.is_le(),
-        ComparisonOperator::Greater => order.is_gt(),
-        ComparisonOperator::GreaterOrEqual => order.is_ge(),
     }
 }
 
@@ -107,62 +95,4 @@ fn compare_with_text(
         },
     };
     texts.iter().map(|left| left.map(|left| satisfies(operator, order(left)))).collect()
-}
-
-/// Two values; null if either is, any of several.
-pub(crate) fn compare_values(
-    operator: ComparisonOperator,
-    left: Value<'_>,
-    right: Value<'_>,
-) -> Option<bool> {
-    match (left, right) {
-        (Value::Null, _) | (_, Value::Null) => None,
-        (Value::Multi(values), right) => Some(
-            values
-                .iter()
-                .any(|left| compare_values(operator, Value::Text(left), right) == Some(true)),
-        ),
-        (left, Value::Multi(values)) => Some(
-            values
-                .iter()
-                .any(|right| compare_values(operator, left, Value::Text(right)) == Some(true)),
-        ),
-        (Value::Boolean(left), right) => compare_truth(operator, Some(left), truth_of(right)),
-        (left, Value::Boolean(right)) => compare_truth(operator, truth_of(left), Some(right)),
-        (left, right) => Some(satisfies(operator, order(left, right)?)),
-    }
-}
-
-/// The truth that a value is or names; none if it is another text.
-fn truth_of(value: Value<'_>) -> Option<bool> {
-    let is =
-        |text: &str, words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    match value {
-        Value::Text(text) if is(text, ["true", "t"]) => Some(true),
-        Value::Text(text) if is(text, ["false", "f"]) => Some(false),
-        Value::Boolean(truth) => Some(truth),
-        other => other.number().map(|number| number != 0.0),
-    }
-}
-
-/// A text that names no truth equals neither.
-fn compare_truth(
-    operator: ComparisonOperator,
-    left: Option<bool>,
-    right: Option<bool>,
-) -> Option<bool> {
-    match (left, right, operator) {
-        (Some(left), Some(right), _) => Some(satisfies(operator, left.cmp(&right))),
-        (_, _, ComparisonOperator::Equal) => Some(false),
-        (_, _, ComparisonOperator::NotEqual) => Some(true),
-        _ => None,
-    }
-}
-
-/// The order of two single values: as numbers where both are, else as texts.
-pub(crate) fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
-    match (left.number(), right.number()) {
-        (Some(left), Some(right)) => Some(compare_numbers(left, right)),
-        _ => Some((*left.text()?).cmp(&*right.text()?)),
-    }
 }

@@ -1,14 +1,15 @@
 //! The walk over the syntax tree of an expression.
 
-use spl::ast::{Call, Expr, ExprKind, FieldRef, Span};
+use eval::operators::truth_word;
+use spl::ast::{Expr, ExprKind, FieldRef, Span};
 
 use crate::Error;
 use crate::expr::operators::{binary, unary};
-use crate::expr::precision::decimals_in;
 use crate::expr::{Scope, Typed};
 use crate::functions;
 use crate::predicate::balanced;
 use crate::types::ValueType;
+use crate::value::{decimals_in, parse_number};
 
 use spl::ast::{BinaryOperator, ComparisonOperator, UnaryOperator};
 
@@ -32,13 +33,13 @@ pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
                 list.iter().map(|item| compile(item, scope)).collect::<Result<Vec<_>, _>>()?;
             Ok(one_of(value, list, *negated))
         }
-        ExprKind::Call(call) => call_function(call, expr.span, scope),
+        ExprKind::Call(call) => functions::of_call(call, expr.span, scope),
         ExprKind::Subsearch(found) => Err(Error::at("a subsearch cannot stand here", found.span)),
     }
 }
 
 fn number(text: &str, span: Span) -> Result<Typed, Error> {
-    let number = crate::value::parse_number(text);
+    let number = parse_number(text);
     let number = number.ok_or_else(|| {
         Error::invalid(format!("\"{text}\" is not a number"), span.start..span.end)
     })?;
@@ -58,32 +59,12 @@ fn field_value(field: &FieldRef, scope: &dyn Scope) -> Typed {
     }
 }
 
-/// `true` and `false` as words, which are no fields unless in single quotes.
-pub(crate) fn truth_word(field: &FieldRef) -> Option<bool> {
-    match field.name.as_str() {
-        _ if field.quoted => None,
-        word if word.eq_ignore_ascii_case("true") => Some(true),
-        word if word.eq_ignore_ascii_case("false") => Some(false),
-        _ => None,
-    }
-}
-
 /// `value IN (list)`: equal to any of them.
-pub(crate) fn one_of(value: Typed, list: Vec<Typed>, negated: bool) -> Typed {
+fn one_of(value: Typed, list: Vec<Typed>, negated: bool) -> Typed {
     let equal =
         |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);
     let each = list.into_iter().map(|item| equal(item).to(ValueType::Boolean).expr).collect();
     let any = balanced(datafusion::logical_expr::Operator::Or, each);
     let any = any.map_or_else(|| Typed::truth(false), |any| Typed::new(any, ValueType::Boolean));
     if negated { unary(UnaryOperator::Not, any) } else { any }
-}
-
-fn call_function(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
-    let name = &call.function;
-    let function = functions::find(&name.node).ok_or_else(|| {
-        let message = format!("unknown function \"{}\"", name.node);
-        Error::invalid(message, name.span.start..name.span.end)
-    })?;
-    function.check_arity(call, span)?;
-    function.compile(call, span, scope)
 }

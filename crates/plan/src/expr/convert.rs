@@ -11,7 +11,7 @@ use crate::expr::Typed;
 use crate::expr::column::Argument;
 use crate::expr::kernel::{columns, multi, text};
 use crate::parts::FieldPart;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 impl Typed {
     /// The same values as another type.
@@ -98,15 +98,9 @@ fn to_truth(value: Typed) -> Typed {
 
 fn to_time(value: Typed) -> Typed {
     let function = columns("to_time", ValueType::Time, |arguments, rows| {
-        let micros = (0..rows).map(|row| arguments[0].get(row).number().map(micros));
+        let micros = (0..rows).map(|row| arguments[0].get(row).number().map(crate::value::micros));
         let times: TimestampMicrosecondArray = micros.collect();
         Ok(Arc::new(times.with_timezone("UTC")) as ArrayRef)
     });
     function.call(vec![value])
-}
-
-/// Epoch seconds as microseconds; clamped to what a time can be.
-#[allow(clippy::cast_possible_truncation)]
-pub(crate) fn micros(seconds: f64) -> i64 {
-    (seconds * 1e6).round() as i64
 }

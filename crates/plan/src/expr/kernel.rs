@@ -4,7 +4,7 @@
 //! Guarantees: constants among the arguments are converted once per batch; a function of
 //! constants only is evaluated once; two functions are equal if name, parameters and result type
 //! are, so the optimiser may share them.
-//! It leaves what functions there are to `functions`, `predicate` and `expr::operators`.
+//! It leaves what functions there are to [`eval::functions`], `predicate` and `expr::operators`.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -21,20 +21,22 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
+use eval::{Environment, Kernel as RowKernel, TextSink};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::EventTime;
 
 use crate::expr::Typed;
-use crate::expr::column::{Argument, Row, Values};
+use crate::expr::column::{Argument, Values};
 use crate::ledger::Meter;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
+use crate::value::Value;
+
+pub(crate) use eval::{Row, Several};
 
 /// Collects the values of one multivalue result.
 pub(crate) type Texts = ListBuilder<StringViewBuilder>;
 
-type TextKernel = dyn for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync;
-type MultiKernel = dyn for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync;
-type NumberKernel = dyn for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync;
-type IntegerKernel = dyn for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync;
-type TruthKernel = dyn for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync;
 type ColumnKernel = dyn Fn(&[Argument], usize) -> Result<ArrayRef> + Send + Sync;
 type InnerKernel =
     dyn Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync;
@@ -42,53 +44,34 @@ type InnerKernel =
 /// What of a text of a list is not in its buffer.
 const VIEW: usize = 16;
 
-/// Takes the values of one row, as many as there is room for.
-pub(crate) struct Several<'b> {
+/// Builds a list of texts while there is room.
+struct MeteredTexts<'b> {
     built: &'b mut StringViewBuilder,
     meter: &'b mut Meter,
     full: Option<DataFusionError>,
 }
 
-impl<'b> Several<'b> {
-    pub(crate) fn new(built: &'b mut StringViewBuilder, meter: &'b mut Meter) -> Self {
-        Self { built, meter, full: None }
-    }
-
-    /// Appends a value, unless there is no room left; [`Self::end`] says so.
-    pub(crate) fn append_value(&mut self, text: impl AsRef<str>) {
+impl TextSink for MeteredTexts<'_> {
+    fn append(&mut self, text: &str) {
         if self.full.is_some() {
             return;
         }
-        let text = text.as_ref();
         match self.meter.add(VIEW + text.len()) {
             Ok(()) => self.built.append_value(text),
             Err(error) => self.full = Some(error),
         }
     }
 
-    /// Whether there is no room left.
-    pub(crate) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.full.is_some()
-    }
-
-    /// Fails if there was no room for all.
-    pub(crate) fn end(self) -> Result<()> {
-        self.full.map_or(Ok(()), Err)
     }
 }
 
-/// What a function computes. `None` is null.
+/// What a function computes.
 #[derive(Clone)]
 pub(crate) enum Kernel {
-    /// Appends the text to an empty buffer.
-    Text(Arc<TextKernel>),
-    /// As `Text`, but several values in the first argument give several results.
-    TextOfEach(Arc<TextKernel>),
-    /// Appends values; none appended is null.
-    Multi(Arc<MultiKernel>),
-    Number(Arc<NumberKernel>),
-    Integer(Arc<IntegerKernel>),
-    Truth(Arc<TruthKernel>),
+    /// The value of one row at a time.
+    Rows(RowKernel),
     /// Whole columns at once, for what must be fast; the result has the given number of rows.
     Columns(ValueType, Arc<ColumnKernel>),
     /// As `Columns`, for functions that evaluate expressions in the same session.
@@ -101,114 +84,163 @@ impl fmt::Debug for Kernel {
     }
 }
 
+/// What a function runs in.
+struct Run<'r> {
+    name: &'r str,
+    arguments: &'r [Argument],
+    rows: usize,
+    config: &'r Arc<ConfigOptions>,
+    environment: &'r Environment,
+}
+
 impl Kernel {
+    /// Whether it has the same form.
+    fn is_like(&self, other: &Self) -> bool {
+        let same = std::mem::discriminant(self) == std::mem::discriminant(other);
+        match (self, other) {
+            (Self::Rows(one), Self::Rows(two)) => {
+                std::mem::discriminant(one) == std::mem::discriminant(two)
+            }
+            _ => same,
+        }
+    }
+
     fn returns(&self, arguments: &[DataType]) -> ValueType {
         match self {
-            Self::Text(_) => ValueType::Text,
-            Self::TextOfEach(_) => match arguments.first().and_then(ValueType::of) {
-                Some(ValueType::Multi) => ValueType::Multi,
-                _ => ValueType::Text,
-            },
-            Self::Multi(_) => ValueType::Multi,
-            Self::Number(_) => ValueType::Float,
-            Self::Integer(_) => ValueType::Integer,
-            Self::Truth(_) => ValueType::Boolean,
+            Self::Rows(kernel) => kernel.returns(arguments.first().and_then(ValueType::of)),
             Self::Columns(kind, _) | Self::Inner(kind, _) => *kind,
         }
     }
 
-    fn run(
-        &self,
-        name: &str,
-        arguments: &[Argument],
-        rows: usize,
-        config: &Arc<ConfigOptions>,
-    ) -> Result<ArrayRef> {
-        let each = (0..rows).map(|row| Row { arguments, row, first: None });
-        let mut meter = Meter::new(config);
-        let built: ArrayRef = match self {
-            Self::TextOfEach(kernel) if matches!(first(arguments), Some(Values::Multi(..))) => {
-                texts_of_each(name, kernel.as_ref(), arguments, rows, &mut meter)?
+    fn run(&self, run: &Run<'_>) -> Result<ArrayRef> {
+        let mut meter = Meter::new(run.config);
+        let built = match self {
+            Self::Rows(kernel) => run.each_row(kernel, &mut meter)?,
+            Self::Columns(_, kernel) => kernel(run.arguments, run.rows)?,
+            Self::Inner(_, kernel) => kernel(run.arguments, run.rows, run.config)?,
+        };
+        match self {
+            Self::Rows(RowKernel::Number(_) | RowKernel::Integer(_) | RowKernel::Truth(_)) => {
+                Ok(built)
             }
-            Self::Text(kernel) | Self::TextOfEach(kernel) => {
-                let mut built = StringViewBuilder::with_capacity(rows);
+            _ => meter.finish(built),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Calls `visit` with each row. Constants are read once.
+    fn rows(&self, mut visit: impl FnMut(Row<'_>) -> Result<()>) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let mut values: Vec<Value<'_>> =
+            self.arguments.iter().map(|argument| argument.get(0)).collect();
+        for row in 0..self.rows {
+            for (value, argument) in values.iter_mut().zip(self.arguments) {
+                if !argument.constant {
+                    *value = argument.values.get(row);
+                }
+            }
+            visit(Row::new(&values, self.environment))?;
+        }
+        Ok(())
+    }
+
+    fn each_row(&self, kernel: &RowKernel, meter: &mut Meter) -> Result<ArrayRef> {
+        Ok(match kernel {
+            RowKernel::TextOfEach(kernel) if matches!(self.first(), Some(Values::Multi(..))) => {
+                let mut built = Texts::with_capacity(StringViewBuilder::new(), self.rows);
                 let mut scratch = String::new();
-                for row in each {
+                self.rows(|row| {
+                    let some =
+                        self.texts_of_each(&**kernel, row, &mut built, &mut scratch, meter)?;
+                    built.append(some);
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            RowKernel::Text(kernel) | RowKernel::TextOfEach(kernel) => {
+                let mut built = StringViewBuilder::with_capacity(self.rows);
+                let mut scratch = String::new();
+                self.rows(|row| {
                     scratch.clear();
                     let some = kernel(row, &mut scratch);
-                    meter.add_text(name, scratch.len())?;
+                    meter.add_text(self.name, scratch.len())?;
                     built.append_option(some.map(|()| &scratch));
-                }
+                    Ok(())
+                })?;
                 Arc::new(built.finish())
             }
-            Self::Multi(kernel) => {
-                let mut built = Texts::with_capacity(StringViewBuilder::new(), rows);
-                for row in each {
+            RowKernel::Multi(kernel) => {
+                let mut built = Texts::with_capacity(StringViewBuilder::new(), self.rows);
+                self.rows(|row| {
                     let before = built.values().len();
-                    let mut several = Several::new(built.values(), &mut meter);
-                    let some = kernel(row, &mut several).is_some();
-                    several.end()?;
+                    let mut sink =
+                        MeteredTexts { built: built.values(), meter: &mut *meter, full: None };
+                    let some = kernel(row, &mut Several::new(&mut sink)).is_some();
+                    sink.full.map_or(Ok(()), Err)?;
                     let added = built.values().len() > before;
                     built.append(some && added);
-                }
+                    Ok(())
+                })?;
                 Arc::new(built.finish())
             }
-            Self::Number(kernel) => {
-                let mut built = Float64Builder::with_capacity(rows);
-                each.for_each(|row| built.append_option(kernel(row)));
-                return Ok(Arc::new(built.finish()));
+            RowKernel::Number(kernel) => {
+                let mut built = Float64Builder::with_capacity(self.rows);
+                self.rows(|row| {
+                    built.append_option(kernel(row));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
             }
-            Self::Integer(kernel) => {
-                let mut built = Int64Builder::with_capacity(rows);
-                each.for_each(|row| built.append_option(kernel(row)));
-                return Ok(Arc::new(built.finish()));
+            RowKernel::Integer(kernel) => {
+                let mut built = Int64Builder::with_capacity(self.rows);
+                self.rows(|row| {
+                    built.append_option(kernel(row));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
             }
-            Self::Truth(kernel) => {
-                let mut built = BooleanBuilder::with_capacity(rows);
-                each.for_each(|row| built.append_option(kernel(row)));
-                return Ok(Arc::new(built.finish()));
+            RowKernel::Truth(kernel) => {
+                let mut built = BooleanBuilder::with_capacity(self.rows);
+                self.rows(|row| {
+                    built.append_option(kernel(row));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
             }
-            Self::Columns(_, kernel) => kernel(arguments, rows)?,
-            Self::Inner(_, kernel) => kernel(arguments, rows, config)?,
-        };
-        meter.finish(built)
+        })
     }
-}
 
-fn first(arguments: &[Argument]) -> Option<&Values> {
-    arguments.first().map(|argument| &argument.values)
-}
+    fn first(&self) -> Option<&Values> {
+        self.arguments.first().map(|argument| &argument.values)
+    }
 
-/// Runs a text function on every value of its first argument.
-fn texts_of_each(
-    name: &str,
-    kernel: &TextKernel,
-    arguments: &[Argument],
-    rows: usize,
-    meter: &mut Meter,
-) -> Result<ArrayRef> {
-    let mut built = Texts::with_capacity(StringViewBuilder::new(), rows);
-    let mut scratch = String::new();
-    for row in 0..rows {
+    /// Runs a text function on every value of its first argument; tells whether any gave a text.
+    fn texts_of_each(
+        &self,
+        kernel: &eval::TextKernel,
+        row: Row<'_>,
+        built: &mut Texts,
+        scratch: &mut String,
+        meter: &mut Meter,
+    ) -> Result<bool> {
+        let Value::Multi(several) = row.value(0) else { return Ok(false) };
+        let mut values: Vec<Value<'_>> = row.values().collect();
         let mut some = false;
-        let mut full = Ok(());
-        arguments[0].get(row).each_text(|text| {
-            if full.is_err() {
-                return;
-            }
-            let row = Row { arguments, row, first: Some(text) };
+        for text in several.iter() {
+            values[0] = Value::Text(text);
             scratch.clear();
-            let made = kernel(row, &mut scratch).is_some();
-            full = meter.add_text(name, VIEW + scratch.len());
-            if made && full.is_ok() {
-                built.values().append_value(&scratch);
+            let made = kernel(Row::new(&values, self.environment), scratch).is_some();
+            meter.add_text(self.name, VIEW + scratch.len())?;
+            if made {
+                built.values().append_value(&*scratch);
                 some = true;
             }
-        });
-        full?;
-        built.append(some);
+        }
+        Ok(some)
     }
-    Ok(Arc::new(built.finish()))
 }
 
 /// A function of the plan.
@@ -219,6 +251,9 @@ pub(crate) struct EvalFunction {
     parameters: String,
     kernel: Kernel,
     signature: Signature,
+    /// The time and the zone of the search.
+    now: EventTime,
+    zone: TimeZone,
 }
 
 impl PartialEq for EvalFunction {
@@ -226,7 +261,8 @@ impl PartialEq for EvalFunction {
         self.name == other.name
             && self.parameters == other.parameters
             && self.signature == other.signature
-            && std::mem::discriminant(&self.kernel) == std::mem::discriminant(&other.kernel)
+            && (self.now, &self.zone) == (other.now, &other.zone)
+            && self.kernel.is_like(&other.kernel)
     }
 }
 
@@ -243,7 +279,34 @@ impl EvalFunction {
     /// A function whose result depends on its arguments and `parameters` alone.
     pub(crate) fn new(name: &'static str, parameters: impl Into<String>, kernel: Kernel) -> Self {
         let signature = any_arguments(Volatility::Immutable);
-        Self { name, parameters: parameters.into(), kernel, signature }
+        let (now, zone) = (EventTime(0), TimeZone::UTC);
+        Self { name, parameters: parameters.into(), kernel, signature, now, zone }
+    }
+
+    /// A function of one row at a time.
+    pub(crate) fn of_rows(name: &'static str, kernel: RowKernel) -> Self {
+        Self::new(name, "", Kernel::Rows(kernel))
+    }
+
+    /// The function in a search of this time and zone.
+    pub(crate) fn within(mut self, now: EventTime, zone: TimeZone) -> Self {
+        (self.now, self.zone) = (now, zone);
+        self
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "now() gives the time of the search, time() this"
+    )]
+    fn run(
+        &self,
+        arguments: &[Argument],
+        rows: usize,
+        config: &Arc<ConfigOptions>,
+    ) -> Result<ArrayRef> {
+        let wall = EventTime(Timestamp::now().as_microsecond());
+        let environment = &Environment::new(self.now, wall, self.zone.clone());
+        self.kernel.run(&Run { name: self.name, arguments, rows, config, environment })
     }
 
     /// A function that may give something else each time.
@@ -273,7 +336,7 @@ impl EvalFunction {
             _ => None,
         });
         let Some(values) = values.collect::<Option<Vec<_>>>() else { return false };
-        let made = self.kernel.run(self.name, &values, 1, &Arc::new(ConfigOptions::new()));
+        let made = self.run(&values, 1, &Arc::new(ConfigOptions::new()));
         made.is_ok_and(|made| made.as_list_opt::<i32>().is_some_and(|l| l.values().len() <= FEW))
     }
 
@@ -322,11 +385,11 @@ impl ScalarUDFImpl for EvalFunction {
             && self.signature.volatility == Volatility::Immutable
             && arguments.iter().all(|argument| argument.constant);
         if constant {
-            let array = self.kernel.run(self.name, &arguments, 1, &args.config_options)?;
+            let array = self.run(&arguments, 1, &args.config_options)?;
             return ScalarValue::try_from_array(&array, 0).map(ColumnarValue::Scalar);
         }
         let rows = args.number_rows;
-        let array = self.kernel.run(self.name, &arguments, rows, &args.config_options)?;
+        let array = self.run(&arguments, rows, &args.config_options)?;
         if array.len() != args.number_rows {
             return exec_err!("{} gave {} rows for {}", self.name, array.len(), args.number_rows);
         }
@@ -339,7 +402,7 @@ pub(crate) fn text<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
 {
-    EvalFunction::new(name, "", Kernel::Text(Arc::new(kernel)))
+    EvalFunction::of_rows(name, RowKernel::text(kernel))
 }
 
 /// As [`text`], for each value of a multivalue first argument.
@@ -347,7 +410,7 @@ pub(crate) fn text_of_each<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
 {
-    EvalFunction::new(name, "", Kernel::TextOfEach(Arc::new(kernel)))
+    EvalFunction::of_rows(name, RowKernel::text_of_each(kernel))
 }
 
 /// A function with several results.
@@ -355,7 +418,7 @@ pub(crate) fn multi<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync + 'static,
 {
-    EvalFunction::new(name, "", Kernel::Multi(Arc::new(kernel)))
+    EvalFunction::of_rows(name, RowKernel::multi(kernel))
 }
 
 /// A function that gives a number.
@@ -363,7 +426,7 @@ pub(crate) fn number<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync + 'static,
 {
-    EvalFunction::new(name, "", Kernel::Number(Arc::new(kernel)))
+    EvalFunction::of_rows(name, RowKernel::number(kernel))
 }
 
 /// A function that gives a whole number.
@@ -371,7 +434,7 @@ pub(crate) fn integer<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync + 'static,
 {
-    EvalFunction::new(name, "", Kernel::Integer(Arc::new(kernel)))
+    EvalFunction::of_rows(name, RowKernel::integer(kernel))
 }
 
 /// A function that gives a truth.
@@ -379,7 +442,7 @@ pub(crate) fn truth<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync + 'static,
 {
-    EvalFunction::new(name, "", Kernel::Truth(Arc::new(kernel)))
+    EvalFunction::of_rows(name, RowKernel::truth(kernel))
 }
 
 /// A function over whole columns.

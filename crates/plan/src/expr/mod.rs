@@ -6,7 +6,6 @@
 //! planning, once.
 //! It leaves the functions to `functions`, and which fields exist to the [`Scope`].
 
-pub(crate) mod cached;
 pub(crate) mod column;
 pub(crate) mod compare;
 mod compile;
@@ -18,6 +17,7 @@ pub(crate) mod precision;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+pub(crate) mod udf;
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ use jiff::tz::TimeZone;
 use model::EventTime;
 
 use crate::lookup::Lookup;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 pub(crate) use compare::compare;
 pub use compile::compile;
-pub(crate) use compile::{one_of, truth_word};
+pub(crate) use eval::operators::truth_word;
 
 /// What an expression can see.
 pub trait Scope {

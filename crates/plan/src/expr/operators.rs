@@ -7,18 +7,15 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use regex::Regex;
 use spl::ast::{BinaryOperator, UnaryOperator};
 
-use crate::expr::cached::Cached;
-use crate::expr::column::{Row, Value};
 use crate::expr::convert::numbers;
-use crate::expr::kernel::{columns, text, truth};
-use crate::expr::precision::{self, Operation, decimals_in, precise, sum_places};
+use crate::expr::kernel::{columns, text};
+use crate::expr::precision::precise;
+use crate::expr::udf::of_values;
 use crate::expr::{Typed, compare};
-use crate::ledger::LONGEST_TEXT;
 use crate::types::ValueType;
-use crate::value::NumberText;
+use crate::value::Operation;
 
 /// `operator operand`.
 pub(crate) fn unary(operator: UnaryOperator, operand: Typed) -> Typed {
@@ -55,7 +52,7 @@ pub(crate) fn binary(operator: BinaryOperator, left: Typed, right: Typed) -> Typ
         BinaryOperator::Or => logic(Operator::Or, left, right),
         BinaryOperator::Xor => exclusive_or(left, right),
         BinaryOperator::Compare(operator) => compare(operator, left.plain(), right.plain()),
-        BinaryOperator::Like => like(left.shown(), right.shown()),
+        BinaryOperator::Like => like(left, right),
         BinaryOperator::Add => add(left, right),
         BinaryOperator::Subtract => arithmetic(Operator::Minus, left, right),
         BinaryOperator::Multiply => arithmetic(Operator::Multiply, left, right),
@@ -123,70 +120,16 @@ fn add(left: Typed, right: Typed) -> Typed {
     if left.kind.is_number() || right.kind.is_number() {
         return arithmetic(Operator::Plus, left, right);
     }
-    let function = text("add", |row, out| {
-        match (row.number(0), row.number(1)) {
-            (Some(left), Some(right)) => {
-                let decimals = |at| row.text(at).and_then(|text| decimals_in(&text));
-                match sum_places(left + right, [decimals(0), decimals(1)]) {
-                    Some(places) => precision::write(left + right, places, out),
-                    None => out.push_str(&NumberText::float(left + right)),
-                }
-            }
-            _ => join(row, out)?,
-        }
-        Some(())
-    });
-    function.call(vec![left, right])
+    text("add", eval::operators::add).call(vec![left, right])
 }
 
 fn concatenate(left: Typed, right: Typed) -> Typed {
-    text("concat", join).call(vec![left.shown(), right.shown()])
+    text("concat", eval::operators::join).call(vec![left.shown(), right.shown()])
 }
 
-/// All arguments one behind the other, null if any is.
-pub(crate) fn join(row: Row<'_>, out: &mut String) -> Option<()> {
-    for value in row.values() {
-        match value {
-            // What is longer is refused by who called.
-            _ if out.len() > LONGEST_TEXT => return Some(()),
-            Value::Text(text) => out.push_str(text),
-            other => out.push_str(&other.text()?),
-        }
-    }
-    Some(())
-}
-
-/// `LIKE`, with `%` for any run of characters and `_` for one. Case matters.
-pub(crate) fn like(value: Typed, pattern: Typed) -> Typed {
-    if let Some(literal) = pattern.literal_text()
-        && let Some(regex) = like_regex(literal)
-    {
-        let parameters = literal.to_owned();
-        let function = truth("like", move |row| any_text(row.value(0), &regex));
-        return function.with(parameters).call(vec![value]);
-    }
-    let cache = Cached::new(like_regex);
-    let function = truth("like", move |row| any_text(row.value(0), &*cache.get(&row.text(1)?)?));
-    function.call(vec![value, pattern])
-}
-
-fn any_text(value: Value<'_>, regex: &Regex) -> Option<bool> {
-    match value {
-        Value::Null => None,
-        Value::Multi(values) => Some(values.iter().any(|text| regex.is_match(text))),
-        single => Some(regex.is_match(&single.text()?)),
-    }
-}
-
-fn like_regex(pattern: &str) -> Option<Regex> {
-    let mut source = String::from("(?s)^");
-    for character in pattern.chars() {
-        match character {
-            '%' => source.push_str(".*"),
-            '_' => source.push('.'),
-            other => source.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
-        }
-    }
-    source.push('$');
-    Regex::new(&source).ok()
+/// `LIKE`: the function of the same name.
+fn like(value: Typed, pattern: Typed) -> Typed {
+    let like = eval::functions::find("like");
+    let made = like.and_then(|like| of_values(like, vec![value, pattern], None).ok());
+    made.unwrap_or_else(|| Typed::null(ValueType::Boolean))
 }

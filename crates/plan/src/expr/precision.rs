@@ -1,8 +1,5 @@
-//! How many decimals a number is written with.
-//!
-//! A result is as precise as the least precise number it is computed from: a product has as many
-//! significant digits, a sum as many decimals. So `8.250 * 0.2` is 2, `8.250 * 0.200` is 1.65 and
-//! `round(5, 2)` is 5.00. Whole numbers, and results of other functions, are exact.
+//! How many decimals a number is written with, for columns; the rules are those of
+//! [`eval::value::Operation`].
 //!
 //! Guarantees: precision is looked at where a value becomes that of a field, or text; what is
 //! computed on the way is computed with all digits. Numbers without decimals cost nothing: the
@@ -18,16 +15,13 @@ use datafusion::logical_expr::Expr;
 use crate::expr::Typed;
 use crate::expr::column::{Argument, Values};
 use crate::expr::convert::numbers;
-use crate::expr::kernel::{columns, text};
-use crate::functions::rounded;
+use crate::expr::kernel::{columns, number, text};
 use crate::parts::FieldPart;
 use crate::types::ValueType;
-use crate::value::{NumberText, parse_number};
+use crate::value::{NumberText, Operation, decimals_in, rounded, write_decimals};
 
 /// The function that carries a number and its decimals: `decimals(value, places)`.
 const CARRIER: &str = "decimals";
-/// More significant digits than this a number does not have.
-const MOST_DIGITS: i64 = 15;
 
 impl Typed {
     /// The number, written with so many decimals.
@@ -73,7 +67,7 @@ impl Typed {
             let function = text("with_decimals", |row, out| {
                 let number = row.number(0)?;
                 match row.value(1).whole() {
-                    Some(places) => write(number, places, out),
+                    Some(places) => write_decimals(number, places, out),
                     None => out.push_str(&NumberText::float(number)),
                 }
                 Some(())
@@ -111,19 +105,6 @@ fn whole_column(argument: &Argument, rows: usize) -> ArrayRef {
     }
 }
 
-/// A number with exactly so many decimals; none if there are fewer than none.
-pub(crate) fn write(number: f64, places: i64, out: &mut String) {
-    let places = places.clamp(0, MOST_DIGITS);
-    let rounded = rounded(number, places);
-    if !rounded.is_finite() {
-        out.push_str(&NumberText::float(rounded));
-        return;
-    }
-    let digits = usize::try_from(places).unwrap_or(0);
-    // Zero has no sign.
-    out.push_str(&format!("{:.digits$}", rounded + 0.0));
-}
-
 /// The decimals an operand is written with, as a whole number; none if it is exact in every row.
 fn places_of(operand: &Typed) -> Option<Expr> {
     if let Some((_, places)) = operand.carried() {
@@ -150,45 +131,6 @@ fn places_of(operand: &Typed) -> Option<Expr> {
     Some(function.call(vec![others]).expr)
 }
 
-/// The digits behind the point of a text that is a number; none if it has no point.
-pub(crate) fn decimals_in(text: &str) -> Option<i64> {
-    let text = text.trim_matches([' ', '\t']);
-    let (_, decimals) = text.split_once('.')?;
-    let plain = decimals.bytes().all(|byte| byte.is_ascii_digit());
-    (plain && parse_number(text).is_some()).then(|| i64::try_from(decimals.len()).ok())?
-}
-
-/// The place of the first digit that is not zero: 2 for 123, -1 for 0.5.
-#[allow(clippy::cast_possible_truncation)]
-fn magnitude(number: f64) -> i64 {
-    if number == 0.0 || !number.is_finite() { 0 } else { number.abs().log10().floor() as i64 }
-}
-
-/// Decimals that say something; all digits of a number are as good as no limit.
-fn meaningful(places: i64, result: f64) -> Option<i64> {
-    (places + magnitude(result).max(0) < MOST_DIGITS).then_some(places)
-}
-
-/// The decimals of a product or quotient; below zero they are zeros before the point.
-fn product_places(result: f64, operands: [(f64, Option<i64>); 2]) -> Option<i64> {
-    let digits =
-        |(value, places): (f64, Option<i64>)| Some((places? + magnitude(value) + 1).max(1));
-    let least = operands.into_iter().filter_map(digits).min()?;
-    meaningful(least - 1 - magnitude(result), result)
-}
-
-/// The decimals of a sum or difference.
-pub(crate) fn sum_places(result: f64, operands: [Option<i64>; 2]) -> Option<i64> {
-    meaningful(operands.into_iter().flatten().min()?, result)
-}
-
-/// What an operation does to precision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Sum,
-    Product,
-}
-
 /// The result of an operation on two numbers, with the decimals that it has.
 pub(crate) fn precise(operation: Operation, result: Typed, left: &Typed, right: &Typed) -> Typed {
     let places = (places_of(left), places_of(right));
@@ -199,7 +141,7 @@ pub(crate) fn precise(operation: Operation, result: Typed, left: &Typed, right: 
         Some(expr) => Typed::new(expr, ValueType::Integer),
         None => Typed::null(ValueType::Integer),
     };
-    let number = |operand: &Typed| operand.clone().plain().to(ValueType::Float);
+    let float = |operand: &Typed| operand.clone().plain().to(ValueType::Float);
     let function = columns("places", ValueType::Integer, move |arguments, rows| {
         if let (true, true) = (is_null(&arguments[3]), is_null(&arguments[4])) {
             return Ok(Arc::new(Int64Array::new_null(rows)) as ArrayRef);
@@ -208,18 +150,13 @@ pub(crate) fn precise(operation: Operation, result: Typed, left: &Typed, right: 
             let value = |at: usize| arguments[at].get(row);
             let (result, left, right) =
                 (value(0).number()?, value(1).number()?, value(2).number()?);
-            let places = [value(3).whole(), value(4).whole()];
-            match operation {
-                Operation::Sum => sum_places(result, places),
-                Operation::Product => {
-                    product_places(result, [(left, places[0]), (right, places[1])])
-                }
-            }
+            let (one, two) = (value(3).whole(), value(4).whole());
+            operation.places(result, [(left, one), (right, two)])
         };
         Ok(Arc::new((0..rows).map(of).collect::<Int64Array>()))
     });
     let arguments =
-        vec![result.clone(), number(left), number(right), whole(places.0), whole(places.1)];
+        vec![result.clone(), float(left), float(right), whole(places.0), whole(places.1)];
     let places = function.with(format!("{operation:?}")).call(arguments);
     result.with_places(places.expr)
 }
@@ -232,71 +169,13 @@ fn is_null(argument: &Argument) -> bool {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_have_the_digits_of_the_least_precise_operand() {
-        // Value and decimals of both operands, the decimals of the product.
-        let cases = [
-            ((8.25, Some(3)), (0.2, Some(1)), Some(0)),
-            ((8.25, Some(3)), (0.2, Some(2)), Some(1)),
-            ((8.25, Some(3)), (0.2, Some(3)), Some(2)),
-            ((8.25, Some(3)), (0.2, None), Some(3)),
-            ((0.014, Some(3)), (0.23, Some(2)), Some(4)),
-            ((3.0, None), (0.5, Some(1)), Some(0)),
-            ((2.1, Some(4)), (1024.0, None), Some(1)),
-            ((1.0, Some(2)), (1111.0, None), Some(-1)),
-            ((3.0, None), (2.0, None), None),
-        ];
-        for (left, right, expected) in cases {
-            assert_eq!(
-                product_places(left.0 * right.0, [left, right]),
-                expected,
-                "{left:?} {right:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn sums_have_the_decimals_of_the_least_precise_operand() {
-        assert_eq!(sum_places(0.3, [Some(1), Some(1)]), Some(1));
-        assert_eq!(sum_places(127.567, [Some(1), Some(3)]), Some(1));
-        assert_eq!(sum_places(3.5, [None, Some(1)]), Some(1));
-        assert_eq!(sum_places(3.0, [None, None]), None);
-        assert_eq!(sum_places(4.0, [Some(15), None]), None);
-    }
-
-    #[test]
-    fn decimals_are_counted_in_numbers_only() {
-        let cases = [
-            ("1.50", Some(2)),
-            (" 1.5 ", Some(1)),
-            ("-.25", Some(2)),
-            ("5.", Some(0)),
-            ("15", None),
-            ("1.5e3", None),
-            ("1.2.3", None),
-            ("a.b", None),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(decimals_in(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_written_with_their_decimals() {
-        let written = |number, places| {
-            let mut out = String::new();
-            write(number, places, &mut out);
-            out
-        };
-        assert_eq!(written(5.0, 2), "5.00");
-        assert_eq!(written(1.65, 1), "1.7");
-        assert_eq!(written(1.65, 0), "2");
-        assert_eq!(written(1111.0, -1), "1111");
-        assert_eq!(written(-0.001, 2), "0.00");
-        assert_eq!(written(f64::INFINITY, 2), "inf");
-    }
+/// The number rounded to the digits that are significant in what it is computed from.
+pub(crate) fn sigfig(value: Typed) -> Typed {
+    let Some((_, places)) = value.carried() else { return value.to(ValueType::Float) };
+    let places = Typed::new(places.clone(), ValueType::Integer);
+    let function = number("sigfig", |row| {
+        let number = row.number(0)?;
+        Some(row.value(1).whole().map_or(number, |places| rounded(number, places)))
+    });
+    function.call(vec![value.plain(), places.clone()]).with_places(places.expr)
 }

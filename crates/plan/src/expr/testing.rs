@@ -17,7 +17,7 @@ use model::EventTime;
 use crate::expr::column::Values;
 use crate::expr::kernel::Texts;
 use crate::expr::{Scope, Typed};
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 /// Columns by name, which are also a scope.
 pub(crate) struct Table {

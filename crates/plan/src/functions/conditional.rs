@@ -1,54 +1,39 @@
-//! `if`, `case`, `coalesce`, `nullif`, `isnull`, `isnotnull`, `null`, `true`, `false`, `in`.
+//! `if`, `case`, `coalesce`, `nullif`, `validate`, `isnull`, `isnotnull` as DataFusion's own expressions.
 
 use datafusion::logical_expr::{Case, Expr};
 use spl::ast::ComparisonOperator;
 
-use crate::Error;
-use crate::expr::{Typed, compare, one_of};
-use crate::functions::{ANY, Function, Invocation, shown_values, values};
+use crate::expr::{Typed, compare};
 use crate::types::ValueType;
 
-pub(crate) const FUNCTIONS: &[Function] = &[
-    shown_values(&["if"], (3, 3), if_),
-    shown_values(&["case"], (2, ANY), case),
-    shown_values(&["coalesce"], (1, ANY), coalesce),
-    shown_values(&["ifnull"], (2, 2), coalesce),
-    shown_values(&["nullif"], (2, 2), nullif),
-    values(&["isnull"], (1, 1), isnull),
-    values(&["isnotnull"], (1, 1), isnotnull),
-    values(&["null"], (0, 0), |_| Ok(Typed::null(ValueType::Null))),
-    values(&["true"], (0, 0), |_| Ok(Typed::truth(true))),
-    values(&["false"], (0, 0), |_| Ok(Typed::truth(false))),
-    values(&["in"], (2, ANY), in_),
-];
-
-fn if_(call: Invocation<'_>) -> Result<Typed, Error> {
-    let mut arguments = call.arguments.into_iter();
-    let missing = || Error::internal("if has three arguments");
-    let condition = arguments.next().ok_or_else(missing)?;
-    let then = arguments.next().ok_or_else(missing)?;
-    let otherwise = arguments.next().ok_or_else(missing)?;
-    Ok(choose(vec![(condition, then)], Some(otherwise)))
+pub(super) fn if_(condition: Typed, then: Typed, otherwise: Typed) -> Typed {
+    choose(vec![(condition, then)], Some(otherwise))
 }
 
-fn case(call: Invocation<'_>) -> Result<Typed, Error> {
-    if call.arguments.len() % 2 == 1 {
-        let last = call.arguments.len() - 1;
-        return Err(call.error(
-            last,
-            "case() takes pairs of a condition and a value; this condition has no value",
-        ));
-    }
-    let mut arguments = call.arguments.into_iter();
+/// Pairs of a condition and a value.
+pub(super) fn case(arguments: impl Iterator<Item = Typed>) -> Typed {
+    choose(pairs(arguments), None)
+}
+
+/// Pairs of a condition and a message; the message of the first condition that does not hold.
+pub(super) fn validate(arguments: impl Iterator<Item = Typed>) -> Typed {
+    let fails = |(condition, message): (Typed, Typed)| {
+        let condition = condition.to(ValueType::Boolean).expr;
+        (Typed::new(Expr::IsFalse(Box::new(condition)), ValueType::Boolean), message)
+    };
+    choose(pairs(arguments).into_iter().map(fails).collect(), None)
+}
+
+fn pairs(mut arguments: impl Iterator<Item = Typed>) -> Vec<(Typed, Typed)> {
     let mut branches = Vec::new();
     while let (Some(condition), Some(value)) = (arguments.next(), arguments.next()) {
         branches.push((condition, value));
     }
-    Ok(choose(branches, None))
+    branches
 }
 
 /// The value of the first branch whose condition is true; the branches take one type.
-pub(crate) fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Typed {
+fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Typed {
     let kinds = branches.iter().map(|(_, value)| value.kind);
     let kind = kinds
         .chain(otherwise.as_ref().map(|value| value.kind))
@@ -85,53 +70,28 @@ fn of_branches(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Typed
     Typed::new(Expr::Case(Case::new(None, branches, otherwise)), kind)
 }
 
-fn coalesce(call: Invocation<'_>) -> Result<Typed, Error> {
-    let present: Vec<_> =
-        call.arguments.into_iter().filter(|value| value.kind != ValueType::Null).collect();
-    let Some((last, before)) = present.split_last() else {
-        return Ok(Typed::null(ValueType::Null));
-    };
-    if before.is_empty() {
-        return Ok(last.clone());
+pub(super) fn coalesce(arguments: impl Iterator<Item = Typed>) -> Typed {
+    let mut present: Vec<_> = arguments.filter(|value| value.kind != ValueType::Null).collect();
+    let Some(last) = present.pop() else { return Typed::null(ValueType::Null) };
+    if present.is_empty() {
+        return last;
     }
-    let branch = |value: &Typed| (is_not_null(value.clone().plain()), value.clone());
-    Ok(choose(before.iter().map(branch).collect(), Some(last.clone())))
+    let branch = |value: Typed| (is_null(value.clone(), true), value);
+    choose(present.into_iter().map(branch).collect(), Some(last))
 }
 
-fn is_not_null(value: Typed) -> Typed {
-    Typed::new(Expr::IsNotNull(Box::new(value.expr)), ValueType::Boolean)
+pub(super) fn nullif(left: Typed, right: Typed) -> Typed {
+    let equal = compare(ComparisonOperator::Equal, left.clone().plain(), right.plain());
+    choose(vec![(equal, Typed::null(ValueType::Null))], Some(left))
 }
 
-fn nullif(call: Invocation<'_>) -> Result<Typed, Error> {
-    let [left, right] = &call.arguments[..] else {
-        return Err(Error::internal("nullif has two arguments"));
-    };
-    let equal = compare(ComparisonOperator::Equal, left.clone().plain(), right.clone().plain());
-    Ok(choose(vec![(equal, Typed::null(ValueType::Null))], Some(left.clone())))
-}
-
-fn isnull(call: Invocation<'_>) -> Result<Typed, Error> {
-    let value = first(call)?;
+/// Whether a value is null; `negated`: whether it is not.
+pub(super) fn is_null(value: Typed, negated: bool) -> Typed {
+    let value = value.plain();
     if value.kind == ValueType::Null {
-        return Ok(Typed::truth(true));
+        return Typed::truth(!negated);
     }
-    Ok(Typed::new(Expr::IsNull(Box::new(value.expr)), ValueType::Boolean))
-}
-
-fn isnotnull(call: Invocation<'_>) -> Result<Typed, Error> {
-    let value = first(call)?;
-    if value.kind == ValueType::Null {
-        return Ok(Typed::truth(false));
-    }
-    Ok(is_not_null(value))
-}
-
-fn first(call: Invocation<'_>) -> Result<Typed, Error> {
-    call.arguments.into_iter().next().ok_or_else(|| Error::internal("one argument is missing"))
-}
-
-fn in_(call: Invocation<'_>) -> Result<Typed, Error> {
-    let mut arguments = call.arguments.into_iter();
-    let value = arguments.next().ok_or_else(|| Error::internal("in has arguments"))?;
-    Ok(one_of(value, arguments.collect(), false))
+    let value = Box::new(value.expr);
+    let expr = if negated { Expr::IsNotNull(value) } else { Expr::IsNull(value) };
+    Typed::new(expr, ValueType::Boolean)
 }

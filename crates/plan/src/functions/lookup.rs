@@ -15,12 +15,9 @@ use crate::Error;
 use crate::expr::column::Values;
 use crate::expr::kernel::text;
 use crate::expr::{Scope, Typed, compile};
-use crate::functions::{Function, syntax};
 use crate::lookup::{self, Lookup};
 use crate::pipeline::Env;
 use crate::types::ValueType;
-
-pub(crate) const FUNCTIONS: &[Function] = &[syntax(&["lookup"], (3, 3), call)];
 
 /// What a call asks: a table by the values of fields of it, for other fields of it.
 struct Question<'a> {
@@ -125,7 +122,7 @@ fn find<'a>(expr: &'a Expr, found: &mut Vec<&'a Call>) {
     });
 }
 
-fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
+pub(super) fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
     let asked = Question::of(call)?;
     let lookup = scope.lookup(asked.table, &asked.input_names()).ok_or_else(|| {
         let message =
@@ -150,7 +147,7 @@ fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
     let names: Vec<&str> = outputs.iter().map(|(name, _)| name.as_str()).collect();
     let identity = format!("{} {names:?} {:p}", asked.table, Arc::as_ptr(&lookup));
     let function = text("lookup", move |row, out| {
-        let time = (row.arguments.len() > inputs).then(|| row.number(inputs)).flatten();
+        let time = (row.len() > inputs).then(|| row.number(inputs)).flatten();
         let texts: Vec<_> = (0..inputs).map(|at| row.text(at)).collect();
         let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
         let rows = lookup.find(&texts, time);

@@ -1,30 +1,20 @@
-//! `match` and `replace`, and the regular expressions behind them and the commands.
+//! Regular expressions of commands and conditions, over columns.
 //!
-//! Guarantees: a literal expression is compiled once, when planning. Engines and syntax are those of
-//! [`knowledge::Pattern`], so a pattern means the same here as in the configuration.
+//! Engines and syntax are those of [`eval::Pattern`], so a pattern means the same here as in functions and in
+//! the configuration.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use arrow::array::{Array, StringViewArray};
 use arrow::buffer::BooleanBuffer;
 
-use crate::Error;
-use crate::expr::Typed;
-use crate::expr::cached::Cached;
-use crate::expr::column::{Row, Value};
-use crate::expr::kernel::{text_of_each, truth};
-use crate::functions::{Function, Invocation, shown_values};
-use crate::ledger::LONGEST_TEXT;
 use crate::predicate::literal::LiteralSearch;
-
-pub(crate) const FUNCTIONS: &[Function] =
-    &[shown_values(&["match"], (2, 2), match_), shown_values(&["replace"], (3, 3), replace)];
 
 /// A compiled regular expression.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    regex: knowledge::Pattern,
+    regex: eval::Pattern,
     /// What every matching text holds; made when a column is searched for the first time.
     literal: OnceLock<Option<LiteralSearch>>,
 }
@@ -32,12 +22,8 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Compiles Perl-style syntax.
     pub(crate) fn new(source: &str) -> Result<Self, String> {
-        let regex = knowledge::Pattern::compile(source)?;
+        let regex = eval::Pattern::compile(source)?;
         Ok(Self { regex, literal: OnceLock::new() })
-    }
-
-    fn optional(source: &str) -> Option<Self> {
-        Self::new(source).ok()
     }
 
     /// Whether it occurs anywhere in the text.
@@ -104,129 +90,6 @@ impl Pattern {
             matches != limit
         });
     }
-
-    /// Appends the text with every match replaced.
-    fn replace_into(&self, text: &str, replacement: &Replacement, out: &mut String) {
-        let mut done = 0;
-        self.regex.each_match(text, |found| {
-            if let Some((start, end)) = found.span(0) {
-                out.push_str(&text[done..start]);
-                replacement.expand(|group| found.get(group), out);
-                done = end;
-            }
-            // What is longer is refused by who called.
-            out.len() <= LONGEST_TEXT
-        });
-        out.push_str(&text[done..]);
-    }
-}
-
-/// What replaces a match: literals and groups (`\1`).
-#[derive(Debug)]
-struct Replacement {
-    parts: Vec<ReplacementPart>,
-}
-
-#[derive(Debug)]
-enum ReplacementPart {
-    Literal(String),
-    Group(usize),
-}
-
-impl Replacement {
-    fn new(source: &str) -> Self {
-        let mut parts = Vec::new();
-        let mut literal = String::new();
-        let mut characters = source.chars().peekable();
-        while let Some(character) = characters.next() {
-            match (character, characters.peek().copied()) {
-                ('\\', Some(digit)) if digit.is_ascii_digit() => {
-                    characters.next();
-                    parts.push(ReplacementPart::Literal(std::mem::take(&mut literal)));
-                    let group = digit.to_digit(10).unwrap_or(0);
-                    parts.push(ReplacementPart::Group(group as usize));
-                }
-                ('\\', Some('\\')) => {
-                    characters.next();
-                    literal.push('\\');
-                }
-                _ => literal.push(character),
-            }
-        }
-        parts.push(ReplacementPart::Literal(literal));
-        Self { parts }
-    }
-
-    fn expand<'t>(&self, group: impl Fn(usize) -> Option<&'t str>, out: &mut String) {
-        for part in &self.parts {
-            if out.len() > LONGEST_TEXT {
-                return;
-            }
-            match part {
-                ReplacementPart::Literal(text) => out.push_str(text),
-                ReplacementPart::Group(number) => out.push_str(group(*number).unwrap_or_default()),
-            }
-        }
-    }
-}
-
-/// Compiles the literal in an argument, if it is one.
-pub(crate) fn literal_pattern(
-    call: &Invocation<'_>,
-    argument: usize,
-) -> Result<Option<Arc<Pattern>>, Error> {
-    let Some(source) = call.literal(argument) else { return Ok(None) };
-    match Pattern::new(source) {
-        Ok(pattern) => Ok(Some(Arc::new(pattern))),
-        Err(reason) => {
-            let name = &call.call.function.node;
-            let message = format!("the regular expression of {name}() is not valid: {reason}");
-            Err(call.error(argument, message))
-        }
-    }
-}
-
-fn match_(call: Invocation<'_>) -> Result<Typed, Error> {
-    let pattern = patterns(&call, 1)?;
-    let function = truth("match", move |row| {
-        let pattern = pattern(row)?;
-        match row.value(0) {
-            Value::Null => None,
-            Value::Text(text) => Some(pattern.is_match(text)),
-            Value::Multi(values) => Some(values.iter().any(|text| pattern.is_match(text))),
-            other => Some(pattern.is_match(&other.text()?)),
-        }
-    });
-    Ok(function.call(call.texts()))
-}
-
-/// The pattern for a row: the literal one, or one compiled from the argument's value.
-pub(crate) fn patterns(
-    call: &Invocation<'_>,
-    argument: usize,
-) -> Result<impl Fn(Row<'_>) -> Option<Arc<Pattern>> + Send + Sync + 'static, Error> {
-    let literal = literal_pattern(call, argument)?;
-    let cache = Cached::new(Pattern::optional);
-    Ok(move |row: Row<'_>| match &literal {
-        Some(pattern) => Some(Arc::clone(pattern)),
-        None => cache.get(&row.text(argument)?),
-    })
-}
-
-fn replace(call: Invocation<'_>) -> Result<Typed, Error> {
-    let pattern = patterns(&call, 1)?;
-    let literal = call.literal(2).map(|source| Arc::new(Replacement::new(source)));
-    let cache = Cached::new(|source| Some(Replacement::new(source)));
-    let function = text_of_each("replace", move |row, out| {
-        let pattern = pattern(row)?;
-        let replacement = match &literal {
-            Some(replacement) => Arc::clone(replacement),
-            None => cache.get(&row.text(2)?)?,
-        };
-        pattern.replace_into(&row.text(0)?, &replacement, out);
-        Some(())
-    });
-    Ok(function.call(call.texts()))
 }
 
 #[cfg(test)]

@@ -4,13 +4,10 @@ use spl::ast::{Call, ExprKind, Span};
 
 use crate::Error;
 use crate::expr::{Scope, Typed};
-use crate::functions::{Function, syntax};
 use crate::predicate::compile_search;
 use crate::types::ValueType;
 
-pub(crate) const FUNCTIONS: &[Function] = &[syntax(&["searchmatch"], (1, 1), searchmatch)];
-
-fn searchmatch(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
+pub(super) fn searchmatch(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
     let ExprKind::String(text) = &call.arguments[0].kind else {
         let message = "the argument of searchmatch() is a search in double quotes";
         return Err(Error::invalid(message, span.start..span.end));

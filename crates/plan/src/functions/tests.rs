@@ -1,8 +1,6 @@
 //! Functions over one row of constants and fields.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::HashSet;
-
 use crate::expr::testing::Table;
 
 fn table() -> Table {
@@ -22,14 +20,6 @@ fn table() -> Table {
 fn check(expr: &str, expected: &str) {
     let found = table().eval(expr);
     assert_eq!(found[0].as_deref().unwrap_or("-"), expected, "{expr}");
-}
-
-#[test]
-fn every_name_belongs_to_one_function() {
-    let mut seen = HashSet::new();
-    for name in super::names() {
-        assert!(seen.insert(name), "{name} is registered twice");
-    }
 }
 
 #[test]

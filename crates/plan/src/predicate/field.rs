@@ -11,11 +11,10 @@ use std::hash::{Hash, Hasher};
 use spl::ast::{ComparisonOperator, SearchPattern};
 
 use crate::expr::column::Value;
-use crate::expr::compare::satisfies;
 use crate::functions::Network;
 use crate::predicate::breakers::Breakers;
 use crate::predicate::sequence::Sequence;
-use crate::value::{compare_numbers, parse_number};
+use crate::value::{compare_numbers, parse_number, satisfies};
 
 /// The right side of a comparison, compiled.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use crate::execute::array_bytes;
 use crate::expr::column::Values;
 use crate::frame::{Frame, FrameColumn};
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::{Error, Limits, OutputColumn};
 
 /// A column of collected rows.

@@ -10,7 +10,7 @@ use arrow::compute::{concat, is_not_null, take};
 
 use super::batch::{Column, Rows, convert};
 use crate::expr::column::Values;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 use crate::{Error, Limits};
 
 /// Between the values of a field, and between fields, in a key.

@@ -27,7 +27,7 @@ use crate::frame::{Frame, column};
 use crate::order::sort_key;
 use crate::pipeline::Env;
 use crate::stage::gather::check_cells;
-use crate::types::ValueType;
+use crate::types::{ArrowType, ValueType};
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";

@@ -1,0 +1,289 @@
+//! `spath`, `json_extract`, `json_extract_exact`, `json_valid`, `json`, `json_keys`, `json_entries`,
+//! `json_has_key_exact`, and the paths into JSON that they and the `spath` command use.
+//!
+//! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
+//! null.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::{Call, Function, Preparation, multi, plain, text, truth};
+use crate::value::{NumberText, Value};
+use crate::{Cached, Row};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    plain("spath", spath),
+    plain("json_extract", extract),
+    plain("json_extract_exact", |_| Ok(text(extract_exact))),
+    plain("json_valid", |_| Ok(truth(valid))),
+    plain("json", |_| Ok(text(json))),
+    plain("json_keys", |_| Ok(text(keys))),
+    plain("json_entries", |_| Ok(text(entries))),
+    plain("json_has_key_exact", |_| Ok(truth(has_key))),
+];
+
+/// A place in a JSON document: `a.b{0}.c`, `items{}.id`, and keys in single quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonPath {
+    pub(super) steps: Vec<Step>,
+}
+
+/// A step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Item(usize),
+    EveryItem,
+}
+
+impl JsonPath {
+    /// Parses a path; every text is one, for keys may hold anything.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut steps = Vec::new();
+        for part in text.split('.') {
+            let (key, mut rest) = part.split_at(part.find('{').unwrap_or(part.len()));
+            if !key.is_empty() {
+                steps.push(Step::Key(key.trim_matches('\'').to_owned()));
+            }
+            while let Some(inner) = rest.strip_prefix('{') {
+                let (item, after) = inner.split_once('}').unwrap_or((inner, ""));
+                match item.trim().parse() {
+                    Ok(at) => steps.push(Step::Item(at)),
+                    Err(_) => steps.push(Step::EveryItem),
+                }
+                rest = after;
+            }
+        }
+        Self { steps }
+    }
+
+    /// Whether it may lead to several places.
+    fn is_many(&self) -> bool {
+        self.steps.contains(&Step::EveryItem)
+    }
+
+    /// Calls `visit` with everything at the path.
+    pub fn visit<'j>(&self, json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
+        walk(&self.steps, json, visit);
+    }
+}
+
+fn walk<'j>(steps: &[Step], json: &'j Json, visit: &mut dyn FnMut(&'j Json)) {
+    let Some((step, rest)) = steps.split_first() else {
+        visit(json);
+        return;
+    };
+    match (step, json) {
+        (Step::Key(key), Json::Object(object)) => {
+            // A key may itself hold dots: the longest run of steps that is a key wins last.
+            match object.get(key) {
+                Some(inner) => walk(rest, inner, visit),
+                None => walk_dotted(key, rest, object, visit),
+            }
+        }
+        (Step::Item(at), Json::Array(items)) => {
+            if let Some(item) = items.get(*at) {
+                walk(rest, item, visit);
+            }
+        }
+        (Step::EveryItem, Json::Array(items)) => {
+            items.iter().for_each(|item| walk(rest, item, visit));
+        }
+        _ => {}
+    }
+}
+
+/// Keys that hold dots were split into several steps: put them together again.
+fn walk_dotted<'j>(
+    key: &str,
+    steps: &[Step],
+    object: &'j Map<String, Json>,
+    visit: &mut dyn FnMut(&'j Json),
+) {
+    let mut joined = key.to_owned();
+    for (at, step) in steps.iter().enumerate() {
+        let Step::Key(next) = step else { return };
+        joined.push('.');
+        joined.push_str(next);
+        if let Some(inner) = object.get(&joined) {
+            walk(&steps[at + 1..], inner, visit);
+            return;
+        }
+    }
+}
+
+/// A JSON value as a field value: texts without quotes, the rest as JSON. Null is none.
+#[must_use]
+pub fn json_text(json: &Json) -> Option<std::borrow::Cow<'_, str>> {
+    match json {
+        Json::Null => None,
+        Json::String(text) => Some(text.into()),
+        Json::Number(number) if number.is_f64() => {
+            number.as_f64().map(|number| NumberText::float(number).to_string().into())
+        }
+        other => Some(other.to_string().into()),
+    }
+}
+
+/// The JSON that a value is.
+pub(super) fn parse(value: Value<'_>) -> Option<Json> {
+    serde_json::from_str(&value.text()?).ok()
+}
+
+/// The path in an argument: a literal one is parsed once.
+pub(super) fn paths(
+    call: &Call<'_>,
+    argument: usize,
+) -> impl Fn(Row<'_>) -> Option<Arc<JsonPath>> + Send + Sync + use<> {
+    let literal = call.text(argument).map(|path| Arc::new(JsonPath::new(path)));
+    let cache = Cached::new(|path| Some(JsonPath::new(path)));
+    move |row: Row<'_>| match &literal {
+        Some(path) => Some(Arc::clone(path)),
+        None => cache.get(&row.text(argument)?),
+    }
+}
+
+/// `spath(json, path)`: everything at the path, one value each.
+fn spath(call: &Call<'_>) -> Preparation {
+    let several = call.text(1).is_none_or(|path| path.contains("{}"));
+    let path = paths(call, 1);
+    if several {
+        return Ok(multi(move |row, out| {
+            let json = parse(row.value(0))?;
+            path(row)?.visit(&json, &mut |found| {
+                if let Some(text) = json_text(found) {
+                    out.append_value(text);
+                }
+            });
+            Some(())
+        }));
+    }
+    Ok(text(move |row, out| {
+        let json = parse(row.value(0))?;
+        let mut found = None;
+        path(row)?.visit(&json, &mut |value| found = Some(value));
+        out.push_str(&json_text(found?)?);
+        Some(())
+    }))
+}
+
+/// `json_extract(json, path...)`: one path gives what is there, as an array if the path leads to
+/// several places; several paths give an array of what is at each.
+fn extract(call: &Call<'_>) -> Preparation {
+    let paths: Vec<_> = (1..call.len()).map(|at| paths(call, at)).collect();
+    Ok(text(move |row, out| {
+        let json = parse(row.value(0))?;
+        let found = match paths.as_slice() {
+            [] => json,
+            [path] => {
+                let path = path(row)?;
+                at_path(&json, &path)?
+            }
+            several => {
+                let at_each = several.iter().map(|path| {
+                    path(row).and_then(|path| at_path(&json, &path)).unwrap_or(Json::Null)
+                });
+                Json::Array(at_each.collect())
+            }
+        };
+        out.push_str(&json_text(&found)?);
+        Some(())
+    }))
+}
+
+fn at_path(json: &Json, path: &JsonPath) -> Option<Json> {
+    if path.steps == [Step::EveryItem] && json.is_object() {
+        return Some(json.clone());
+    }
+    let mut found = Vec::new();
+    path.visit(json, &mut |value| found.push(value.clone()));
+    if path.is_many() {
+        return (!found.is_empty()).then_some(Json::Array(found));
+    }
+    found.pop()
+}
+
+/// The same with names of keys, which may hold dots and braces, instead of paths.
+fn extract_exact(row: Row<'_>, out: &mut String) -> Option<()> {
+    let json = parse(row.value(0))?;
+    let at = |key: Value<'_>| json.get(&*key.text()?).cloned();
+    let found = match row.len() {
+        1 => json,
+        2 => at(row.value(1))?,
+        _ => Json::Array(row.values().skip(1).map(|key| at(key).unwrap_or(Json::Null)).collect()),
+    };
+    out.push_str(&json_text(&found)?);
+    Some(())
+}
+
+fn valid(row: Row<'_>) -> Option<bool> {
+    let text = row.text(0)?;
+    Some(serde_json::from_str::<Json>(&text).is_ok())
+}
+
+/// The value, if it is JSON.
+fn json(row: Row<'_>, out: &mut String) -> Option<()> {
+    let text = row.text(0)?;
+    serde_json::from_str::<&serde_json::value::RawValue>(&text).ok()?;
+    out.push_str(&text);
+    Some(())
+}
+
+fn keys(row: Row<'_>, out: &mut String) -> Option<()> {
+    let Json::Object(object) = parse(row.value(0))? else { return None };
+    let keys = object.keys().map(|key| Json::String(key.clone())).collect();
+    out.push_str(&Json::Array(keys).to_string());
+    Some(())
+}
+
+fn entries(row: Row<'_>, out: &mut String) -> Option<()> {
+    let Json::Object(object) = parse(row.value(0))? else { return None };
+    out.push_str(&entries_of(object, "key", "value").to_string());
+    Some(())
+}
+
+/// The keys and values of an object, as objects that hold them under two names.
+pub(super) fn entries_of(object: Map<String, Json>, key: &str, value: &str) -> Json {
+    let entry = |(name, content): (String, Json)| {
+        let mut entry = Map::new();
+        entry.insert(key.to_owned(), Json::String(name));
+        entry.insert(value.to_owned(), content);
+        Json::Object(entry)
+    };
+    Json::Array(object.into_iter().map(entry).collect())
+}
+
+fn has_key(row: Row<'_>) -> Option<bool> {
+    let Json::Object(object) = parse(row.value(0))? else { return None };
+    Some(object.contains_key(&*row.text(1)?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str) -> Vec<String> {
+        let json: Json = serde_json::from_str(
+            r#"{"a":{"b":[{"c":1},{"c":"x"}],"n":null},"d.e":{"f":true},"list":[[1,2],[3]]}"#,
+        )
+        .unwrap();
+        let mut all = Vec::new();
+        JsonPath::new(path).visit(&json, &mut |json| all.extend(json_text(json).map(String::from)));
+        all
+    }
+
+    #[test]
+    fn paths_lead_into_objects_and_lists() {
+        assert_eq!(found("a.b{}.c"), ["1", "x"]);
+        assert_eq!(found("a.b{1}.c"), ["x"]);
+        assert_eq!(found("a.b{7}.c"), Vec::<String>::new());
+        assert_eq!(found("d.e.f"), ["true"]);
+        assert_eq!(found("list{}{0}"), ["1", "3"]);
+        assert_eq!(found("a.n"), Vec::<String>::new());
+        assert_eq!(found("a.b{0}"), [r#"{"c":1}"#]);
+        assert_eq!(found("nothing"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,117 @@
+//! Numbers to numbers: `abs`, `floor`, `ceiling`, `sqrt`, `exp`, `ln`, `log`, `pow`,
+//! trigonometry, and `min`, `max`, `sum`, `avg` of several arguments.
+//!
+//! Guarantees: what is no number gives null; a result that is none (`sqrt(-1)`) is `nan`, and one
+//! that is too large `inf`. Of a field with several values each counts.
+
+use super::{Call, Function, Preparation, number, plain, refuse, text};
+use crate::Row;
+use crate::value::{Value, order};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    plain("abs", |_| one(f64::abs)),
+    plain("floor", |_| one(f64::floor)),
+    plain("sqrt", |_| one(f64::sqrt)),
+    plain("exp", |_| one(f64::exp)),
+    plain("ln", |_| one(f64::ln)),
+    plain("sin", |_| one(f64::sin)),
+    plain("cos", |_| one(f64::cos)),
+    plain("tan", |_| one(f64::tan)),
+    plain("asin", |_| one(f64::asin)),
+    plain("acos", |_| one(f64::acos)),
+    plain("atan", |_| one(f64::atan)),
+    plain("sinh", |_| one(f64::sinh)),
+    plain("cosh", |_| one(f64::cosh)),
+    plain("tanh", |_| one(f64::tanh)),
+    plain("asinh", |_| one(f64::asinh)),
+    plain("acosh", |_| one(f64::acosh)),
+    plain("atanh", |_| one(f64::atanh)),
+    plain("ceiling", |_| one(f64::ceil)),
+    plain("atan2", |_| two(f64::atan2)),
+    plain("hypot", |_| two(f64::hypot)),
+    plain("pow", |_| two(f64::powf)),
+    plain("log", |_| Ok(number(log))),
+    plain("min", |call| extreme(call, false)),
+    plain("max", |call| extreme(call, true)),
+    plain("sum", |call| total(call, sum)),
+    plain("avg", |call| total(call, average)),
+];
+
+fn one(compute: fn(f64) -> f64) -> Preparation {
+    Ok(number(move |row| Some(compute(row.number(0)?))))
+}
+
+fn two(compute: fn(f64, f64) -> f64) -> Preparation {
+    Ok(number(move |row| Some(compute(row.number(0)?, row.number(1)?))))
+}
+
+/// `log(x)` to base 10, `log(x, base)`; null where there is no such base.
+fn log(row: Row<'_>) -> Option<f64> {
+    let number = row.number(0)?;
+    let base = if row.len() > 1 { row.number(1)? } else { 10.0 };
+    if base <= 0.0 || base == 1.0 {
+        return None;
+    }
+    // log10 is exact for powers of ten.
+    Some(if base == 10.0 { number.log10() } else { number.ln() / base.ln() })
+}
+
+/// The smallest or largest value: numbers are smaller than texts. Nulls do not count.
+fn extreme(call: &Call<'_>, largest: bool) -> Preparation {
+    if call.arguments.iter().all(|argument| argument.kind.is_number()) {
+        return Ok(number(move |row| {
+            let numbers = row.values().filter_map(Value::number);
+            numbers.reduce(if largest { f64::max } else { f64::min })
+        }));
+    }
+    Ok(text(move |row, out| {
+        out.push_str(&extreme_value(row, largest)?.text()?);
+        Some(())
+    }))
+}
+
+fn extreme_value(row: Row<'_>, largest: bool) -> Option<Value<'_>> {
+    let present = each_value(row).filter(|value| !value.is_null());
+    present.reduce(|best, next| {
+        let ranked = next.number().is_none().cmp(&best.number().is_none());
+        let ordering = ranked.then_with(|| order(next, best).unwrap_or(ranked));
+        if (largest && ordering.is_gt()) || (!largest && ordering.is_lt()) { next } else { best }
+    })
+}
+
+/// All values of all arguments.
+fn each_value(row: Row<'_>) -> impl Iterator<Item = Value<'_>> {
+    row.values().flat_map(|value| {
+        let (single, several) = match value {
+            Value::Multi(several) => (None, Some(several)),
+            single => (Some(single), None),
+        };
+        single.into_iter().chain(several.into_iter().flat_map(|s| s.iter().map(Value::Text)))
+    })
+}
+
+fn numbers(row: Row<'_>) -> impl Iterator<Item = f64> {
+    each_value(row).filter_map(Value::number)
+}
+
+/// `sum` and `avg`: fields may hold anything, but a text in quotes cannot be meant.
+fn total(call: &Call<'_>, compute: fn(Row<'_>) -> Option<f64>) -> Preparation {
+    for at in 0..call.len() {
+        if let Some(text) = call.text(at) {
+            let name = call.name;
+            let message = format!("{name}() takes numbers; use tonumber(\"{text}\") for a text");
+            return refuse(at, message);
+        }
+    }
+    Ok(number(compute))
+}
+
+fn sum(row: Row<'_>) -> Option<f64> {
+    numbers(row).reduce(|total, next| total + next)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn average(row: Row<'_>) -> Option<f64> {
+    let count = numbers(row).count();
+    Some(sum(row)? / count as f64)
+}

@@ -1,0 +1,141 @@
+//! What a function computes of the arguments of one event.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::row::{Row, Several};
+use crate::value::{Datum, Value, ValueType};
+
+/// Appends the text to an empty buffer.
+pub type TextKernel = dyn for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync;
+/// Appends values; none appended is null.
+pub type MultiKernel = dyn for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync;
+/// Computes a number.
+pub type NumberKernel = dyn for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync;
+/// Computes a whole number.
+pub type IntegerKernel = dyn for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync;
+/// Computes a truth.
+pub type TruthKernel = dyn for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync;
+
+/// What a function computes, by the type of its result. `None` is null.
+#[derive(Clone)]
+pub enum Kernel {
+    /// One text.
+    Text(Arc<TextKernel>),
+    /// As `Text`, but several values in the first argument give several results.
+    TextOfEach(Arc<TextKernel>),
+    /// Several texts.
+    Multi(Arc<MultiKernel>),
+    /// A number.
+    Number(Arc<NumberKernel>),
+    /// A whole number.
+    Integer(Arc<IntegerKernel>),
+    /// A truth.
+    Truth(Arc<TruthKernel>),
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kernel")
+    }
+}
+
+impl Kernel {
+    /// A function that gives a text.
+    pub fn text<F>(kernel: F) -> Self
+    where
+        F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
+    {
+        Self::Text(Arc::new(kernel))
+    }
+
+    /// As [`Kernel::text`], for each value of a multivalue first argument.
+    pub fn text_of_each<F>(kernel: F) -> Self
+    where
+        F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
+    {
+        Self::TextOfEach(Arc::new(kernel))
+    }
+
+    /// A function with several results.
+    pub fn multi<F>(kernel: F) -> Self
+    where
+        F: for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync + 'static,
+    {
+        Self::Multi(Arc::new(kernel))
+    }
+
+    /// A function that gives a number.
+    pub fn number<F>(kernel: F) -> Self
+    where
+        F: for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync + 'static,
+    {
+        Self::Number(Arc::new(kernel))
+    }
+
+    /// A function that gives a whole number.
+    pub fn integer<F>(kernel: F) -> Self
+    where
+        F: for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync + 'static,
+    {
+        Self::Integer(Arc::new(kernel))
+    }
+
+    /// A function that gives a truth.
+    pub fn truth<F>(kernel: F) -> Self
+    where
+        F: for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync + 'static,
+    {
+        Self::Truth(Arc::new(kernel))
+    }
+
+    /// The type of the results, by the type of the first argument.
+    #[must_use]
+    pub fn returns(&self, first: Option<ValueType>) -> ValueType {
+        match self {
+            Self::Text(_) => ValueType::Text,
+            Self::TextOfEach(_) => match first {
+                Some(ValueType::Multi) => ValueType::Multi,
+                _ => ValueType::Text,
+            },
+            Self::Multi(_) => ValueType::Multi,
+            Self::Number(_) => ValueType::Float,
+            Self::Integer(_) => ValueType::Integer,
+            Self::Truth(_) => ValueType::Boolean,
+        }
+    }
+
+    /// The value for one row.
+    #[must_use]
+    pub fn run(&self, row: Row<'_>) -> Datum<'static> {
+        let text = |kernel: &TextKernel, row: Row<'_>| {
+            let mut out = String::new();
+            kernel(row, &mut out).map(|()| out)
+        };
+        match self {
+            Self::TextOfEach(kernel) if matches!(row.value(0), Value::Multi(_)) => {
+                let Value::Multi(several) = row.value(0) else { return Datum::NULL };
+                let mut values: Vec<_> = row.values().collect();
+                let mut out = Vec::with_capacity(several.len());
+                for one in several.iter() {
+                    values[0] = Value::Text(one);
+                    out.extend(text(kernel.as_ref(), Row::new(&values, row.environment())));
+                }
+                Datum::Multi(out)
+            }
+            Self::Text(kernel) | Self::TextOfEach(kernel) => {
+                text(kernel.as_ref(), row).map_or(Datum::NULL, Datum::Text)
+            }
+            Self::Multi(kernel) => {
+                let mut out = Vec::new();
+                match kernel(row, &mut Several::new(&mut out)) {
+                    Some(()) => Datum::Multi(out),
+                    None => Datum::NULL,
+                }
+            }
+            Self::Number(kernel) => kernel(row).map_or(Value::Null, Value::Float).into(),
+            Self::Integer(kernel) => kernel(row).map_or(Value::Null, Value::Integer).into(),
+            Self::Truth(kernel) => kernel(row).map_or(Value::Null, Value::Boolean).into(),
+        }
+    }
+}

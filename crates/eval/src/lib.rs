@@ -1,0 +1,32 @@
+//! Values of SPL, and expressions over them for one event at a time.
+//!
+//! ```text
+//!                 spl::Expr
+//!                 /       \
+//!   interpret: one event   plan: columns of a search
+//!                 \       /
+//!                 functions: Kernel(Row) -> value
+//! ```
+//!
+//! Guarantees: one library of values, comparisons and functions. Rules that run on events as they arrive
+//! and macros ([`Expression`]) use it, and so does the planner, which wraps each function for columns; a
+//! test in `plan` compares the two for every function. Pure: no I/O, no clock of its own. It leaves the
+//! syntax to `spl` and columns to `plan`.
+
+mod cached;
+pub mod functions;
+mod interpret;
+mod kernel;
+pub mod operators;
+mod pattern;
+mod row;
+pub mod time;
+pub mod value;
+
+pub use cached::{Cached, Compiled};
+pub use functions::{Function, Network, json};
+pub use interpret::{Expression, Scope};
+pub use kernel::{IntegerKernel, Kernel, MultiKernel, NumberKernel, TextKernel, TruthKernel};
+pub use pattern::{Groups, Pattern};
+pub use row::{Environment, LONGEST_TEXT, Row, Several, TextSink};
+pub use value::{Datum, Value, ValueType};

@@ -1,0 +1,42 @@
+//! Operators of dynamic values, and words that are values.
+
+use spl::ast::FieldRef;
+
+use crate::row::{LONGEST_TEXT, Row};
+use crate::value::{NumberText, Operation, Value, decimals_in, write_decimals};
+
+/// `true` and `false` as words, which are not fields unless in single quotes.
+#[must_use]
+pub fn truth_word(field: &FieldRef) -> Option<bool> {
+    match field.name.as_str() {
+        _ if field.quoted => None,
+        word if word.eq_ignore_ascii_case("true") => Some(true),
+        word if word.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+/// `+` of two dynamic values: their sum with its decimals if both are numbers, else both texts.
+pub fn add(row: Row<'_>, out: &mut String) -> Option<()> {
+    let (Some(left), Some(right)) = (row.number(0), row.number(1)) else { return join(row, out) };
+    let sum = left + right;
+    let decimals = |at| row.text(at).and_then(|text| decimals_in(&text));
+    match Operation::Sum.places(sum, [(left, decimals(0)), (right, decimals(1))]) {
+        Some(places) => write_decimals(sum, places, out),
+        None => out.push_str(&NumberText::float(sum)),
+    }
+    Some(())
+}
+
+/// All arguments one behind the other, null if any is.
+pub fn join(row: Row<'_>, out: &mut String) -> Option<()> {
+    for value in row.values() {
+        match value {
+            // A longer text is refused by the caller.
+            _ if out.len() > LONGEST_TEXT => return Some(()),
+            Value::Text(text) => out.push_str(text),
+            other => out.push_str(&other.text()?),
+        }
+    }
+    Some(())
+}

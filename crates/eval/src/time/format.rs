@@ -1,0 +1,225 @@
+//! Time formats compiled once into items that reading and writing walk over.
+
+use super::error::Error;
+
+/// One element of a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    Literal(Box<str>),
+    /// A run of blanks: any number of blanks when reading.
+    Space(Box<str>),
+    Year4,
+    Year2,
+    Century,
+    IsoYear,
+    Month,
+    MonthShort,
+    MonthLong,
+    Day,
+    DayPadded,
+    DayOfYear,
+    Hour24,
+    Hour24Padded,
+    Hour12,
+    Hour12Padded,
+    Minute,
+    Second,
+    AmPm,
+    AmPmLower,
+    WeekdayShort,
+    WeekdayLong,
+    WeekdayNumber,
+    WeekdayIso,
+    WeekIso,
+    WeekSunday,
+    WeekMonday,
+    Epoch,
+    ZoneName,
+    Offset,
+    OffsetColon,
+    OffsetSeconds,
+    OffsetMinutes,
+    /// Digits of the second's fraction: how many to write, and whether that bounds reading.
+    Fraction {
+        digits: u8,
+        exact: bool,
+    },
+    /// A specifier nobody defined, written as it stands.
+    Unknown(Box<str>),
+}
+
+/// A format in Splunk's dialect of strptime and strftime, compiled.
+///
+/// Date: `%Y %y %C %G %m %b %B %h %d %e %j %F %D %x %v`; weekday and week: `%a %A %w %u %U %V %W`;
+/// time: `%H %k %I %l %M %S %p %P %T %R %r %X`; both: `%c %+ %s`; zone: `%Z %z %:z %::z %Ez`; fraction
+/// of a second: `%N %Q %f` with a number of digits as in `%3N`, `%6Q`; and `%n %t %%`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeFormat {
+    pub(super) items: Vec<Item>,
+    format: String,
+    unknown: Option<(usize, String)>,
+}
+
+impl TimeFormat {
+    /// Compiles a format. Undefined specifiers stand for themselves when writing and match nothing
+    /// when reading.
+    #[must_use]
+    pub fn parse(format: &str) -> Self {
+        let mut out = Self { items: Vec::new(), format: format.to_owned(), unknown: None };
+        out.compile(format, 0);
+        out
+    }
+
+    /// Compiles a format for reading times.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if a specifier can only be written, or is not defined.
+    pub fn for_input(format: &str) -> Result<Self, Error> {
+        let out = Self::parse(format);
+        match &out.unknown {
+            None => Ok(out),
+            Some((at, specifier)) => Err(Error::Format {
+                format: format.to_owned(),
+                at: *at,
+                specifier: specifier.clone(),
+            }),
+        }
+    }
+
+    /// The format's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.format
+    }
+
+    /// How many digits of a fraction are read at most, if the format bounds them.
+    #[must_use]
+    pub fn fraction_digits(&self) -> Option<usize> {
+        self.items.iter().find_map(|item| match item {
+            Item::Fraction { digits, exact: true } => Some(usize::from(*digits)),
+            _ => None,
+        })
+    }
+
+    fn compile(&mut self, format: &str, depth: usize) {
+        let mut rest = format;
+        while let Some(first) = rest.chars().next() {
+            let at = self.format.len().saturating_sub(rest.len());
+            let length = if first == '%' {
+                self.specifier(rest, at, depth)
+            } else if first.is_whitespace() {
+                let end = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
+                self.items.push(Item::Space(rest[..end].into()));
+                end
+            } else {
+                let stop = rest.find(|c: char| c == '%' || c.is_whitespace());
+                let end = stop.unwrap_or(rest.len());
+                self.items.push(Item::Literal(rest[..end].into()));
+                end
+            };
+            rest = &rest[length..];
+        }
+    }
+
+    /// Takes the specifier the text starts with; returns its length.
+    fn specifier(&mut self, text: &str, at: usize, depth: usize) -> usize {
+        let body = &text[1..];
+        let flags = body.find(|c: char| !matches!(c, '-' | '_' | '0'..='9' | ':' | 'E' | 'O'));
+        let Some(letter) = flags.and_then(|end| body[end..].chars().next()) else {
+            self.items.push(Item::Literal(text.into()));
+            return text.len();
+        };
+        let flag = &body[..flags.unwrap_or(0)];
+        let length = 1 + flag.len() + letter.len_utf8();
+        if let Some(expansion) = composite(letter).filter(|_| depth == 0) {
+            self.compile(expansion, 1);
+        } else if let Some(item) = single(flag, letter) {
+            self.items.push(item);
+        } else {
+            self.unknown.get_or_insert((at, text[1..length].to_owned()));
+            self.items.push(Item::Unknown(text[..length].into()));
+        }
+        length
+    }
+}
+
+/// Formats made of formats.
+fn composite(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'T' | 'X' => "%H:%M:%S",
+        'F' => "%Y-%m-%d",
+        'D' => "%m/%d/%y",
+        'x' => "%m/%d/%Y",
+        'R' => "%H:%M",
+        'r' => "%I:%M:%S %p",
+        'c' => "%a %b %e %H:%M:%S %Y",
+        '+' => "%a %b %e %H:%M:%S %Z %Y",
+        'v' => "%e-%b-%Y",
+        _ => return None,
+    })
+}
+
+fn single(flag: &str, letter: char) -> Option<Item> {
+    let digits = |default: u8| {
+        let width = flag.trim_start_matches(['-', '_', '0']).parse::<u8>().ok();
+        Item::Fraction { digits: width.unwrap_or(default).clamp(1, 9), exact: width.is_some() }
+    };
+    Some(match (flag, letter) {
+        (":", 'z') => Item::OffsetColon,
+        ("::", 'z') => Item::OffsetSeconds,
+        ("E", 'z') => Item::OffsetMinutes,
+        (_, 'N') => digits(9),
+        (_, 'Q') => digits(3),
+        (_, 'f') => digits(6),
+        (_, 'Y') => Item::Year4,
+        (_, 'y') => Item::Year2,
+        (_, 'C') => Item::Century,
+        (_, 'G') => Item::IsoYear,
+        (_, 'm') => Item::Month,
+        (_, 'b' | 'h') => Item::MonthShort,
+        (_, 'B') => Item::MonthLong,
+        (_, 'd') => Item::Day,
+        (_, 'e') => Item::DayPadded,
+        (_, 'j') => Item::DayOfYear,
+        (_, 'H') => Item::Hour24,
+        (_, 'k') => Item::Hour24Padded,
+        (_, 'I') => Item::Hour12,
+        (_, 'l') => Item::Hour12Padded,
+        (_, 'M') => Item::Minute,
+        (_, 'S') => Item::Second,
+        (_, 'p') => Item::AmPm,
+        (_, 'P') => Item::AmPmLower,
+        (_, 'a') => Item::WeekdayShort,
+        (_, 'A') => Item::WeekdayLong,
+        (_, 'w') => Item::WeekdayNumber,
+        (_, 'u') => Item::WeekdayIso,
+        (_, 'V') => Item::WeekIso,
+        (_, 'U') => Item::WeekSunday,
+        (_, 'W') => Item::WeekMonday,
+        (_, 's') => Item::Epoch,
+        (_, 'Z') => Item::ZoneName,
+        (_, 'z') => Item::Offset,
+        (_, 'n') => Item::Space("\n".into()),
+        (_, 't') => Item::Space("\t".into()),
+        (_, '%') => Item::Literal("%".into()),
+        _ => return None,
+    })
+}
+
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+pub(super) const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];

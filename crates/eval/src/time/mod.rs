@@ -1,0 +1,19 @@
+//! Reading and writing times: formats in Splunk's dialect of strptime, time zones, relative times.
+//!
+//! Guarantees: nothing here panics or allocates per call except for the text it writes. Leaves to
+//! others: where in an event the timestamp is (`knowledge::timestamp`).
+
+pub mod civil;
+mod error;
+mod format;
+mod modifier;
+mod strftime;
+mod strptime;
+mod zone;
+
+pub use civil::Fields;
+pub use error::Error;
+pub use format::TimeFormat;
+pub use modifier::{TimeModifier, parse_time};
+pub use strptime::{Parsed, fraction_at};
+pub use zone::{LocalClock, abbreviation_offset, parse_offset, parse_zone};

@@ -1,0 +1,361 @@
+//! Reading times by a format.
+
+use model::EventTime;
+
+use super::civil::Fields;
+use super::format::{Item, MONTHS, TimeFormat, WEEKDAYS};
+use super::zone::{LocalClock, abbreviation_offset, parse_offset};
+
+/// What a format found at the start of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parsed {
+    /// The parts that were read.
+    pub fields: Fields,
+    /// Where the text that was read ends.
+    pub end: usize,
+    /// Where the whole seconds end.
+    pub second_end: usize,
+    /// Where the digits of the fraction begin and end; equal if there are none.
+    pub fraction: (usize, usize),
+}
+
+impl TimeFormat {
+    /// The time at the start of a text. Text after it does not matter. What the format leaves out
+    /// is completed as [`Fields::resolve`] says.
+    #[must_use]
+    pub fn strptime(
+        &self,
+        text: &str,
+        clock: &mut LocalClock,
+        reference: EventTime,
+    ) -> Option<EventTime> {
+        self.read(text.as_bytes())?.fields.resolve(clock, reference)
+    }
+
+    /// The parts of the time at the start of a text.
+    #[must_use]
+    pub fn read(&self, text: &[u8]) -> Option<Parsed> {
+        let mut reader = Reader::new(text);
+        for (at, item) in self.items.iter().enumerate() {
+            reader.item(item, self.items.get(at + 1))?;
+        }
+        (!self.items.is_empty()).then_some(reader.out())
+    }
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    fields: Fields,
+    century: Option<i64>,
+    second_end: usize,
+    fraction: (usize, usize),
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            at: 0,
+            fields: Fields::default(),
+            century: None,
+            second_end: 0,
+            fraction: (0, 0),
+        }
+    }
+
+    fn out(mut self) -> Parsed {
+        if let (None, Some(century)) = (self.fields.year, self.century) {
+            self.fields.year = Some(century * 100);
+        }
+        if self.fraction.0 == 0 {
+            self.fraction = (self.second_end, self.second_end);
+        }
+        Parsed {
+            fields: self.fields,
+            end: self.at,
+            second_end: self.second_end,
+            fraction: self.fraction,
+        }
+    }
+
+    #[allow(clippy::too_many_lines)]
+    fn item(&mut self, item: &Item, next: Option<&Item>) -> Option<()> {
+        match item {
+            Item::Literal(text) => self.literal(text.as_bytes())?,
+            Item::Space(_) => self.blanks(),
+            Item::Year4 | Item::IsoYear => self.fields.year = Some(self.number(4, 4)?),
+            Item::Year2 => {
+                let year = self.number(2, 2)?;
+                self.fields.year = Some(if year < 69 { 2000 + year } else { 1900 + year });
+            }
+            Item::Century => self.century = Some(self.number(2, 2)?),
+            Item::Month => self.fields.month = Some(self.within(1, 2, 1..=12)?),
+            Item::MonthShort | Item::MonthLong => self.fields.month = Some(self.name(&MONTHS)? + 1),
+            Item::Day | Item::DayPadded => self.fields.day = Some(self.within(1, 2, 1..=31)?),
+            Item::DayOfYear => self.fields.day_of_year = Some(self.within(1, 3, 1..=366)?),
+            Item::Hour24 | Item::Hour24Padded => self.fields.hour = self.within(1, 2, 0..=23)?,
+            Item::Hour12 | Item::Hour12Padded => {
+                self.fields.hour = self.within(1, 2, 1..=12)?;
+                self.fields.pm.get_or_insert(false);
+            }
+            Item::Minute => self.fields.minute = self.within(1, 2, 0..=59)?,
+            Item::Second => {
+                self.fields.second = self.within(1, 2, 0..=60)?;
+                self.second_end = self.at;
+            }
+            Item::AmPm | Item::AmPmLower => self.am_pm()?,
+            Item::WeekdayShort | Item::WeekdayLong => {
+                self.name(&WEEKDAYS)?;
+            }
+            Item::WeekdayNumber | Item::WeekdayIso => {
+                self.number(1, 1)?;
+            }
+            Item::WeekIso | Item::WeekSunday | Item::WeekMonday => {
+                self.number(1, 2)?;
+            }
+            Item::Epoch => self.epoch(matches!(next, Some(Item::Fraction { .. })))?,
+            Item::ZoneName => self.zone()?,
+            Item::Offset | Item::OffsetColon | Item::OffsetSeconds | Item::OffsetMinutes => {
+                self.offset()?;
+            }
+            Item::Fraction { digits, exact } => self.fraction(if *exact { *digits } else { 18 })?,
+            Item::Unknown(_) => return None,
+        }
+        Some(())
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        &self.text[self.at..]
+    }
+
+    fn blanks(&mut self) {
+        self.at += self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    }
+
+    fn literal(&mut self, expected: &[u8]) -> Option<()> {
+        self.rest().starts_with(expected).then(|| self.at += expected.len())
+    }
+
+    /// Between `least` and `most` digits, after blanks.
+    fn number(&mut self, least: usize, most: usize) -> Option<i64> {
+        if self.rest().first() == Some(&b' ') {
+            self.blanks();
+        }
+        let start = self.at;
+        let mut value = 0i64;
+        while self.at - start < most
+            && let Some(digit) = self.rest().first().filter(|byte| byte.is_ascii_digit())
+        {
+            value = value * 10 + i64::from(digit - b'0');
+            self.at += 1;
+        }
+        (self.at - start >= least).then_some(value)
+    }
+
+    fn within(
+        &mut self,
+        least: usize,
+        most: usize,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Option<i64> {
+        self.number(least, most).filter(|value| range.contains(value))
+    }
+
+    /// Which of the names, in full or by its first three letters, in any case.
+    fn name(&mut self, names: &[&str]) -> Option<i64> {
+        let (index, length) = name_at(self.rest(), names)?;
+        self.at += length;
+        Some(index)
+    }
+
+    fn am_pm(&mut self) -> Option<()> {
+        let pm = match self.rest() {
+            [b'a' | b'A', b'm' | b'M', ..] => false,
+            [b'p' | b'P', b'm' | b'M', ..] => true,
+            _ => return None,
+        };
+        self.fields.pm = Some(pm);
+        self.at += 2;
+        Some(())
+    }
+
+    fn epoch(&mut self, digits_follow: bool) -> Option<()> {
+        let negative = self.rest().first() == Some(&b'-');
+        self.at += usize::from(negative);
+        let seconds = self.number(1, if digits_follow { 10 } else { 12 })?;
+        self.fields.epoch = Some(if negative { -seconds } else { seconds });
+        self.second_end = self.at;
+        Some(())
+    }
+
+    fn zone(&mut self) -> Option<()> {
+        let length = self.rest().iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        if length == 0 {
+            return self.offset();
+        }
+        self.fields.offset = Some(abbreviation_offset(&self.rest()[..length])?);
+        self.at += length;
+        Some(())
+    }
+
+    fn offset(&mut self) -> Option<()> {
+        if let [b'Z' | b'z', rest @ ..] = self.rest()
+            && !rest.first().is_some_and(u8::is_ascii_alphanumeric)
+        {
+            self.fields.offset = Some(0);
+            self.at += 1;
+            return Some(());
+        }
+        let (offset, length) = match parse_offset(self.rest()) {
+            Some(found) => found,
+            None if self.rest().first().is_some_and(u8::is_ascii_alphabetic) => return self.zone(),
+            None => return None,
+        };
+        self.fields.offset = Some(offset);
+        self.at += length;
+        Some(())
+    }
+
+    /// Up to `most` digits of the second's fraction. After a colon, which is not a decimal mark,
+    /// fewer than three digits are whole milliseconds.
+    fn fraction(&mut self, most: u8) -> Option<()> {
+        let after_colon = self.at > 0 && self.text[self.at - 1] == b':';
+        let (micros, length) = fraction_at(self.rest(), usize::from(most), after_colon)?;
+        self.fields.micros = micros;
+        self.fraction = (self.at, self.at + length);
+        self.at += length;
+        Some(())
+    }
+}
+
+/// The name at the start of the text: which one, and its length.
+pub(crate) fn name_at(text: &[u8], names: &[&str]) -> Option<(i64, usize)> {
+    let short = text.get(..3)?;
+    let found = |name: &&str| name.as_bytes()[..3].eq_ignore_ascii_case(short);
+    let index = names.iter().position(found)?;
+    let full = names[index].as_bytes();
+    let is_full = text.get(..full.len()).is_some_and(|start| start.eq_ignore_ascii_case(full));
+    Some((i64::try_from(index).ok()?, if is_full { full.len() } else { 3 }))
+}
+
+/// Microseconds of the fraction digits at the start of the text, and how many digits there are.
+#[must_use]
+pub fn fraction_at(text: &[u8], most: usize, whole_millis: bool) -> Option<(i64, usize)> {
+    let mut micros = 0i64;
+    let mut length = 0usize;
+    while length < most
+        && let Some(digit) = text.get(length).filter(|byte| byte.is_ascii_digit())
+    {
+        if length < 6 {
+            micros = micros * 10 + i64::from(digit - b'0');
+        }
+        length += 1;
+    }
+    if length == 0 {
+        return None;
+    }
+    if whole_millis && length < 3 {
+        return Some((micros * 1000, length));
+    }
+    for _ in length..6 {
+        micros *= 10;
+    }
+    Some((micros, length))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 2026-11-20T12:00:00Z.
+    const REFERENCE: EventTime = EventTime(1_795_176_000_000_000);
+
+    fn check(format: &str, text: &str, expected: Option<f64>) {
+        let time = TimeFormat::parse(format).strptime(text, &mut LocalClock::utc(), REFERENCE);
+        assert_eq!(time.map(EventTime::seconds), expected, "{format} on {text}");
+    }
+
+    #[test]
+    fn the_formats_of_the_sample_data_are_read() {
+        check("%y%m%d %H%M%S", "081109 203615 148", Some(1_226_262_975.0));
+        check("%Y-%m-%d-%H.%M.%S.%6N", "2005-06-03-15.42.50.675872", Some(1_117_813_370.675_872));
+        check("%Y%m%d-%H:%M:%S:%3N", "20171223-22:15:29:606", Some(1_514_067_329.606));
+        check("%Y%m%d-%H:%M:%S:%3N", "20171224-1:1:0:9|", Some(1_514_077_260.009));
+        check("%m-%d %H:%M:%S.%3N", "03-17 16:13:38.811", Some(1_773_764_018.811));
+        check("%m.%d %H:%M:%S]", "10.30 16:49:06]", Some(1_793_378_946.0));
+        check("%y/%m/%d %H:%M:%S", "17/06/09 20:10:40", Some(1_497_039_040.0));
+        check("%a %b %d %H:%M:%S %Y", "Sun Dec 04 04:47:44 2005", Some(1_133_671_664.0));
+        check("%b %d %H:%M:%S", "Jul  1 09:00:55", Some(1_782_896_455.0));
+        check("%d/%b/%Y:%H:%M:%S %z", "17/May/2015:10:05:03 +0200", Some(1_431_849_903.0));
+        check(
+            "%Y-%m-%dT%H:%M:%S.%6N%z",
+            "2018-03-24T17:15:21.608646Z",
+            Some(1_521_911_721.608_646),
+        );
+        check("%Y-%m-%d %H:%M:%S,%3N", "2015-10-18 18:01:47,978", Some(1_445_191_307.978));
+    }
+
+    #[test]
+    fn epochs_with_and_without_fraction_are_read() {
+        check("%s", "1077804742 1", Some(1_077_804_742.0));
+        check("%s.%6N", "1521911724.699488", Some(1_521_911_724.699_488));
+        check("%s%3N", "1446249499322", Some(1_446_249_499.322));
+        check("%s", "-5", Some(-5.0));
+    }
+
+    #[test]
+    fn zones_are_read_in_every_spelling() {
+        for zone in ["+0100", "+01:00", "+01", "CET"] {
+            check(
+                "%Y-%m-%d %H:%M:%S %z",
+                &format!("2020-01-01 01:00:00 {zone}"),
+                Some(1_577_836_800.0),
+            );
+            check("%Y-%m-%d %H:%M:%S%Z", "2020-01-01 00:00:00UTC", Some(1_577_836_800.0));
+        }
+        check("%F %T %Z", "2020-01-01 00:00:00 XYZ", None);
+    }
+
+    #[test]
+    fn twelve_hour_clocks_need_their_half() {
+        check("%Y-%m-%d %I:%M %p", "2020-01-01 12:00 AM", Some(1_577_836_800.0));
+        check("%Y-%m-%d %I:%M %p", "2020-01-01 1:00 pm", Some(1_577_883_600.0));
+        check("%I:%M %p", "13:00 PM", None);
+    }
+
+    #[test]
+    fn what_does_not_match_gives_nothing() {
+        check("%Y-%m-%d", "2020-13-01", None);
+        check("%Y-%m-%d", "2020/01/01", None);
+        check("%Y-%m", "2020-01", None);
+        check("%q", "1", None);
+        check("", "x", None);
+    }
+
+    #[test]
+    fn an_undefined_specifier_is_an_error_for_input() {
+        let error = TimeFormat::for_input("%Y %q").unwrap_err().to_string();
+        assert_eq!(error, "bad time format \"%Y %q\" at position 3: %q cannot be parsed");
+    }
+
+    proptest! {
+        #[test]
+        fn reading_never_panics(format in "(%?[a-zA-Z0-9:+ -]){0,12}", text in "\\PC{0,40}|[0-9:/ .-]{0,30}") {
+            let _ = TimeFormat::parse(&format).strptime(&text, &mut LocalClock::utc(), REFERENCE);
+        }
+
+        #[test]
+        fn what_is_written_is_read_back(micros in -60_000_000_000_000_000i64..200_000_000_000_000_000) {
+            for format in ["%Y-%m-%d %H:%M:%S.%6N", "%c.%f %z", "%d/%b/%Y:%I:%M:%S %p.%6Q", "%Y %j %T.%6N"] {
+                let format = TimeFormat::parse(format);
+                let mut clock = LocalClock::utc();
+                let mut text = String::new();
+                format.strftime(EventTime(micros), &clock, &mut text);
+                prop_assert_eq!(format.strptime(&text, &mut clock, REFERENCE), Some(EventTime(micros)), "{}", text);
+            }
+        }
+    }
+}

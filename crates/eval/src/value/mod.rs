@@ -1,0 +1,282 @@
+//! One value of an expression, and SPL's rules for it: when text is a number, how a number is written,
+//! what is true, what is larger, how precise a result is.
+//!
+//! Guarantees: the only rules there are. Columns of searches and fields of events on arrival are read as
+//! the same [`Value`]. Reading a value allocates only where several texts are joined.
+
+mod compare;
+mod decimals;
+mod kind;
+mod number;
+
+use std::fmt;
+use std::ops::Deref;
+
+pub use compare::{compare_numbers, compare_values, order, satisfies, text_truth};
+pub use decimals::{Operation, decimals_in, write_decimals};
+pub use kind::ValueType;
+pub use number::{NumberText, parse_in_base, parse_number, rounded, whole_number};
+
+/// Texts that lie behind each other, whoever stores them; [`Multi`] is a range of them.
+pub trait Texts: Send + Sync {
+    /// A text; `None` where it is null.
+    fn get(&self, at: usize) -> Option<&str>;
+}
+
+impl Texts for Vec<String> {
+    fn get(&self, at: usize) -> Option<&str> {
+        <[String]>::get(self, at).map(String::as_str)
+    }
+}
+
+/// The several values of one field.
+#[derive(Clone, Copy)]
+pub struct Multi<'a> {
+    texts: &'a dyn Texts,
+    start: u32,
+    length: u32,
+}
+
+impl fmt::Debug for Multi<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a> Multi<'a> {
+    /// The texts from `start`, `length` of them.
+    #[must_use]
+    pub fn new(texts: &'a dyn Texts, start: u32, length: u32) -> Self {
+        Self { texts, start, length }
+    }
+
+    /// How many.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "a field without values is null")]
+    pub fn len(self) -> usize {
+        self.length as usize
+    }
+
+    /// One of them, by its place; empty where it is null.
+    #[must_use]
+    pub fn get(self, at: usize) -> &'a str {
+        self.texts.get(self.start as usize + at).unwrap_or_default()
+    }
+
+    /// Those that are not null.
+    pub fn iter(self) -> impl Iterator<Item = &'a str> {
+        let texts = self.texts;
+        let start = self.start as usize;
+        (start..start + self.length as usize).filter_map(move |at| texts.get(at))
+    }
+}
+
+/// One value.
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    /// Nothing.
+    Null,
+    /// Dynamic text: text that looks like a number acts as one.
+    Text(&'a str),
+    /// Several texts, at least one.
+    Multi(Multi<'a>),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Float(f64),
+    /// Truth.
+    Boolean(bool),
+    /// Microseconds since 1970, which act as epoch seconds.
+    Time(i64),
+}
+
+impl<'a> Value<'a> {
+    /// Several texts; none is null.
+    #[must_use]
+    pub fn several(texts: &'a Vec<String>) -> Self {
+        match u32::try_from(texts.len()) {
+            Ok(length @ 1..) => Self::Multi(Multi::new(texts, 0, length)),
+            _ => Self::Null,
+        }
+    }
+
+    /// Whether it is nothing.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The number it is or stands for. Several values stand for none.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Self::Null | Self::Boolean(_) => None,
+            Self::Text(text) => parse_number(text),
+            Self::Multi(multi) if multi.len() == 1 => parse_number(multi.get(0)),
+            Self::Multi(_) => None,
+            Self::Integer(number) => Some(number as f64),
+            Self::Float(number) => Some(number),
+            Self::Time(micros) => Some(micros as f64 / 1e6),
+        }
+    }
+
+    /// The number, cut to a whole one.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn whole(self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => Some(number),
+            other => other.number().map(|number| number as i64),
+        }
+    }
+
+    /// Its text; several values are joined by spaces.
+    #[must_use]
+    pub fn text(self) -> Option<TextValue<'a>> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Text(text) => TextValue::Borrowed(text),
+            Self::Multi(multi) if multi.len() == 1 => TextValue::Borrowed(multi.get(0)),
+            Self::Multi(multi) => TextValue::Joined(multi.iter().collect::<Vec<_>>().join(" ")),
+            Self::Integer(number) => TextValue::Number(NumberText::integer(number)),
+            Self::Float(number) => TextValue::Number(NumberText::float(number)),
+            Self::Boolean(truth) => TextValue::Borrowed(truth_text(truth)),
+            Self::Time(micros) => TextValue::Number(NumberText::time(micros)),
+        })
+    }
+
+    /// Whether it is true as a condition.
+    #[must_use]
+    pub fn truth(self) -> Option<bool> {
+        match self {
+            Self::Null => None,
+            Self::Boolean(truth) => Some(truth),
+            Self::Text(text) => Some(text_truth(text)),
+            Self::Multi(multi) => Some(multi.iter().any(text_truth)),
+            number => number.number().map(|number| number != 0.0),
+        }
+    }
+
+    /// How many values it is.
+    #[must_use]
+    pub fn count(self) -> usize {
+        match self {
+            Self::Null => 0,
+            Self::Multi(multi) => multi.len(),
+            _ => 1,
+        }
+    }
+
+    /// Calls `visit` with the text of each value.
+    pub fn each_text(self, mut visit: impl FnMut(&str)) {
+        match self {
+            Self::Multi(multi) => multi.iter().for_each(visit),
+            single => {
+                if let Some(text) = single.text() {
+                    visit(&text);
+                }
+            }
+        }
+    }
+
+    /// The event time it is or stands for, in microseconds; a time is not rounded to floating point.
+    #[must_use]
+    pub fn micros(self) -> Option<i64> {
+        match self {
+            Self::Time(micros) => Some(micros),
+            other => other.number().map(micros),
+        }
+    }
+}
+
+/// Epoch seconds as microseconds; clamped to what a time can be.
+#[must_use]
+#[allow(clippy::cast_possible_truncation)]
+pub fn micros(seconds: f64) -> i64 {
+    (seconds * 1e6).round() as i64
+}
+
+/// How truth is written.
+#[must_use]
+pub fn truth_text(truth: bool) -> &'static str {
+    if truth { "True" } else { "False" }
+}
+
+/// A text that is borrowed where possible.
+#[derive(Debug, Clone)]
+pub enum TextValue<'a> {
+    /// As it is stored.
+    Borrowed(&'a str),
+    /// A number written out.
+    Number(NumberText),
+    /// Several values joined.
+    Joined(String),
+}
+
+impl Deref for TextValue<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Number(text) => text,
+            Self::Joined(text) => text,
+        }
+    }
+}
+
+/// A value that may own its texts: what a field or an expression gives for one event.
+#[derive(Debug, Clone)]
+pub enum Datum<'a> {
+    /// A value stored elsewhere.
+    View(Value<'a>),
+    /// A computed text.
+    Text(String),
+    /// Several computed texts; none is null.
+    Multi(Vec<String>),
+}
+
+impl<'a> Datum<'a> {
+    /// Null.
+    pub const NULL: Self = Self::View(Value::Null);
+
+    /// A text stored elsewhere.
+    #[must_use]
+    pub fn text(text: &'a str) -> Self {
+        Self::View(Value::Text(text))
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(&self) -> Value<'_> {
+        match self {
+            Self::View(value) => *value,
+            Self::Text(text) => Value::Text(text),
+            Self::Multi(texts) => Value::several(texts),
+        }
+    }
+
+    /// The same without borrowing.
+    #[must_use]
+    pub fn into_owned(self) -> Datum<'static> {
+        match self {
+            Self::Text(text) => Datum::Text(text),
+            Self::Multi(texts) => Datum::Multi(texts),
+            Self::View(value) => match value {
+                Value::Text(text) => Datum::Text(text.to_owned()),
+                Value::Multi(multi) => Datum::Multi(multi.iter().map(str::to_owned).collect()),
+                Value::Null => Datum::NULL,
+                Value::Integer(number) => Datum::View(Value::Integer(number)),
+                Value::Float(number) => Datum::View(Value::Float(number)),
+                Value::Boolean(truth) => Datum::View(Value::Boolean(truth)),
+                Value::Time(micros) => Datum::View(Value::Time(micros)),
+            },
+        }
+    }
+}
+
+impl From<Value<'static>> for Datum<'_> {
+    fn from(value: Value<'static>) -> Self {
+        Self::View(value)
+    }
+}
