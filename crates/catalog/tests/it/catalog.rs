@@ -1,18 +1,14 @@
 //! What the catalog promises, on a local directory and on S3.
-#![allow(clippy::disallowed_methods)]
-#![allow(clippy::unwrap_used, unreachable_pub)]
-
-mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::support::{at, bucket, id, ids, index, indexer, open, stream};
 use karst_catalog::{Catalog, Commit, Discarded, Error, Settings};
 use model::{BucketState, EventTime, JournalPosition, TimeRange};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use runtime::store::{DurableLocal, Options};
-use support::{at, bucket, id, ids, index, indexer, open, stream};
 use testkit::{CountingStore, FailingStore, Moment, Operation, S3Server, TestDir};
 
 fn local(dir: &TestDir) -> Arc<dyn ObjectStore> {

@@ -1,10 +1,6 @@
 //! A process that commits is killed at every operation on its store, before and after it.
 //!
 //! The child is this test binary again, with the crash's place in its environment.
-#![allow(clippy::disallowed_methods)]
-#![allow(clippy::unwrap_used, unreachable_pub)]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,14 +8,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use super::support::{at, bucket, id, ids, indexer, open};
 use karst_catalog::{Catalog, Commit, Settings};
 use model::JournalPosition;
 use runtime::store::Options;
-use support::{at, bucket, id, ids, indexer, open};
 use testkit::{CrashingStore, Moment, S3Server, TestDir};
 
 const COMMITS: u64 = 4;
-const CHILD: &str = "the_child_commits_until_it_is_killed";
+const CHILD: &str = "crash::the_child_commits_until_it_is_killed";
 
 /// Commit `k` (from 1) adds two buckets, removes one of the commit before, and moves the stream.
 fn commit(k: u64) -> Commit {
