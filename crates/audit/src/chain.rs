@@ -119,3 +119,12 @@ impl<'de> Deserialize<'de> for Digest {
         text.parse().map_err(|()| serde::de::Error::custom("expected 64 hexadecimal digits"))
     }
 }
+
+/// The last record that is synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Its number; 0 before the first.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Digest,
+}

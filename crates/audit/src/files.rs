@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
+/// The file being written.
+#[derive(Debug)]
+pub(crate) struct Active {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) bytes: u64,
+}
+
 /// A file and the number of its first record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {

@@ -23,13 +23,14 @@ mod reader;
 mod record;
 mod recovery;
 mod settings;
+mod shared;
 mod verify;
 mod writer;
 
-pub use chain::{Digest, Key};
+pub use chain::{Digest, Head, Key};
 pub use error::Error;
 pub use limiter::{Limiter, Verdict};
-pub use log::{AuditLog, Head, Opened};
+pub use log::{AuditLog, Opened};
 pub use reader::{Entry, Reader};
 pub use record::{Info, Line, Record};
 pub use settings::{OnFailure, Settings};

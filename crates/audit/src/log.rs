@@ -6,22 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use model::EventTime;
 use runtime::{Clock, Shutdown};
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::chain::{Digest, Key};
-use crate::recovery::REPAIR;
-use crate::writer::{Queued, Writer};
+use crate::chain::{Digest, Head, Key};
+use crate::record::REPAIR;
+use crate::shared::{Queued, Shared};
+use crate::writer::Writer;
 use crate::{Anchor, Error, Info, OnFailure, Record, Settings};
-
-/// The last record that is synced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
-    /// Its number; 0 before the first.
-    pub seq: u64,
-    /// Its hash.
-    pub hash: Digest,
-}
 
 /// An opened trail, and the problems found in it.
 #[derive(Debug)]
@@ -36,24 +27,6 @@ pub struct Opened {
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) directory: PathBuf,
-    pub(crate) key: Key,
-    pub(crate) settings: Settings,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) head: watch::Sender<Head>,
-    /// Why the last write failed.
-    pub(crate) failed: watch::Sender<Option<Error>>,
-    /// Records that were lost because the trail could not be written.
-    pub(crate) lost: AtomicU64,
-    /// Number of the last indexed record, if records are indexed.
-    pub(crate) indexed: AtomicU64,
-    room: Arc<Semaphore>,
-    queue: mpsc::Sender<Queued>,
-    tasks: Shutdown,
 }
 
 impl AuditLog {

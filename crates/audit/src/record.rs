@@ -16,6 +16,11 @@ use model::EventTime;
 
 use crate::chain::{Digest, Key};
 
+/// The action of records about repairs.
+pub(crate) const REPAIR: &str = "audit_repair";
+/// The action of records about expired files.
+pub(crate) const EXPIRE: &str = "audit_expire";
+
 const HEAD: &str = "Audit:[timestamp=\"";
 const SEQUENCE: &str = "\", seq=";
 const PREVIOUS: &str = "][prev=";

@@ -4,17 +4,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::chain::Digest;
-use crate::files::{self, Lines};
-use crate::log::Head;
-use crate::record::Line;
-use crate::writer::Active;
+use crate::chain::{Digest, Head};
+use crate::files::{self, Active, Lines};
+use crate::record::{Line, REPAIR};
 use crate::{Error, Info, Record};
-
-/// The action of records about repairs.
-pub(crate) const REPAIR: &str = "audit_repair";
-/// The action of records about expired files.
-pub(crate) const EXPIRE: &str = "audit_expire";
 
 /// The recovered state.
 #[derive(Debug)]

@@ -7,11 +7,9 @@ use std::fmt;
 use std::path::Path;
 
 use crate::Error;
-use crate::chain::{Digest, Key};
+use crate::chain::{Digest, Head, Key};
 use crate::files::{self, Lines};
-use crate::log::Head;
-use crate::record::Line;
-use crate::recovery::{EXPIRE, REPAIR};
+use crate::record::{EXPIRE, Line, REPAIR};
 
 /// A head of the chain saved outside the files.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Writes records with group commit: queued records are written and synced together.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,14 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
 use metrics::{counter, histogram};
-use model::EventTime;
 use runtime::metrics as names;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use crate::files::{self, Lines, LogFile};
-use crate::log::{Head, Shared};
-use crate::record::Line;
-use crate::recovery::{EXPIRE, recover};
+use crate::chain::Head;
+use crate::files::{self, Active, Lines, LogFile};
+use crate::record::{EXPIRE, Line};
+use crate::recovery::recover;
+use crate::shared::{Queued, Shared};
 use crate::verify::{self, Anchor};
 use crate::{Error, Info, Record};
 
@@ -23,25 +22,6 @@ use crate::{Error, Info, Record};
 const GROUP: usize = 4_096;
 /// Interval between write retries.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// A queued record.
-#[derive(Debug)]
-pub(crate) struct Queued {
-    pub(crate) record: Record,
-    pub(crate) time: EventTime,
-    /// The waiting caller.
-    pub(crate) done: Option<oneshot::Sender<Result<u64, Error>>>,
-    /// Its queue space.
-    pub(crate) _permit: Option<OwnedSemaphorePermit>,
-}
-
-/// The file being written.
-#[derive(Debug)]
-pub(crate) struct Active {
-    pub(crate) path: PathBuf,
-    pub(crate) file: File,
-    pub(crate) bytes: u64,
-}
 
 /// The writer; see the module.
 #[derive(Debug)]

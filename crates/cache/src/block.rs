@@ -12,6 +12,15 @@ use foyer::{Code, Error, ErrorKind};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
+/// What blocks hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Footers, directories, term indexes.
+    Index,
+    /// Rows.
+    Data,
+}
+
 /// Longest text and largest block that is believed when read back.
 const MAX_TEXT: usize = 64 << 10;
 const MAX_DATA: usize = 64 << 20;

@@ -8,36 +8,21 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, Either, Shared, select};
+use futures::future::{Either, select};
 use futures::{FutureExt, StreamExt};
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectMeta, ObjectStore, Result};
 use runtime::metrics as names;
 use runtime::store::Attempts;
 
-use crate::block::{Block, BlockKey};
+use crate::block::{Block, BlockKey, Kind};
+use crate::blocks::Blocks;
 use crate::counters::Account;
-use crate::pool::Kind;
-use crate::store::Blocks;
-
-/// Blocks from one request, by number.
-type Fetched = std::result::Result<Arc<HashMap<u64, Block>>, Arc<Error>>;
-type Waiting = Shared<BoxFuture<'static, Fetched>>;
-
-/// Blocks that are on their way.
-#[derive(Debug, Default)]
-pub(crate) struct InFlight(Mutex<HashMap<BlockKey, Waiting>>);
-
-impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<BlockKey, Waiting>> {
-        // The map is whole between statements, so a panic elsewhere does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use crate::in_flight::Waiting;
 
 /// Takes a run's blocks off the list however its task ends.
 struct Landing {

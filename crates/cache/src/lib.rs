@@ -24,10 +24,12 @@
 //! blocks this process knows of, and NVMe may remember an overwritten object after a crash.
 
 mod block;
+mod blocks;
 mod counters;
 mod error;
 mod fetch;
 mod hedge;
+mod in_flight;
 mod pool;
 mod room;
 mod settings;

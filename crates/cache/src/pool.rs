@@ -16,22 +16,14 @@ use runtime::metrics as names;
 
 use crate::block::{Block, BlockKey};
 use crate::counters::{Account, Tier};
-use crate::fetch::InFlight;
+use crate::in_flight::InFlight;
 use crate::room::Room;
+use crate::settings::region;
 use crate::{Error, Settings};
 
 /// Parts of the memory that are locked on their own; each must have room for a few blocks.
 const SHARDS: usize = 8;
 const BLOCKS_PER_SHARD: usize = 32;
-
-/// What blocks hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Footers, directories, term indexes.
-    Index,
-    /// Rows.
-    Data,
-}
 
 /// Blocks of one kind.
 pub(crate) struct Pool {
@@ -145,12 +137,6 @@ impl Pool {
         let used = self.cache.memory().usage() as f64;
         metrics::gauge!(names::CACHE_USED, "kind" => self.name).set(used);
     }
-}
-
-/// Unit in which NVMe frees space, as files of this size that are made at start.
-pub(crate) fn region(nvme: usize) -> usize {
-    let eighth = (nvme / 8).max(1);
-    (1 << eighth.ilog2()).min(16 << 20)
 }
 
 /// Takes the directory for this process until the file is dropped.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Error;
-use crate::pool::region;
 
 /// Settings of the cache. The names in `server.conf`, `[cachemanager]`, are in brackets.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,4 +121,10 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Unit in which NVMe frees space, as files of this size that are made at start.
+pub(crate) fn region(nvme: usize) -> usize {
+    let eighth = (nvme / 8).max(1);
+    (1 << eighth.ilog2()).min(16 << 20)
 }

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::fs::File;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
-use foyer::{Cache, CacheBuilder};
+use foyer::CacheBuilder;
 use futures::future::join_all;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -23,11 +22,12 @@ use object_store::{
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
-use crate::block::{Block, BlockKey};
+use crate::block::{Block, BlockKey, Kind};
+use crate::blocks::Blocks;
 use crate::counters::{Account, SearchReads, Tier};
 use crate::fetch::fetch;
 use crate::hedge::Hedging;
-use crate::pool::{Kind, Pool, lock_directory};
+use crate::pool::{Pool, lock_directory};
 use crate::room::Room;
 use crate::{CacheStats, Error, Settings};
 
@@ -36,65 +36,6 @@ use crate::{CacheStats, Error, Settings};
 pub struct CachedStore {
     blocks: Arc<Blocks>,
     account: Account,
-}
-
-/// What all clones share.
-pub(crate) struct Blocks {
-    pub(crate) inner: Arc<dyn ObjectStore>,
-    /// By [`Kind`].
-    pools: [Pool; 2],
-    room: Option<Arc<Room>>,
-    settings: Settings,
-    /// Requests to the store that may begin.
-    pub(crate) requests: Semaphore,
-    hedging: Mutex<Hedging>,
-    /// What is known of objects without asking.
-    metas: Cache<String, ObjectMeta>,
-    /// Where requests to the store are made.
-    pub(crate) io: Handle,
-    /// Held while the directory is in use.
-    _lock: Option<File>,
-}
-
-impl Blocks {
-    pub(crate) fn remember(&self, meta: &ObjectMeta) {
-        self.metas.insert(meta.location.to_string(), meta.clone());
-    }
-
-    pub(crate) fn pool(&self, kind: Kind) -> &Pool {
-        &self.pools[kind as usize]
-    }
-
-    pub(crate) fn hedging(&self) -> MutexGuard<'_, Hedging> {
-        // It is whole between statements, so a panic elsewhere does not spoil it.
-        self.hedging.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Most blocks of one request.
-    pub(crate) fn longest_run(&self, kind: Kind) -> u64 {
-        (self.settings.fetch_bytes / self.pool(kind).block_bytes) as u64
-    }
-
-    /// Unwanted blocks between two wanted ones that are read along.
-    pub(crate) fn gap(&self, kind: Kind) -> u64 {
-        (self.settings.gap_bytes / self.pool(kind).block_bytes) as u64
-    }
-
-    fn known(&self, location: &Path) -> Option<ObjectMeta> {
-        self.metas.get(location.as_ref()).map(|entry| entry.value().clone())
-    }
-
-    /// Drops what is cached of a path, up to `size` bytes or what is known to be there.
-    fn forget(&self, location: &Path, size: u64) {
-        let known = self.known(location).map_or(0, |meta| meta.size);
-        self.metas.remove(location.as_ref());
-        let path: Arc<str> = Arc::from(location.as_ref());
-        for pool in &self.pools {
-            for number in 0..pool.blocks_of(size.max(known)) {
-                pool.remove(&BlockKey { path: Arc::clone(&path), number });
-            }
-        }
-    }
 }
 
 impl fmt::Debug for CachedStore {

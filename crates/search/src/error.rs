@@ -104,7 +104,7 @@ impl Error {
     pub(crate) fn unreadable(entry: &BucketEntry, error: &bucket::Error) -> Self {
         let cause = std::error::Error::source(error);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-        let damaged = crate::quarantine::is_damage(error);
+        let damaged = is_damage(error);
         Self::Bucket { bucket: entry.path.clone(), message: format!("{error}{cause}"), damaged }
     }
 
@@ -124,4 +124,9 @@ impl Error {
             Self::Internal(_) => ErrorKind::Internal,
         }
     }
+}
+
+/// Whether the object is not what was written, rather than out of reach.
+pub(crate) fn is_damage(error: &bucket::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
 }

@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use bucket::BucketReader;
 use catalog::{Catalog, Snapshot};
-use model::{BucketEntry, BucketId, ErrorKind, IndexName};
+use model::{BucketEntry, BucketId, IndexName};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, metrics as names};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::error::is_damage;
 
 /// The kind of the catalog's documents.
 const KIND: &str = "quarantine";
@@ -195,11 +196,6 @@ async fn verify(store: &Arc<dyn ObjectStore>, entry: &BucketEntry) -> Result<(),
     let path = Path::from(entry.path.as_str());
     let reader = BucketReader::open(Arc::clone(store), &path, entry.size).await?;
     reader.verify().await
-}
-
-/// Whether the object is not what was written, rather than out of reach.
-pub(crate) fn is_damage(error: &bucket::Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
 }
 
 fn failed(entry: &BucketEntry, error: &catalog::Error) -> Error {

@@ -1,0 +1,24 @@
+//! Requests for blocks that are under way, so that each block is fetched once for all readers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::{BoxFuture, Shared};
+use object_store::Error;
+
+use crate::block::{Block, BlockKey};
+
+/// Blocks from one request, by number.
+pub(crate) type Fetched = Result<Arc<HashMap<u64, Block>>, Arc<Error>>;
+pub(crate) type Waiting = Shared<BoxFuture<'static, Fetched>>;
+
+/// Blocks that are on their way.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight(Mutex<HashMap<BlockKey, Waiting>>);
+
+impl InFlight {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<BlockKey, Waiting>> {
+        // The map is whole between statements, so a panic elsewhere does not spoil it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
