@@ -70,6 +70,14 @@ pub enum Error {
         /// The accepted values.
         expected: String,
     },
+    /// An invalid time span.
+    #[error("{name} = {value}: expected a time span such as 90s, 5m, 1h")]
+    TimeSpan {
+        /// The setting.
+        name: &'static str,
+        /// The value.
+        value: String,
+    },
     /// An identity provider failed, or its response failed verification.
     #[error("identity provider \"{name}\": {reason}")]
     Provider {
@@ -95,9 +103,10 @@ impl Error {
             Self::Document { .. } | Self::Sealed { .. } => ErrorKind::Corrupt,
             Self::SecretTaken { .. } => ErrorKind::Conflict,
             Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,
-            Self::Password { .. } | Self::UserName { .. } | Self::Authentication { .. } => {
-                ErrorKind::Invalid
-            }
+            Self::Password { .. }
+            | Self::UserName { .. }
+            | Self::Authentication { .. }
+            | Self::TimeSpan { .. } => ErrorKind::Invalid,
             Self::Provider { .. } | Self::Busy => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,
         }

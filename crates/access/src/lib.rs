@@ -33,6 +33,7 @@ mod permissions;
 mod roles;
 pub mod saml;
 mod secrets;
+mod server_settings;
 mod sessions;
 mod stanza;
 #[cfg(test)]
@@ -51,8 +52,9 @@ pub use limits::SearchLimits;
 pub use login::{Attempt, Entered, Refusal};
 pub use passwords::Checked;
 pub use permissions::{Permissions, Perms};
-pub use roles::{Imported, Role, Roles, is_built_in, like};
+pub use roles::{Imported, Role, Roles, is_built_in, like, role_name_fault};
 pub use secrets::{Secret, Secrets};
+pub use server_settings::ServerSettings;
 pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings};
 pub use stanza::time_span;
 pub use tokens::{HecToken, HecTokens};

@@ -83,6 +83,15 @@ impl Role {
     }
 }
 
+/// What is wrong with the name of a new role; `None`: nothing.
+#[must_use]
+pub fn role_name_fault(name: &str) -> Option<String> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let valid = name.len() <= 1_024 && name.chars().all(fits);
+    let fault = || format!("\"{name}\" is not a valid role name: letters, digits, _ - . only");
+    (!valid).then(fault)
+}
+
 /// Whether a role is built in.
 #[must_use]
 pub fn is_built_in(name: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::lockout::LockoutSettings;
 use crate::password_policy::PasswordPolicy;
 use crate::{
     Accounts, ApiTokens, Attempt, AuthenticationSettings, Error, ExternalUser, NewToken, NewUser,
-    Refusal, RoleMap, Scope, UserChange,
+    Refusal, RoleMap, Scope, ServerSettings, UserChange, role_name_fault,
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -245,4 +245,25 @@ async fn a_static_token_can_be_disabled_and_removed_and_outlives_a_restart() {
     for broken in ["", "a.b.c", &text[..text.len() - 2], &format!("{text}x")] {
         assert!(tokens.bearer(now + 20, broken, None).is_none());
     }
+}
+
+#[test]
+fn names_of_roles_are_letters_digits_and_three_signs() {
+    assert!(["a", "ops_1", "a-b.c", "größe"].iter().all(|name| role_name_fault(name).is_none()));
+    let long = "a".repeat(1_025);
+    for name in ["a b", "a/b", "a:b", long.as_str()] {
+        assert!(role_name_fault(name).is_some_and(|fault| fault.contains("not a valid role name")));
+    }
+}
+
+#[tokio::test]
+async fn a_session_timeout_is_kept_over_a_restart_and_an_invalid_one_is_refused() {
+    let house = house(AuthenticationSettings::default()).await;
+    let load = || ServerSettings::load(house.catalog.clone(), Duration::from_secs(7_200)).unwrap();
+    let settings = load();
+    assert_eq!(settings.session_timeout_text(), "2h");
+    let refused = settings.set_session_timeout("long").await.unwrap_err();
+    assert_eq!(refused.kind(), model::ErrorKind::Invalid);
+    assert_eq!(settings.set_session_timeout("90s").await.unwrap(), Duration::from_secs(90));
+    assert_eq!(load().session_timeout(), Some(Duration::from_secs(90)));
 }

@@ -6,12 +6,15 @@
 use std::fmt;
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use futures::StreamExt;
 use inputs::body::{BodyError, Unpacker};
 use runtime::{Budget, OverBudget, Share};
 
-use crate::receiver::work;
+use crate::error::RestError;
+use crate::work::work;
 
 /// Most bytes that are unpacked at a time.
 const STEP: usize = 1 << 20;
@@ -166,6 +169,17 @@ pub(crate) fn status(error: &BodyError) -> StatusCode {
         | BodyError::Memory(OverBudget::TooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
         BodyError::Broken { .. } | BodyError::Incomplete { .. } => StatusCode::BAD_REQUEST,
         BodyError::Unsupported { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    }
+}
+
+/// The body as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct RawBody(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequestParts<S> for RawBody {
+    type Rejection = RestError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RestError> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(Bytes::new())))
     }
 }
 

@@ -8,65 +8,21 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use model::ErrorKind;
 
-/// Why the API's own state cannot be read or changed.
+/// A setting of the HTTP inputs that is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The catalog failed.
-    #[error("catalog: {0}")]
-    Catalog(#[from] catalog::Error),
-    /// A document of the catalog is not what was written.
-    #[error("the document {kind}/{name} of the catalog is damaged: {reason}")]
-    Document {
-        /// Users, tokens, indexes.
-        kind: &'static str,
-        /// Which one.
-        name: String,
-        /// What does not fit.
-        reason: String,
-    },
-    /// An index name that is none.
-    #[error(transparent)]
-    Name(#[from] model::InvalidName),
-    /// A setting that does not fit.
+    /// A value that is not one of the accepted ones.
     #[error("[{stanza}] {name} = {value}: expected {expected}")]
     Setting {
         /// The stanza of inputs.conf or limits.conf.
         stanza: String,
         /// The key.
         name: &'static str,
-        /// What it says.
+        /// The value.
         value: String,
-        /// What it could say.
+        /// The accepted values.
         expected: &'static str,
     },
-    /// Accounts, roles, tokens or secrets failed.
-    #[error(transparent)]
-    Access(#[from] access::Error),
-    /// Ingest failed.
-    #[error(transparent)]
-    Ingest(#[from] ingest::Error),
-    /// A defect in Karst.
-    #[error("internal error: {0}")]
-    Internal(String),
-}
-
-impl Error {
-    /// What the caller can do about it.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Catalog(error) => error.kind(),
-            Self::Document { .. } => ErrorKind::Corrupt,
-            Self::Name(_) | Self::Setting { .. } => ErrorKind::Invalid,
-            Self::Access(error) => error.kind(),
-            Self::Ingest(error) => error.kind(),
-            Self::Internal(_) => ErrorKind::Internal,
-        }
-    }
-
-    pub(crate) fn document(kind: &'static str, name: &str, reason: &serde_json::Error) -> Self {
-        Self::Document { kind, name: name.to_owned(), reason: reason.to_string() }
-    }
 }
 
 /// An error on its way to the client.
@@ -124,19 +80,30 @@ pub(crate) fn status(kind: ErrorKind) -> StatusCode {
 
 impl From<Error> for RestError {
     fn from(error: Error) -> Self {
-        Self::of_kind(error.kind(), error.to_string())
+        Self::of_kind(ErrorKind::Invalid, error.to_string())
     }
 }
 
-impl From<access::Error> for RestError {
-    fn from(error: access::Error) -> Self {
-        Self::of_kind(error.kind(), error.to_string())
-    }
+/// Errors that become an answer by their kind.
+macro_rules! answered_by_kind {
+    ($($error:ty),*) => {$(
+        impl From<$error> for RestError {
+            fn from(error: $error) -> Self {
+                Self::of_kind(error.kind(), error.to_string())
+            }
+        }
+    )*};
 }
 
-impl From<search::Error> for RestError {
-    fn from(error: search::Error) -> Self {
-        Self::of_kind(error.kind(), error.to_string())
+answered_by_kind!(access::Error, search::Error, ingest::Error, inputs::Error, catalog::Error);
+
+impl From<apps::Error> for RestError {
+    fn from(error: apps::Error) -> Self {
+        let severity = match &error {
+            apps::Error::NotFound(_) | apps::Error::Exists(_) => "ERROR",
+            _ => "FATAL",
+        };
+        Self { severity, ..Self::of_kind(error.kind(), error.to_string()) }
     }
 }
 
@@ -151,3 +118,7 @@ impl IntoResponse for RestError {
         response
     }
 }
+
+/// Marks an error that has its body.
+#[derive(Debug, Clone)]
+pub(crate) struct Written;

@@ -11,13 +11,16 @@
 //! 8000 rest::router + console files
 //! ```
 //!
-//! One file per resource in `routes/`; `rest.rs` lists them.
+//! One file per resource in `routes/`, which declares its routes with what they need.
 
 mod arrival;
 mod atom;
 mod audit;
+mod authorize;
 mod body;
+mod call;
 mod control;
+mod cookies;
 mod credentials;
 mod elastic;
 mod error;
@@ -25,32 +28,32 @@ mod filter;
 mod flight;
 mod hec;
 mod http_input;
-mod indexes;
-mod kv_query;
 mod messages;
 mod namespace;
-#[cfg(test)]
-mod openapi;
 mod origin;
 mod otlp;
 mod output;
 mod params;
+mod portable;
 mod receiver;
-mod redaction;
+mod receivers;
 mod rest;
 mod rights;
 mod routes;
+mod routing;
 mod security_headers;
-mod server_settings;
 mod session;
-mod suppressions;
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, clippy::unwrap_used)]
+mod tests;
+mod work;
 
 use std::sync::Arc;
 
-use ::apps::Apps;
-use access::{Accounts, Authority, HecTokens, Permissions, Roles, Secrets};
+use ::apps::{Apps, Suppressions};
+use access::{Accounts, Authority, HecTokens, Permissions, Roles, Secrets, ServerSettings};
 use catalog::Catalog;
-use ingest::Ingest;
+use ingest::{IndexCatalog, Ingest};
 use knowledge::Knowledge;
 use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
@@ -60,13 +63,9 @@ pub use audit::{Audit, Proxies, record_expired_sessions};
 pub use control::Control;
 pub use error::Error;
 pub use http_input::{ConnectionHost, HttpInput};
-pub use indexes::IndexCatalog;
 pub use messages::Messages;
-pub use receiver::Receivers;
+pub use receivers::Receivers;
 pub use rest::router as rest_router;
-pub use rights::{MORE, Need, RULES, Rule};
-pub use server_settings::ServerSettings;
-pub use suppressions::Suppressions;
 
 /// What the routes call.
 #[derive(Debug, Clone)]

@@ -32,7 +32,8 @@ use tonic::{Code, Status};
 
 use crate::body;
 use crate::credentials::Scheme;
-use crate::receiver::{Denied, RETRY_AFTER, Receiver, told_to_sender, with_retry_after, work};
+use crate::receiver::{Denied, RETRY_AFTER, Receiver, told_to_sender, with_retry_after};
+use crate::work::work;
 
 mod grpc;
 

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use access::Perms;
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use runtime::{Budget, OverBudget, Share};
 
 use crate::error::RestError;
-use crate::receiver::work;
+use crate::work::work;
 
 /// About what a parameter takes besides its name and value.
 const PARAMETER_BYTES: usize = 96;
@@ -105,6 +106,15 @@ impl Params {
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let values = self.all(name).flat_map(|value| value.split([',', ';']));
         values.map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// The roles of `perms.read` and `perms.write`; `known` stays where a parameter is absent.
+    pub(crate) fn perms(&self, known: Perms) -> Perms {
+        let list = |key: &str, kept: Vec<String>| match self.get(key) {
+            Some(_) => self.list(key),
+            None => kept,
+        };
+        Perms { read: list("perms.read", known.read), write: list("perms.write", known.write) }
     }
 
     /// All parameters, in the order they came.

@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::Response;
 use inputs::body::BodyError;
 use inputs::elastic::LineLengths;
@@ -18,20 +16,16 @@ use inputs::{Acknowledgement, EventLimits, Input, Receipt, Sink};
 use metrics::counter;
 use model::IndexName;
 use runtime::{Share, metrics as names};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::ApiState;
 use crate::body::{self, BodyLimits, Unwatched, Watch};
 use crate::credentials::{Credentials, Scheme};
 use crate::http_input::{ConnectionHost, HttpInput};
-use crate::{ApiState, Error};
+use crate::work::work;
 use access::HecToken;
 
 /// What a busy sender should wait.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
-
-/// The inputs over HTTP and gRPC, which share tokens, limits and channels.
-#[derive(Debug, Clone)]
-pub struct Receivers(Arc<Receiver>);
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -68,69 +62,6 @@ impl Denied {
     pub(crate) fn is_unauthenticated(self) -> bool {
         matches!(self, Self::Missing | Self::Unreadable)
     }
-}
-
-impl Receivers {
-    /// Reads the settings of the HTTP inputs.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] names the value that does not fit.
-    pub fn new(api: ApiState) -> Result<Self, Error> {
-        let settings = HttpInput::read(&api.knowledge)?;
-        api.tokens.limit(settings.max_tokens);
-        let acks = AckChannels::new(settings.acks.clone());
-        Ok(Self(Arc::new(Receiver { api, settings, acks })))
-    }
-
-    /// The HTTP Event Collector, and OTLP over HTTP beside it.
-    pub fn hec(&self) -> Router {
-        let hec = crate::hec::router(Arc::clone(&self.0));
-        let otlp = crate::otlp::http_router(Arc::clone(&self.0));
-        self.counted(hec, "hec").merge(self.counted(otlp, "otlp"))
-    }
-
-    /// OTLP logs over gRPC and HTTP.
-    pub fn otlp(&self) -> Router {
-        let grpc = crate::otlp::grpc_router(Arc::clone(&self.0));
-        self.counted(grpc.merge(crate::otlp::http_router(Arc::clone(&self.0))), "otlp")
-    }
-
-    /// Elasticsearch's `_bulk`; `version` is what the server says it is.
-    pub fn elasticsearch(&self, version: &str) -> Router {
-        self.counted(crate::elastic::router(Arc::clone(&self.0), version), "elasticsearch")
-    }
-}
-
-impl Receivers {
-    fn counted(&self, router: Router, input: &'static str) -> Router {
-        let state = (Arc::clone(&self.0), input);
-        router.layer(axum::middleware::from_fn_with_state(state, count))
-    }
-}
-
-/// Counts requests by what became of them, and records those whose sender may not send.
-async fn count(
-    State((receiver, input)): State<(Arc<Receiver>, &'static str)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let client = receiver.api.audit.client(&request);
-    let path = request.uri().path().to_owned();
-    let response = next.run(request).await;
-    let outcome = match response.status() {
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
-        status if status.is_success() => "answered",
-        _ => "refused",
-    };
-    counter!(names::INGEST_REQUESTS, "input" => input, "outcome" => outcome).increment(1);
-    let grpc = response.headers().get("grpc-status").and_then(|value| value.to_str().ok());
-    let reason = match (response.status(), grpc) {
-        (StatusCode::UNAUTHORIZED, _) | (_, Some("16")) => "no token, or none that can be read",
-        (StatusCode::FORBIDDEN, _) | (_, Some("7")) => "the token is unknown or disabled",
-        _ => return response,
-    };
-    crate::audit::record_sender(&receiver.api, input, &client, &path, reason).await;
-    response
 }
 
 impl Receiver {
@@ -301,25 +232,6 @@ impl Watch for LineWatch {
         let limit = self.limit;
         self.lengths.look(bytes).map_or(Ok(()), |number| Err(BodyError::Line { number, limit }))
     }
-}
-
-/// Decodes so many bytes. Large bodies take milliseconds: they are decoded beside the threads that
-/// wait for sockets. Small ones take less than the hand-over would.
-pub(crate) fn work<T>(bytes: usize, decode: impl FnOnce() -> T) -> T {
-    const LARGE: usize = 64 << 10;
-    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
-    if bytes > LARGE && matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
-        tokio::task::block_in_place(decode)
-    } else {
-        decode()
-    }
-}
-
-/// The same for so many rows of results, which are made or written.
-pub(crate) fn work_on_rows<T>(rows: usize, make: impl FnOnce() -> T) -> T {
-    /// About what a row has as text.
-    const ROW: usize = 256;
-    work(rows.saturating_mul(ROW), make)
 }
 
 /// Why events are not taken, as a sender is told: without paths and other facts about the host, which the

@@ -7,7 +7,7 @@ use access::{Attempt, Checked, Refusal, Rights, Scope};
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::Extensions;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -16,6 +16,7 @@ use metrics::counter;
 use runtime::metrics as names;
 
 use crate::audit::Observed;
+use crate::cookies::{Cookie, cookie_header, cookie_session};
 use crate::error::RestError;
 use crate::{ApiState, Arrival, origin};
 
@@ -111,7 +112,7 @@ pub(crate) async fn authenticate(
         Err(error) => return error.into_response(),
     };
     if let Some(seen) = request.extensions().get::<Observed>() {
-        seen.caller(&caller);
+        seen.caller(&caller.user);
     }
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
@@ -120,15 +121,6 @@ pub(crate) async fn authenticate(
     }
     response
 }
-
-/// The header that gives a browser its session.
-pub(crate) fn cookie_header(name: &str, key: &str) -> Option<HeaderValue> {
-    let cookie = format!("{name}={key}; Path=/; HttpOnly; Secure; SameSite=Strict");
-    HeaderValue::from_str(&cookie).ok()
-}
-
-/// Its name and its value.
-pub(crate) type Cookie = (String, String);
 
 /// Where a request comes from; none: from within the process.
 pub(crate) fn source(extensions: &Extensions) -> Option<IpAddr> {
@@ -259,14 +251,4 @@ fn refused(state: &ApiState, refusal: &Refusal) -> Option<RestError> {
         }
         Refusal::WrongPassword | Refusal::Locked | Refusal::LockedNow | Refusal::TooSoon => None,
     }
-}
-
-/// The cookie that login sets, `splunkd_<port>`, by its name and value.
-pub(crate) fn cookie_session(headers: &HeaderMap) -> Option<Cookie> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        let value = value.trim_matches('"').to_owned();
-        name.starts_with("splunkd_").then(|| (name.to_owned(), value))
-    })
 }

@@ -13,7 +13,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, RwLock};
 
-use crate::{Apps, Error, Namespace};
+use crate::{Error, Namespace};
 
 /// Documents that a batch may have.
 pub const MAX_BATCH: usize = 50_000;
@@ -42,7 +42,7 @@ struct Open {
 
 /// What one object does.
 #[derive(Debug, Clone)]
-enum Change {
+pub(crate) enum Change {
     Put(Map<String, Value>),
     Delete(String),
     /// Everything before this is gone.
@@ -89,6 +89,17 @@ impl Collections {
 
     fn folder(namespace: &Namespace, name: &str) -> Path {
         Path::from_iter([ROOT, &namespace.owner, &namespace.app, name])
+    }
+
+    /// The documents, as of now.
+    pub(crate) async fn documents(
+        &self,
+        namespace: &Namespace,
+        name: &str,
+    ) -> Result<Arc<Collection>, Error> {
+        let slot = self.open(namespace, name).await?;
+        let open = slot.read().await;
+        Ok(Arc::clone(&open.documents))
     }
 
     async fn open(&self, namespace: &Namespace, name: &str) -> Result<Arc<RwLock<Open>>, Error> {
@@ -141,7 +152,7 @@ impl Collections {
         Ok(())
     }
 
-    async fn change(
+    pub(crate) async fn change(
         &self,
         namespace: &Namespace,
         name: &str,
@@ -210,86 +221,4 @@ fn object(folder: &Path, number: u64) -> Path {
 
 fn failed(action: &'static str, path: &Path, source: object_store::Error) -> Error {
     Error::Store { action, path: path.to_string(), source }
-}
-
-impl Apps {
-    /// The documents of a collection, as of now.
-    ///
-    /// # Errors
-    /// If object storage cannot be read.
-    pub async fn documents(
-        &self,
-        namespace: &Namespace,
-        collection: &str,
-    ) -> Result<Arc<Collection>, Error> {
-        let slot = self.kept_collections().open(namespace, collection).await?;
-        let open = slot.read().await;
-        Ok(Arc::clone(&open.documents))
-    }
-
-    /// Puts documents, in place of those with the same `_key`; those without one get one. Returns the
-    /// keys in order.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if there are more than [`MAX_BATCH`], or object storage fails.
-    pub async fn put_documents(
-        &self,
-        namespace: &Namespace,
-        collection: &str,
-        mut documents: Vec<Map<String, Value>>,
-    ) -> Result<Vec<String>, Error> {
-        if documents.len() > MAX_BATCH {
-            let message =
-                format!("a batch has at most {MAX_BATCH} documents, not {}", documents.len());
-            return Err(Error::Invalid(message));
-        }
-        let mut keys = Vec::with_capacity(documents.len());
-        for document in &mut documents {
-            let key = match document.get("_key") {
-                Some(Value::String(key)) if !key.is_empty() => key.clone(),
-                Some(Value::Number(key)) => key.to_string(),
-                _ => runtime::random::uuid().as_simple().to_string(),
-            };
-            document.insert("_key".to_owned(), Value::String(key.clone()));
-            keys.push(key);
-        }
-        let changes = documents.into_iter().map(Change::Put).collect();
-        self.kept_collections().change(namespace, collection, changes).await?;
-        Ok(keys)
-    }
-
-    /// Replaces all documents of a collection.
-    ///
-    /// # Errors
-    /// As [`Self::put_documents`].
-    pub async fn replace_documents(
-        &self,
-        namespace: &Namespace,
-        collection: &str,
-        documents: Vec<Map<String, Value>>,
-    ) -> Result<(), Error> {
-        let mut changes = vec![Change::Clear];
-        for mut document in documents {
-            if document.get("_key").and_then(Value::as_str).is_none_or(str::is_empty) {
-                let key = runtime::random::uuid().as_simple().to_string();
-                document.insert("_key".to_owned(), Value::String(key));
-            }
-            changes.push(Change::Put(document));
-        }
-        self.kept_collections().change(namespace, collection, changes).await
-    }
-
-    /// Deletes documents by their keys; one that is not there is no error.
-    ///
-    /// # Errors
-    /// If object storage fails.
-    pub async fn delete_documents(
-        &self,
-        namespace: &Namespace,
-        collection: &str,
-        keys: Vec<String>,
-    ) -> Result<(), Error> {
-        let changes = keys.into_iter().map(Change::Delete).collect();
-        self.kept_collections().change(namespace, collection, changes).await
-    }
 }

@@ -15,18 +15,26 @@
 
 mod apps;
 mod collections;
+mod documents;
 mod error;
 mod install;
+mod lookup_files;
 mod lookups;
 mod namespace;
 mod objects;
+mod query;
+pub mod redaction;
+mod suppressions;
 #[cfg(test)]
 mod tests;
 
 pub use apps::{AppInfo, Apps, Parts};
 pub use collections::{Collection, MAX_BATCH};
+pub use documents::{FieldTypes, changed_names};
 pub use error::Error;
 pub use install::{Install, Installed, Remark, install};
-pub use lookups::{LookupBytes, LookupFile};
+pub use lookup_files::{LookupBytes, LookupFile};
 pub use namespace::{NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
 pub use objects::{ConfObject, Settings};
+pub use query::{Page, Query};
+pub use suppressions::Suppressions;

@@ -8,7 +8,7 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use serde_json::json;
 
-use crate::{Apps, Error, Install, NOBODY, Namespace, Parts, Sharing, install};
+use crate::{Apps, Error, Install, NOBODY, Namespace, Parts, Sharing, Suppressions, install};
 
 async fn open(
     store: &Arc<dyn ObjectStore>,
@@ -288,4 +288,24 @@ async fn metadata_of_an_app_says_what_other_apps_and_users_see() {
     assert!(has(&less, "props", "web", "EXTRACT-b"));
     let none = apps.view_without(&there, &["nobody/shop".to_owned()]);
     assert!(!has(&none, "props", "web", "EXTRACT-b"));
+}
+
+#[tokio::test]
+async fn a_suppression_holds_until_its_time_over_a_restart_and_until_it_is_removed() {
+    let store = memory();
+    let (apps, catalog) = open(&store, None).await;
+    let ann = Namespace::new("ann", "search");
+    let make = apps.create("savedsearches", "one", &ann, settings(&[("search", "a")]));
+    let search = make.await.unwrap();
+    let suppressions = Suppressions::load(catalog.clone()).unwrap();
+    assert_eq!(suppressions.left(&search, 100), 0);
+    suppressions.put(&search, 160).await.unwrap();
+    assert_eq!((suppressions.left(&search, 100), suppressions.left(&search, 170)), (60, 0));
+    let mut shared = search.clone();
+    shared.sharing = Sharing::App;
+    assert_eq!(suppressions.left(&shared, 100), 0);
+    let again = Suppressions::load(catalog).unwrap();
+    assert_eq!(again.left(&search, 100), 60);
+    again.remove(&search).await.unwrap();
+    assert_eq!(again.left(&search, 100), 0);
 }

@@ -45,6 +45,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod holder;
+mod indexes;
 mod lease;
 pub mod salvage;
 mod settings;
@@ -54,6 +55,7 @@ pub use catalog::Catalog;
 pub use commit::{Commit, Discarded};
 pub use error::Error;
 pub use holder::Holder;
+pub use indexes::IndexNames;
 pub use lease::{Lease, LeaseSettings, Lost};
 pub use salvage::{Salvaged, salvage};
 pub use settings::Settings;

@@ -143,6 +143,16 @@ pub enum Error {
     /// A bucket could not be encoded.
     #[error("cannot encode bucket: {0}")]
     Bucket(Arc<bucket::Error>),
+    /// A document of the catalog is invalid.
+    #[error("the document {kind}/{name} of the catalog is damaged: {reason}")]
+    Document {
+        /// The kind of document.
+        kind: &'static str,
+        /// Which one.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The catalog refused.
     #[error("catalog: {0}")]
     Catalog(Arc<catalog::Error>),
@@ -180,7 +190,7 @@ impl Error {
             | Self::Closed
             | Self::Fenced { .. }
             | Self::Thread(_) => ErrorKind::Unavailable,
-            Self::JournalDamaged { .. } => ErrorKind::Corrupt,
+            Self::JournalDamaged { .. } | Self::Document { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,
             Self::Abandoned | Self::Columns(_) => ErrorKind::Internal,
             Self::ObjectConflict { .. } => ErrorKind::Conflict,

@@ -52,7 +52,7 @@ pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{ScanCounts, Timeline};
-pub use service::{Dependencies, IndexNames, Objects, SearchService};
+pub use service::{Dependencies, Objects, SearchService};
 pub use settings::Settings;
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::Export;

@@ -7,7 +7,7 @@ use access::Rights;
 use apps::{Apps, Namespace};
 use bucket::HotBuckets;
 use cache::SearchReads;
-use catalog::Catalog;
+use catalog::{Catalog, IndexNames};
 use futures::future::BoxFuture;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
@@ -34,14 +34,6 @@ use crate::surroundings::{Around, Tables};
 use crate::threads::{Assigned, SearchThreads};
 use crate::times::Phase;
 use crate::{Error, Settings};
-
-/// Names of the indexes that exist now.
-pub trait IndexNames: Send + Sync + std::fmt::Debug {
-    /// All of them, internal ones included.
-    fn names(&self) -> Vec<IndexName>;
-    /// Those searched when a search names none.
-    fn default_names(&self) -> Vec<IndexName>;
-}
 
 /// Where the objects of buckets are.
 pub trait Objects: Send + Sync + std::fmt::Debug {

@@ -9,7 +9,6 @@ use axum::http::request::Parts;
 
 use super::client::{Client, recognisable};
 use crate::params::Params;
-use crate::session::Caller;
 
 /// What a request changed of the documents of a collection. No values: they are the users' own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,8 +40,8 @@ impl Observed {
     }
 
     /// Notes who asks, once that is known.
-    pub(crate) fn caller(&self, caller: &Caller) {
-        let _ = self.0.user.set(caller.user.clone());
+    pub(crate) fn caller(&self, user: &str) {
+        let _ = self.0.user.set(user.to_owned());
     }
 
     /// Notes the session that a login opened.

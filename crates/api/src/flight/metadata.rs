@@ -14,8 +14,8 @@ use arrow_flight::sql::{
 use jiff::tz::TimeZone;
 use search::{SQL_CATALOG, SQL_SCHEMA, SearchService, SqlRequest, SqlRows};
 
-use super::convert::portable;
 use super::search_status;
+use crate::portable::portable;
 
 /// The kind of every table.
 const TABLE: &str = "TABLE";

@@ -7,7 +7,6 @@
 //! The range of time and the zone come as headers, as connections of ADBC and JDBC can set them:
 //! `karst-earliest`, `karst-latest`, `karst-timezone`.
 
-mod convert;
 mod metadata;
 mod statement;
 
@@ -45,9 +44,9 @@ use crate::ApiState;
 use crate::audit::Observed;
 use crate::audit::searches::{self, Rows};
 use crate::error::RestError;
+use crate::portable::{portable, portable_batch};
 use crate::routes::health::text_for;
 use crate::session::{self, Caller};
-pub(crate) use convert::{portable, portable_batch};
 use statement::Statement;
 
 /// Where gRPC finds the service.
@@ -100,7 +99,7 @@ impl Flight {
         let source = session::source(request.extensions());
         let found = session::caller(&self.state, &headers, source).await;
         let (caller, _) = found.map_err(|error| status_of(&error))?;
-        seen(request).caller(&caller);
+        seen(request).caller(&caller.user);
         caller.require("search").map_err(|error| status_of(&error))?;
         Ok(caller)
     }

@@ -16,7 +16,8 @@ use runtime::Share;
 
 use super::{MAX_MESSAGE, Refusal, SCHEMES, status};
 use crate::body::{self, BodyLimits, Unwatched};
-use crate::receiver::{Receiver, work};
+use crate::receiver::Receiver;
+use crate::work::work;
 
 /// A byte that tells whether the message is packed, and its length.
 const PREFIX: usize = 5;

@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use search::{Page, ResultRows};
 
 use super::RowFormat;
-use crate::receiver::work_on_rows;
+use crate::work::work_on_rows;
 
 /// About the rows of a piece.
 const ROWS: usize = 1_000;

@@ -4,16 +4,38 @@
 //! is narrower than its user: it could make one that is not.
 
 use access::{ApiToken, MAX_EPHEMERAL_SECONDS, NewToken, Scope, Use, time_span};
-use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::json;
 
 use super::feed;
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::Own;
+use crate::routing::{Routes, get};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/authorization/tokens",
+            get(Own, "API tokens: the caller's, or all with `list_tokens_all`", list).post(
+                Own,
+                "Creates a token; its text is returned only here",
+                create,
+            ),
+        )
+        .at(
+            "/services/authorization/tokens/{name}",
+            get(Own, "A token by its ID, or the tokens of a user", list_of)
+                .post(Own, "Enables or disables a token", edit)
+                .delete(Own, "Removes a token", remove),
+        )
+}
 
 const PATH: &str = "/services/authorization/tokens";
 /// Characters of an audience.
@@ -40,34 +62,27 @@ fn entry(token: &ApiToken, used: Use) -> Entry {
     }));
     let optional =
         ["audience", "capabilities", "expires_on", "not_before", "srchIndexesAllowed", "type"];
-    feed::entry(PATH, &token.id, content)
+    Entry::new(PATH, &token.id, content)
         .with_acl(Acl::system())
         .with_attributes(Attributes::new(&["name"], &optional, &[]))
         .editable()
 }
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let user = params.text("username").map(str::to_lowercase);
     respond_list(&state, &caller, user.as_deref(), &params)
 }
 
 /// The tokens of a user, or the token of that name.
-pub(crate) async fn list_of(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    match state.api_tokens.get(&name) {
-        Some((token, used)) if may_list(&caller, &token.user) => {
-            feed::respond_one("tokens", PATH, entry(&token, used), &params)
+async fn list_of(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let name = call.segment("name");
+    match state.api_tokens.get(name) {
+        Some((token, used)) if may_list(caller, &token.user) => {
+            feed::respond_one("tokens", PATH, entry(&token, used), params)
         }
-        Some(_) => Err(RestError::no_object(&name)),
-        None => respond_list(&state, &caller, Some(&name.to_lowercase()), &params),
+        Some(_) => Err(RestError::no_object(name)),
+        None => respond_list(state, caller, Some(&name.to_lowercase()), params),
     }
 }
 
@@ -101,11 +116,7 @@ fn require_edit(caller: &Caller, user: &str) -> Result<(), RestError> {
     caller.require("edit_tokens_all")
 }
 
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn create(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let user = params.text("name").unwrap_or(&caller.user).to_lowercase();
     require_edit(&caller, &user)?;
     if caller.scope.as_ref().is_some_and(|scope| *scope != Scope::default()) {
@@ -128,7 +139,7 @@ pub(crate) async fn create(
         "token created"
     );
     let content = feed::content(json!({"id": id, "token": text}));
-    let entry = feed::entry(PATH, &id, content).with_acl(Acl::system());
+    let entry = Entry::new(PATH, &id, content).with_acl(Acl::system());
     feed::respond_created("tokens", PATH, entry, &params)
 }
 
@@ -216,13 +227,10 @@ fn found(
 }
 
 /// Disables a token, or enables it again.
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let token = found(&state, &caller, &name, &params)?;
+async fn edit(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let name = call.segment("name");
+    let token = found(state, caller, name, params)?;
     let enabled = match params.required("status")? {
         "enabled" => true,
         "disabled" => false,
@@ -235,17 +243,38 @@ pub(crate) async fn edit(
     tracing::info!(target: "audit", user = caller.user, token = token.id, enabled, "token changed");
     let (token, used) =
         state.api_tokens.get(&token.id).ok_or_else(|| RestError::no_object(&token.id))?;
-    feed::respond_one("tokens", PATH, entry(&token, used), &params)
+    feed::respond_one("tokens", PATH, entry(&token, used), params)
 }
 
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let token = found(&state, &caller, &name, &params)?;
+async fn remove(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let name = call.segment("name");
+    let token = found(state, caller, name, params)?;
     state.api_tokens.remove(&token.id).await?;
     tracing::info!(target: "audit", user = caller.user, token = token.id, "token removed");
-    feed::respond_empty("tokens", PATH, &params)
+    feed::respond_empty("tokens", PATH, params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let unknown = "Could not find object";
+    vec![
+        case(&format!("POST {PATH}"), "audience=tests&expires_on=%2B1d", 201, "token")
+            .keeping("id", "/entry/0/content/id"),
+        case(
+            &format!("POST {PATH}"),
+            "audience=tests&type=none",
+            400,
+            "expected static or ephemeral",
+        ),
+        case(&format!("GET {PATH}"), "", 200, "\"sub\":\"admin\""),
+        case(&format!("GET {PATH}?count=x"), "", 400, "must be a whole number"),
+        case(&format!("GET {PATH}/$id"), "", 200, "\"sub\":\"admin\""),
+        case(&format!("GET {PATH}/$id?output_mode=none"), "", 400, "unknown output_mode"),
+        case(&format!("POST {PATH}/$id"), "status=disabled", 200, "\"status\":\"disabled\""),
+        case(&format!("POST {PATH}/$id"), "status=off", 400, "expected enabled or disabled"),
+        case(&format!("DELETE {PATH}/$id"), "", 200, "\"entry\":[]"),
+        case(&format!("DELETE {PATH}/$id"), "", 404, unknown),
+    ]
 }

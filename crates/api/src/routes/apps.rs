@@ -1,16 +1,20 @@
 //! `/services/apps/local`: apps, those with files and those made here.
 
 use apps::{AppInfo, SEARCH};
-use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::json;
 
 use super::feed;
-use crate::ApiState;
+use super::resource::{About, Access, Removal, Resource};
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::messages::Notice;
 use crate::params::{Params, is_true};
+use crate::rights::Need::May;
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 const PATH: &str = "/services/apps/local";
 /// The notice that clients look for which wait for a restart.
@@ -27,6 +31,16 @@ const SETTINGS: [(&str, &str); 8] = [
     ("visible", "ui.is_visible"),
     ("check_for_updates", "package.check_for_updates"),
 ];
+
+pub(super) fn routes() -> Routes {
+    let (see, edit) = (May("rest_apps_view"), Some(May("edit_local_apps")));
+    let (list, show) = (Some(see), Some(see));
+    let access = Access { list, create: edit, show, edit, remove: edit, act: edit, acl: None };
+    let newer = "Whether there is a newer version: always no";
+    Routes::default()
+        .resource(PATH, &LocalApps, &access)
+        .at("/services/apps/local/{name}/update", get(see, newer, update))
+}
 
 fn attributes(required: &[&str]) -> Attributes {
     let optional: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
@@ -74,28 +88,101 @@ fn entry(app: &AppInfo) -> Entry {
         .linking(&["enable", "disable", "update"])
 }
 
-fn found(state: &ApiState, name: &str) -> Result<AppInfo, RestError> {
-    let found = state.apps.apps().into_iter().find(|app| app.name == name);
+struct LocalApps;
+
+impl Resource for LocalApps {
+    type Item = AppInfo;
+
+    fn about(&self) -> About {
+        About { title: "localapps", path: PATH, one: "an app", many: "apps" }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Rest
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(attributes(&["name"])))
+    }
+
+    fn entry(&self, _: &Call, app: &AppInfo) -> Result<Entry, RestError> {
+        Ok(entry(app))
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<AppInfo>, RestError> {
+        Ok(call.state.apps.apps())
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<AppInfo>, RestError> {
+        found(call, call.name()).map(|app| vec![app])
+    }
+
+    /// Makes an app without files. Apps with files are installed with `karst`.
+    async fn create(&self, call: &Call) -> Result<AppInfo, RestError> {
+        let params = &call.params;
+        let name = params.required("name")?;
+        if params.flag("filename") || params.flag("update") {
+            let text = "apps are not installed over REST; use the command line, karst app install";
+            return Err(RestError::invalid(text));
+        }
+        let mut settings = settings(params);
+        // As every app has that is made from a template.
+        if params.text("version").is_none() {
+            settings.push(("launcher.version".to_owned(), "1.0.0".to_owned()));
+        }
+        call.state.apps.create_app(name, &settings).await?;
+        found(call, name)
+    }
+
+    async fn edit(&self, call: &Call, app: AppInfo) -> Result<AppInfo, RestError> {
+        call.state.apps.update_app(&app.name, &settings(&call.params)).await?;
+        found(call, &app.name)
+    }
+
+    fn actions(&self) -> &'static str {
+        "`enable`, `disable`"
+    }
+
+    async fn act(
+        &self,
+        call: &Call,
+        app: AppInfo,
+        action: &str,
+    ) -> Result<Option<AppInfo>, RestError> {
+        let off = match action {
+            "enable" => "0",
+            "disable" => "1",
+            "_reload" => return Ok(None),
+            _ => return Err(RestError::no_object(action)),
+        };
+        let disabled = [("install.disabled".to_owned(), off.to_owned())];
+        call.state.apps.update_app(&app.name, &disabled).await?;
+        found(call, &app.name).map(Some)
+    }
+
+    /// Removes an app that was made here, with its objects. Its settings for ingest are in force until a
+    /// restart; a notice says so.
+    async fn remove(&self, call: &Call, app: AppInfo) -> Result<(), RestError> {
+        let name = app.name;
+        call.state.apps.remove_app(&name).await?;
+        let text =
+            format!("what the app {name} said of taking events in is in force until a restart");
+        let notice = Notice { text, severity: "warn".to_owned(), created: call.now() };
+        call.state.messages.put(RESTART_REQUIRED, notice);
+        Ok(())
+    }
+}
+
+fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {
+    let found = call.state.apps.apps().into_iter().find(|app| app.name == name);
     found.ok_or_else(|| RestError::no_object(name))
 }
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let entries = state.apps.apps().iter().map(entry).collect();
-    feed::respond("localapps", PATH, entries, &params)
-}
-
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == "_new" {
-        return feed::respond_template("localapps", PATH, attributes(&["name"]), &params);
-    }
-    feed::respond_one("localapps", PATH, entry(&found(&state, &name)?), &params)
+/// Whether there is a newer version: nobody is asked.
+async fn update(call: Call) -> Result<Response, RestError> {
+    let app = found(&call, call.name())?;
+    let entry = Entry::new(PATH, &app.name, feed::content(json!({"update.name": app.name})));
+    feed::respond_one("localapps", PATH, entry, &call.params)
 }
 
 /// What the request sets, as `app.conf` has it.
@@ -109,74 +196,18 @@ fn settings(params: &Params) -> Vec<(String, String)> {
     given.collect()
 }
 
-/// Makes an app without files. Apps with files are installed with `karst`.
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = params.required("name")?;
-    if params.flag("filename") || params.flag("update") {
-        let text = "apps are not installed over REST; use the command line, karst app install";
-        return Err(RestError::invalid(text));
-    }
-    let mut settings = settings(&params);
-    // As every app has that is made from a template.
-    if params.text("version").is_none() {
-        settings.push(("launcher.version".to_owned(), "1.0.0".to_owned()));
-    }
-    state.apps.create_app(name, &settings).await?;
-    feed::respond_created("localapps", PATH, entry(&found(&state, name)?), &params)
-}
-
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    found(&state, &name)?;
-    state.apps.update_app(&name, &settings(&params)).await?;
-    feed::respond_one("localapps", PATH, entry(&found(&state, &name)?), &params)
-}
-
-/// `enable` and `disable`.
-pub(crate) async fn act(
-    State(state): State<ApiState>,
-    Path((name, action)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    found(&state, &name)?;
-    let off = match action.as_str() {
-        "enable" => "0",
-        "disable" => "1",
-        "_reload" => return feed::respond_empty("localapps", PATH, &params),
-        _ => return Err(RestError::no_object(&action)),
-    };
-    state.apps.update_app(&name, &[("install.disabled".to_owned(), off.to_owned())]).await?;
-    feed::respond_one("localapps", PATH, entry(&found(&state, &name)?), &params)
-}
-
-/// Whether there is a newer one somewhere: nobody is asked.
-pub(crate) async fn update(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let app = found(&state, &name)?;
-    let entry = Entry::new(PATH, &app.name, feed::content(json!({"update.name": app.name})));
-    feed::respond_one("localapps", PATH, entry, &params)
-}
-
-/// Removes an app that was made here, with its objects. What it said of taking events in is in force
-/// until a restart, which a notice says.
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    state.apps.remove_app(&name).await?;
-    let text = format!("what the app {name} said of taking events in is in force until a restart");
-    let created = state.clock.now().0 / 1_000_000;
-    let notice = Notice { text, severity: "warn".to_owned(), created };
-    state.messages.put(RESTART_REQUIRED, notice);
-    list(State(state), params.only_format()).await
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let mut all = object_cases(PATH, "label=One", "label=Two");
+    all.extend([
+        case(&format!("GET {PATH}/one/update"), "", 200, "update.name"),
+        case(&format!("GET {PATH}/two/update"), "", 404, "Could not find object"),
+        case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
+        case(&format!("POST {PATH}/one/explode"), "", 404, "Could not find object id=explode"),
+        case(&format!("POST {PATH}"), "name=a%2Fb", 400, "cannot be the name of an app"),
+        case(&format!("DELETE {PATH}/search"), "", 400, "cannot be removed"),
+    ]);
+    all.extend(removal_cases(PATH, 404));
+    all
 }

@@ -7,13 +7,25 @@ use axum::response::Response;
 use serde_json::json;
 
 use crate::audit::Observed;
+use crate::cookies::cookie_header;
 use crate::error::RestError;
 use crate::output::OutputMode;
 use crate::params::Params;
-use crate::session::{Caller, cookie_header, log_in, source};
+use crate::rights::Need::Open;
+use crate::routing::{Routes, post};
+use crate::session::{Caller, log_in, source};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 use crate::{ApiState, origin};
 
-pub(crate) async fn login(
+pub(super) fn routes() -> Routes {
+    Routes::default().at(
+        "/services/auth/login",
+        post(Open, "Opens a session for a user name and password", login),
+    )
+}
+
+async fn login(
     State(state): State<ApiState>,
     headers: HeaderMap,
     extensions: Extensions,
@@ -67,7 +79,7 @@ pub(super) fn port(headers: &HeaderMap) -> u16 {
 }
 
 /// Ends the session. `redirect` in the answer: where a browser goes to end the one at the provider, too.
-pub(crate) async fn logout(
+pub(super) async fn logout(
     State(state): State<ApiState>,
     caller: Caller,
 ) -> Result<Response, RestError> {
@@ -80,4 +92,15 @@ pub(crate) async fn logout(
     });
     let body = next.map_or_else(|| json!({}), |url| json!({"redirect": url}));
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case("POST /services/auth/login", "username=admin&password=changeme-1", 200, "sessionKey")
+            .by(""),
+        case("POST /services/auth/login", "username=admin", 400, "Login failed").by(""),
+        case("POST /services/auth/login", "username=admin&password=no", 401, "Login failed").by(""),
+    ]
 }

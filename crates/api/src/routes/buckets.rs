@@ -1,30 +1,55 @@
 //! The buckets of an index: what there is, and what comes back from or goes back to an archive.
 
-use axum::extract::{Path, State};
 use axum::response::Response;
+use catalog::IndexNames;
 use ingest::Thaw;
 use jiff::tz::TimeZone;
 use model::{BucketEntry, BucketId, BucketState, ErrorKind, EventTime, IndexName, TimeRange};
-use search::{IndexNames, Quarantined};
+use search::Quarantined;
 use serde_json::{Map, json};
 
 use super::data_indexes::existing;
 use super::feed;
 use crate::ApiState;
 use crate::atom::Entry;
+use crate::call::Call;
 use crate::error::RestError;
 use crate::params::Params;
-use crate::session::Caller;
+use crate::rights::Need::{May, Own};
+use crate::routing::{Routes, get, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/data/indexes/{name}/thaw",
+            post(May("indexes_edit"), "Thaws archived buckets of a time range", thaw),
+        )
+        .at(
+            "/services/data/indexes/{name}/freeze",
+            post(
+                May("indexes_edit"),
+                "Removes thawed buckets of a time range from searches",
+                freeze,
+            ),
+        )
+        .at("/services/data/buckets", get(Own, "Lists stored buckets, newest first", list))
+        .at(
+            "/services/data/buckets/{id}/quarantine",
+            post(May("indexes_edit"), "Quarantines a damaged bucket", quarantine),
+        )
+        .at(
+            "/services/data/buckets/{id}/release",
+            post(May("indexes_edit"), "Releases a quarantined bucket", release),
+        )
+}
 
 const PATH: &str = "/services/data/buckets";
 
 /// Stored buckets of the indexes named by `index`, or of all that the caller may search, newest first, within
 /// `earliest_time` and `latest_time`.
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let range = range(&state, &params)?;
     let named: Vec<IndexName> =
         params.all("index").map(|name| existing(&state, name)).collect::<Result<_, _>>()?;
@@ -66,7 +91,7 @@ fn entry(bucket: &BucketEntry, quarantined: Option<&Quarantined>) -> Entry {
         content.insert("quarantinedBy".to_owned(), json!(by));
         content.insert("quarantinedSince".to_owned(), json!(since));
     }
-    feed::entry(PATH, &bucket.id.to_string(), content)
+    Entry::new(PATH, &bucket.id.to_string(), content)
 }
 
 fn text(time: EventTime) -> String {
@@ -75,70 +100,56 @@ fn text(time: EventTime) -> String {
 }
 
 /// Brings archived buckets of the range back; `from` names another archive than the index's own.
-pub(crate) async fn thaw(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let index = existing(&state, &name)?;
+async fn thaw(call: Call) -> Result<Response, RestError> {
+    let Call { state, params, .. } = &call;
+    let name = call.segment("name");
+    let index = existing(state, name)?;
     let wanted = Thaw {
         index: index.clone(),
-        range: range(&state, &params)?,
+        range: range(state, params)?,
         from: params.text("from").map(str::to_owned),
     };
-    let thawed = state.ingest.thaw(&wanted).await;
-    let thawed = thawed.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+    let thawed = state.ingest.thaw(&wanted).await?;
     let mut content = Map::new();
     content.insert("buckets".to_owned(), json!(thawed.buckets));
     content.insert("events".to_owned(), json!(thawed.events));
     content.insert("alreadyThere".to_owned(), json!(thawed.present));
-    let entry = feed::entry(PATH, index.as_str(), content);
-    feed::respond_one("thaw", PATH, entry, &params)
+    let entry = Entry::new(PATH, index.as_str(), content);
+    feed::respond_one("thaw", PATH, entry, params)
 }
 
 /// Takes thawed buckets of the range out of searches again.
-pub(crate) async fn freeze(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let index = existing(&state, &name)?;
-    let range = range(&state, &params)?;
-    let frozen = state.ingest.freeze_thawed(&index, &range).await;
-    let frozen = frozen.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+async fn freeze(call: Call) -> Result<Response, RestError> {
+    let Call { state, params, .. } = &call;
+    let name = call.segment("name");
+    let index = existing(state, name)?;
+    let range = range(state, params)?;
+    let frozen = state.ingest.freeze_thawed(&index, &range).await?;
     let mut content = Map::new();
     content.insert("buckets".to_owned(), json!(frozen));
-    let entry = feed::entry(PATH, index.as_str(), content);
-    feed::respond_one("freeze", PATH, entry, &params)
+    let entry = Entry::new(PATH, index.as_str(), content);
+    feed::respond_one("freeze", PATH, entry, params)
 }
 
 /// Leaves a bucket out of searches, which say so from then on; `reason` is kept.
-pub(crate) async fn quarantine(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(id): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let bucket = named(&state, &id)?;
+async fn quarantine(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let id = call.segment("id");
+    let bucket = named(state, id)?;
     let reason = params.text("reason").unwrap_or("put into quarantine by hand");
-    let put = state.search.quarantine().put(&bucket, reason, Some(&caller.user)).await;
-    let put = put.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
-    feed::respond_one("buckets", PATH, entry(&bucket, Some(&put)), &params)
+    let put = state.search.quarantine().put(&bucket, reason, Some(&caller.user)).await?;
+    feed::respond_one("buckets", PATH, entry(&bucket, Some(&put)), params)
 }
 
 /// Lets searches read a bucket again.
-pub(crate) async fn release(
-    State(state): State<ApiState>,
-    Path(id): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let bucket = named(&state, &id)?;
-    let released = state.search.quarantine().release(bucket.id).await;
-    let released = released.map_err(|e| RestError::of_kind(e.kind(), e.to_string()))?;
-    if !released {
+async fn release(call: Call) -> Result<Response, RestError> {
+    let Call { state, params, .. } = &call;
+    let id = call.segment("id");
+    let bucket = named(state, id)?;
+    if !state.search.quarantine().release(bucket.id).await? {
         return Err(RestError::invalid(format!("bucket {id} is not quarantined")));
     }
-    feed::respond_one("buckets", PATH, entry(&bucket, None), &params)
+    feed::respond_one("buckets", PATH, entry(&bucket, None), params)
 }
 
 /// The bucket of an id.
@@ -169,4 +180,26 @@ fn range(state: &ApiState, params: &Params) -> Result<TimeRange, RestError> {
         return Err(RestError::invalid("earliest_time must not be later than latest_time"));
     }
     Ok(TimeRange { earliest, latest })
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let (id, unknown) = ("00000000-0000-0000-0000-000000000000", "no bucket has the id");
+    let (event, none) = ("an event", "Could not find object id=none");
+    vec![
+        case("POST /services/receivers/simple", event, 200, "\"events\":1"),
+        case("POST /services/data/indexes/main/roll-hot-buckets", "", 200, "main"),
+        case(&format!("GET {PATH}?index=main"), "", 200, "\"state\":\"warm\"")
+            .keeping("bucket", "/entry/0/name"),
+        case(&format!("GET {PATH}?index=none"), "", 404, none),
+        case(&format!("POST {PATH}/$bucket/quarantine"), "reason=test", 200, "\"quarantined\""),
+        case(&format!("POST {PATH}/{id}/quarantine"), "", 404, unknown),
+        case(&format!("POST {PATH}/$bucket/release"), "", 200, "\"warm\""),
+        case(&format!("POST {PATH}/$bucket/release"), "", 400, "is not quarantined"),
+        case("POST /services/data/indexes/main/freeze", "", 200, "\"buckets\":0"),
+        case("POST /services/data/indexes/none/freeze", "", 404, none),
+        case("POST /services/data/indexes/main/thaw", "earliest_time=x", 400, "earliest_time"),
+        case("POST /services/data/indexes/main/thaw", "from=%2Fnowhere", 200, "alreadyThere"),
+    ]
 }

@@ -2,24 +2,47 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
 use axum::response::Response;
+use ingest::{DEFAULT_INDEX, IndexDefinition, KnownIndex};
 use model::{EventTime, IndexName, TimeRange};
 use serde_json::{Map, Value, json};
 
 use super::feed;
+use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
-use crate::indexes::{DEFAULT, Definition, Known};
 use crate::params::Params;
-use crate::session::Caller;
+use crate::rights::Need::{May, Own};
+use crate::routing::{Routes, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 const PATH: &str = "/services/data/indexes";
 /// Time after which buckets are looked at again that were too young to be frozen at once.
 const SHORT: Duration = Duration::from_secs(60);
 /// What can be changed while the server runs.
 const EDITABLE: [&str; 3] = ["disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
+
+pub(super) fn routes() -> Routes {
+    let (see, edit) = (Some(Own), May("indexes_edit"));
+    let change = Some(edit);
+    let access = Access {
+        list: see,
+        create: change,
+        show: see,
+        edit: change,
+        remove: change,
+        ..Access::default()
+    };
+    let roll = "Uploads the hot buckets";
+    Routes::default()
+        .resource(PATH, &Indexes, &access)
+        .at("/services/data/indexes/{name}/enable", post(edit, "Enables an index", enable))
+        .at("/services/data/indexes/{name}/disable", post(edit, "Disables an index", disable))
+        .at("/services/data/indexes/{name}/roll-hot-buckets", post(edit, roll, roll_hot_buckets))
+}
 
 /// What is in an index.
 struct Held {
@@ -59,7 +82,7 @@ fn held(state: &ApiState, name: &IndexName) -> Held {
     held
 }
 
-fn entry(state: &ApiState, name: &IndexName, known: &Known) -> Entry {
+fn entry(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Entry {
     let mut content = settings(state, name, known);
     let held = held(state, name);
     let time = |at: EventTime| {
@@ -74,7 +97,7 @@ fn entry(state: &ApiState, name: &IndexName, known: &Known) -> Entry {
     content.insert("maxTime".to_owned(), json!(time(held.last)));
     let removable = known.configured.is_none();
     let disable = if known.disabled() { "enable" } else { "disable" };
-    feed::entry(PATH, name.as_str(), content)
+    Entry::new(PATH, name.as_str(), content)
         .with_acl(Acl { removable, ..Acl::system() })
         .with_attributes(Attributes::new(&[], &EDITABLE, &[]))
         .editable()
@@ -82,7 +105,7 @@ fn entry(state: &ApiState, name: &IndexName, known: &Known) -> Entry {
 }
 
 /// What `indexes.conf` and REST say, under Splunk's names.
-fn settings(state: &ApiState, name: &IndexName, known: &Known) -> Map<String, Value> {
+fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<String, Value> {
     let conf = state.knowledge.conf("indexes");
     let mut content = Map::new();
     // Whatever stands in the index's stanza and in [default].
@@ -96,7 +119,7 @@ fn settings(state: &ApiState, name: &IndexName, known: &Known) -> Map<String, Va
         "homePath": path("journal"),
         "thawedPath": path("objects"),
         "datatype": "event",
-        "defaultDatabase": DEFAULT,
+        "defaultDatabase": DEFAULT_INDEX,
         "disabled": known.disabled(),
         "enableOnlineBucketRepair": true,
         "enableRealtimeSearch": false,
@@ -113,26 +136,97 @@ fn settings(state: &ApiState, name: &IndexName, known: &Known) -> Map<String, Va
     content
 }
 
-/// Users see the indexes they may search; all with `indexes_list_all` or `indexes_edit`.
-fn may_see(caller: &Caller, name: &IndexName) -> bool {
-    let all = caller.may("indexes_list_all") || caller.may("indexes_edit");
-    all || caller.rights.may_search(name)
-}
+struct Indexes;
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let wanted = params.text("datatype").unwrap_or("event");
-    let all = if matches!(wanted, "event" | "all") { state.indexes.all() } else { Vec::new() };
-    let seen = all.iter().filter(|(name, _)| may_see(&caller, name));
-    let entries = seen.map(|(name, known)| entry(&state, name, known)).collect();
-    feed::respond("indexes", PATH, entries, &params)
+type Index = (IndexName, KnownIndex);
+
+impl Resource for Indexes {
+    type Item = Index;
+
+    fn about(&self) -> About {
+        About { title: "indexes", path: PATH, one: "an index", many: "indexes" }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Rest
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(Attributes::new(&["name"], &EDITABLE, &[])))
+    }
+
+    fn entry(&self, call: &Call, (name, known): &Index) -> Result<Entry, RestError> {
+        Ok(entry(&call.state, name, known))
+    }
+
+    /// Users see the indexes they may search; all with `indexes_list_all` or `indexes_edit`.
+    fn may_see(&self, call: &Call, (name, _): &Index) -> bool {
+        let all = call.caller.may("indexes_list_all") || call.caller.may("indexes_edit");
+        all || call.caller.rights.may_search(name)
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Index>, RestError> {
+        let wanted = call.params.text("datatype").unwrap_or("event");
+        let are_listed = matches!(wanted, "event" | "all");
+        Ok(if are_listed { call.state.indexes.all() } else { Vec::new() })
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Index>, RestError> {
+        found(&call.state, call.name()).map(|index| vec![index])
+    }
+
+    async fn create(&self, call: &Call) -> Result<Index, RestError> {
+        let Call { state, params, .. } = call;
+        if params.text("datatype").is_some_and(|kind| kind != "event") {
+            return Err(RestError::invalid("datatype: there are indexes of events only"));
+        }
+        let name = IndexName::new(params.required("name")?)
+            .map_err(|error| RestError::invalid(error.to_string()))?;
+        let definition = changed(IndexDefinition::default(), params)?;
+        if !state.indexes.create(name.clone()).await? {
+            let text = format!("an index with name={name} already exists");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        if definition != IndexDefinition::default() {
+            state.indexes.define(&name, definition, &state.ingest).await?;
+        }
+        found(state, name.as_str())
+    }
+
+    /// Changes how long events are kept, or whether the index is on. A setting that is read at a start
+    /// only is refused.
+    async fn edit(&self, call: &Call, (name, known): Index) -> Result<Index, RestError> {
+        let Call { state, params, .. } = call;
+        let fixed = settings(state, &name, &known);
+        for (key, value) in params.iter() {
+            let same = fixed.get(key).is_some_and(|now| crate::filter::scalar(now) == value);
+            if fixed.contains_key(key) && !EDITABLE.contains(&key) && !same {
+                return Err(RestError::invalid(format!(
+                    "{key} stands in indexes.conf, which is read at a start; over REST, {} can be \
+                     changed",
+                    EDITABLE.join(", ")
+                )));
+            }
+        }
+        let definition = changed(known.definition, params)?;
+        state.indexes.define(&name, definition, &state.ingest).await?;
+        retain_soon(state, &name);
+        found(state, name.as_str())
+    }
+
+    async fn remove(&self, call: &Call, (name, known): Index) -> Result<(), RestError> {
+        if known.configured.is_some() {
+            let text = format!(
+                "the index \"{name}\" stands in indexes.conf; disable it, or remove it there"
+            );
+            return Err(RestError::invalid(text));
+        }
+        Ok(call.state.indexes.remove(&name, &call.state.ingest).await?)
+    }
 }
 
 /// An index that is there, switched on or not.
-fn found(state: &ApiState, name: &str) -> Result<(IndexName, Known), RestError> {
+fn found(state: &ApiState, name: &str) -> Result<(IndexName, KnownIndex), RestError> {
     let named = IndexName::new(name).ok();
     let known = named.and_then(|name| state.indexes.get(&name).map(|known| (name, known)));
     known.ok_or_else(|| RestError::no_object(name))
@@ -142,52 +236,8 @@ pub(super) fn existing(state: &ApiState, name: &str) -> Result<IndexName, RestEr
     found(state, name).map(|(name, _)| name)
 }
 
-fn respond(state: &ApiState, name: &IndexName, params: &Params) -> Result<Response, RestError> {
-    let (name, known) = found(state, name.as_str())?;
-    feed::respond_one("indexes", PATH, entry(state, &name, &known), params)
-}
-
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == "_new" {
-        let attributes = Attributes::new(&["name"], &EDITABLE, &[]);
-        return feed::respond_template("indexes", PATH, attributes, &params);
-    }
-    let index = existing(&state, &name)?;
-    if !may_see(&caller, &index) {
-        return Err(RestError::no_object(&name));
-    }
-    respond(&state, &index, &params)
-}
-
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if params.text("datatype").is_some_and(|kind| kind != "event") {
-        return Err(RestError::invalid("datatype: there are indexes of events only"));
-    }
-    let name = IndexName::new(params.required("name")?)
-        .map_err(|error| RestError::invalid(error.to_string()))?;
-    let definition = changed(Definition::default(), &params)?;
-    if !state.indexes.create(name.clone()).await? {
-        let text = format!("an index with name={name} already exists");
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
-    }
-    if definition != Definition::default() {
-        state.indexes.define(&name, definition, &state.ingest).await?;
-    }
-    let mut response = respond(&state, &name, &params)?;
-    *response.status_mut() = axum::http::StatusCode::CREATED;
-    Ok(response)
-}
-
 /// The definition as the request changes it.
-fn changed(mut definition: Definition, params: &Params) -> Result<Definition, RestError> {
+fn changed(mut definition: IndexDefinition, params: &Params) -> Result<IndexDefinition, RestError> {
     let number = |name: &str| params.number(name).map(|number| number.map(|value| value as u64));
     if let Some(seconds) = number("frozenTimePeriodInSecs")? {
         definition.frozen_seconds = Some(seconds);
@@ -199,30 +249,6 @@ fn changed(mut definition: Definition, params: &Params) -> Result<Definition, Re
         definition.disabled = Some(params.flag("disabled"));
     }
     Ok(definition)
-}
-
-/// Changes how long events are kept, or whether the index is on. A setting that is read at a start
-/// only is refused.
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let (name, known) = found(&state, &name)?;
-    let fixed = settings(&state, &name, &known);
-    for (key, value) in params.iter() {
-        let same = fixed.get(key).is_some_and(|now| crate::filter::scalar(now) == value);
-        if fixed.contains_key(key) && !EDITABLE.contains(&key) && !same {
-            return Err(RestError::invalid(format!(
-                "{key} stands in indexes.conf, which is read at a start; over REST, {} can be changed",
-                EDITABLE.join(", ")
-            )));
-        }
-    }
-    let definition = changed(known.definition, &params)?;
-    state.indexes.define(&name, definition, &state.ingest).await?;
-    retain_soon(&state, &name);
-    respond(&state, &name, &params)
 }
 
 /// Freezes what the index need not keep any more, and again when what is too young now is old enough.
@@ -242,60 +268,53 @@ fn retain_soon(state: &ApiState, name: &IndexName) {
     });
 }
 
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let (name, known) = found(&state, &name)?;
-    if known.configured.is_some() {
-        let text =
-            format!("the index \"{name}\" stands in indexes.conf; disable it, or remove it there");
-        return Err(RestError::invalid(text));
-    }
-    state.indexes.remove(&name, &state.ingest).await?;
-    list(State(state), caller, params).await
-}
-
 /// Searches do not read a disabled index, and senders are refused.
-pub(crate) async fn enable(
-    state: State<ApiState>,
-    path: Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    switch(state, path, params, false).await
+async fn enable(call: Call) -> Result<Response, RestError> {
+    switch(&call, false).await
 }
 
-pub(crate) async fn disable(
-    state: State<ApiState>,
-    path: Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    switch(state, path, params, true).await
+async fn disable(call: Call) -> Result<Response, RestError> {
+    switch(&call, true).await
 }
 
-async fn switch(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-    off: bool,
-) -> Result<Response, RestError> {
-    let (name, known) = found(&state, &name)?;
-    let definition = Definition { disabled: Some(off), ..known.definition };
-    state.indexes.define(&name, definition, &state.ingest).await?;
-    respond(&state, &name, &params)
+async fn switch(call: &Call, off: bool) -> Result<Response, RestError> {
+    let (name, known) = found(&call.state, call.name())?;
+    let mut definition = known.definition;
+    definition.disabled = Some(off);
+    call.state.indexes.define(&name, definition, &call.state.ingest).await?;
+    respond(call)
 }
 
 /// Rolls the hot buckets and waits until they are in object storage.
-pub(crate) async fn roll(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = existing(&state, &name)?;
-    let rolled = state.ingest.roll_all(Some(&name)).await;
-    rolled.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
-    retain_soon(&state, &name);
-    respond(&state, &name, &params)
+async fn roll_hot_buckets(call: Call) -> Result<Response, RestError> {
+    let name = existing(&call.state, call.name())?;
+    call.state.ingest.roll_all(Some(&name)).await?;
+    retain_soon(&call.state, &name);
+    respond(&call)
+}
+
+fn respond(call: &Call) -> Result<Response, RestError> {
+    let (name, known) = found(&call.state, call.name())?;
+    feed::respond_one("indexes", PATH, entry(&call.state, &name, &known), &call.params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let mut all = object_cases(PATH, "maxTotalDataSizeMB=5", "frozenTimePeriodInSecs=99");
+    let none = "Could not find object id=none";
+    all.extend([
+        case(&format!("POST {PATH}"), "name=Not+valid", 400, "Not valid"),
+        case(&format!("POST {PATH}/one"), "maxTotalDataSizeMB=much", 400, "must be a whole number"),
+        case(&format!("POST {PATH}/one"), "homePath=x", 400, "stands in indexes.conf"),
+        case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
+        case(&format!("POST {PATH}/none/disable"), "", 404, none),
+        case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),
+        case(&format!("POST {PATH}/none/enable"), "", 404, none),
+        case(&format!("POST {PATH}/one/roll-hot-buckets"), "", 200, "\"one\""),
+        case(&format!("POST {PATH}/none/roll-hot-buckets"), "", 404, none),
+        case(&format!("DELETE {PATH}/main"), "", 400, "stands in indexes.conf"),
+    ]);
+    all.extend(removal_cases(PATH, 404));
+    all
 }

@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
 use axum::response::Response;
 use inputs::Sink;
 use inputs::oneshot::{Oneshot, load};
@@ -14,14 +13,35 @@ use model::IndexName;
 use serde_json::json;
 
 use super::feed;
+use super::resource::{About, Access, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::params::{Params, is_true};
-use crate::redaction;
+use crate::rights::Need::May;
+use crate::routing::{Routes, get};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 
 const PATH: &str = "/services/data/inputs";
+
+pub(super) fn routes() -> Routes {
+    let see = May("list_inputs");
+    let access = Access { list: Some(see), show: Some(see), ..Access::default() };
+    let oneshot = get(see, "Always empty", oneshots).post(
+        May("edit_monitor"),
+        "Indexes a file on this machine; answers when its events are durable",
+        take_in_once,
+    );
+    Routes::default()
+        .at(PATH, get(see, "Lists kinds of inputs", list))
+        .at("/services/data/inputs/tcp", get(see, "Lists kinds of TCP inputs", tcp))
+        .at("/services/data/inputs/oneshot", oneshot)
+        .resource("/services/data/inputs/tcp/{kind}", &TCP, &access)
+        .resource("/services/data/inputs/{kind}", &INPUTS, &access)
+}
 
 /// A kind of inputs: its path below `data/inputs`, and how its stanzas begin.
 struct Kind {
@@ -60,7 +80,7 @@ fn entries(state: &ApiState, caller: &Caller, kind: &Kind) -> Vec<Entry> {
         for entry in conf.complete(&stanza.name) {
             let value = match entry.key.as_str() {
                 "disabled" => json!(is_true(&entry.value)),
-                key => json!(redaction::shown("inputs", key, &entry.value, may_change)),
+                key => json!(apps::redaction::shown("inputs", key, &entry.value, may_change)),
             };
             content.insert(entry.key.clone(), value);
         }
@@ -84,7 +104,7 @@ fn kinds(path: &str, names: &[(&str, bool)], params: &Params) -> Result<Response
     feed::respond("inputs", path, names.iter().map(entry).collect(), params)
 }
 
-pub(crate) async fn list(params: Params) -> Result<Response, RestError> {
+async fn list(params: Params) -> Result<Response, RestError> {
     let names = [
         ("all", false),
         ("batch", true),
@@ -99,91 +119,75 @@ pub(crate) async fn list(params: Params) -> Result<Response, RestError> {
     kinds(PATH, &names, &params)
 }
 
-pub(crate) async fn tcp(params: Params) -> Result<Response, RestError> {
+async fn tcp(params: Params) -> Result<Response, RestError> {
     let names = [("cooked", true), ("raw", true), ("ssl", false)];
     kinds(&format!("{PATH}/tcp"), &names, &params)
 }
 
-/// The inputs of a kind.
-pub(crate) async fn of_kind(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(kind): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if kind == "all" {
-        let all = KINDS.iter().flat_map(|kind| entries(&state, &caller, kind)).collect();
-        return feed::respond("all", &format!("{PATH}/all"), all, &params);
+/// The inputs of the kinds that `inputs.conf` switches on: `{kind}`, below `tcp/` or not.
+struct ConfiguredInputs {
+    below: &'static str,
+}
+
+static INPUTS: ConfiguredInputs = ConfiguredInputs { below: "" };
+static TCP: ConfiguredInputs = ConfiguredInputs { below: "tcp/" };
+
+impl ConfiguredInputs {
+    fn kind(&self, call: &Call) -> String {
+        format!("{}{}", self.below, call.segment("kind"))
     }
-    respond_kind(&state, &caller, &kind, &params)
 }
 
-pub(crate) async fn of_tcp(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(kind): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    respond_kind(&state, &caller, &format!("tcp/{kind}"), &params)
-}
+impl Resource for ConfiguredInputs {
+    type Item = Entry;
 
-fn respond_kind(
-    state: &ApiState,
-    caller: &Caller,
-    path: &str,
-    params: &Params,
-) -> Result<Response, RestError> {
-    let kind = KINDS.iter().find(|kind| kind.path == path);
-    let kind = kind.ok_or_else(|| RestError::no_object(path))?;
-    feed::respond(path, &format!("{PATH}/{path}"), entries(state, caller, kind), params)
-}
-
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path((kind, name)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    respond_one(&state, &caller, &kind, &name, &params)
-}
-
-pub(crate) async fn show_tcp(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path((kind, name)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    respond_one(&state, &caller, &format!("tcp/{kind}"), &name, &params)
-}
-
-fn respond_one(
-    state: &ApiState,
-    caller: &Caller,
-    path: &str,
-    name: &str,
-    params: &Params,
-) -> Result<Response, RestError> {
-    let full = format!("{PATH}/{path}");
-    let kind = KINDS.iter().find(|kind| kind.path == path);
-    let kind = kind.ok_or_else(|| RestError::no_object(name))?;
-    if name == "_new" {
-        let attributes = Attributes::new(&["name"], &["index", "host", "sourcetype"], &[]);
-        return feed::respond_template(path, &full, attributes, params);
+    fn about(&self) -> About {
+        About { title: "inputs", path: PATH, one: "an input", many: "inputs of a kind" }
     }
-    let found = entries(state, caller, kind).into_iter().find(|entry| entry.name == name);
-    feed::respond_one(path, &full, found.ok_or_else(|| RestError::no_object(name))?, params)
+
+    fn place(&self, call: &Call) -> Result<(String, String), RestError> {
+        let kind = self.kind(call);
+        let path = format!("{PATH}/{kind}");
+        Ok((kind, path))
+    }
+
+    fn check(&self, call: &Call) -> Result<(), RestError> {
+        let kind = self.kind(call);
+        let is_listed = kind == "all" && call.name().is_empty();
+        let is_known = is_listed || KINDS.iter().any(|known| known.path == kind);
+        let named = if call.name().is_empty() { &kind } else { call.name() };
+        if is_known { Ok(()) } else { Err(RestError::no_object(named)) }
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(Attributes::new(&["name"], &["index", "host", "sourcetype"], &[])))
+    }
+
+    fn entry(&self, _: &Call, entry: &Entry) -> Result<Entry, RestError> {
+        Ok(entry.clone())
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Entry>, RestError> {
+        let wanted = self.kind(call);
+        let kinds = KINDS.iter().filter(|kind| wanted == "all" || kind.path == wanted);
+        Ok(kinds.flat_map(|kind| entries(&call.state, &call.caller, kind)).collect())
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Entry>, RestError> {
+        let mut found = self.list(call).await?;
+        found.retain(|entry| entry.name == call.name());
+        found.truncate(1);
+        Ok(found)
+    }
 }
 
 /// Files that were taken in once are not remembered as inputs.
-pub(crate) async fn oneshots(params: Params) -> Result<Response, RestError> {
+async fn oneshots(params: Params) -> Result<Response, RestError> {
     feed::respond_empty("oneshot", &format!("{PATH}/oneshot"), &params)
 }
 
 /// Takes in a file of this machine: `name` is its path. Answers when its events are safe.
-pub(crate) async fn oneshot(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn take_in_once(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = PathBuf::from(params.required("name")?);
     let index = IndexName::new(params.text("index").unwrap_or("main"))
         .map_err(|error| RestError::invalid(error.to_string()))?;
@@ -199,8 +203,7 @@ pub(crate) async fn oneshot(
         sourcetype: params.text("sourcetype").map(Arc::from),
     };
     let sink = Arc::clone(&state.ingest) as Arc<dyn Sink>;
-    let loaded = load(&sink, std::slice::from_ref(&path), &target, |_| {}).await;
-    let loaded = loaded.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+    let loaded = load(&sink, std::slice::from_ref(&path), &target, |_| {}).await?;
     if let Some((path, error)) = loaded.failed.first() {
         let text = format!("{}: {error}", path.display());
         return Err(RestError::of_kind(error.kind(), text));
@@ -212,4 +215,30 @@ pub(crate) async fn oneshot(
     }));
     let entry = Entry::new(&format!("{PATH}/oneshot"), &path.to_string_lossy(), content);
     feed::respond_created("oneshot", &format!("{PATH}/oneshot"), entry, &params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let (none, mode) = ("Could not find object", "unknown output_mode");
+    let oneshot = format!("{PATH}/oneshot");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    vec![
+        case(&format!("GET {PATH}"), "", 200, "\"name\":\"monitor\""),
+        case(&format!("GET {PATH}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {PATH}/tcp"), "", 200, "\"name\":\"cooked\""),
+        case(&format!("GET {PATH}/tcp?output_mode=none"), "", 400, mode),
+        case(&format!("GET {PATH}/tcp/cooked"), "", 200, "\"name\":\"9997\""),
+        case(&format!("GET {PATH}/tcp/none"), "", 404, none),
+        case(&format!("GET {PATH}/tcp/cooked/9997"), "", 200, "\"index\":\"main\""),
+        case(&format!("GET {PATH}/tcp/cooked/1"), "", 404, none),
+        case(&format!("GET {PATH}/all"), "", 200, "\"name\":\"9997\""),
+        case(&format!("GET {PATH}/none"), "", 404, none),
+        case(&format!("GET {PATH}/monitor/_new"), "", 200, "\"required\":[\"name\"]"),
+        case(&format!("GET {PATH}/monitor/none"), "", 404, none),
+        case(&format!("GET {oneshot}"), "", 200, "\"entry\":[]"),
+        case(&format!("GET {oneshot}?output_mode=none"), "", 400, mode),
+        case(&format!("POST {oneshot}"), &format!("name={file}"), 201, "Sources Indexed"),
+        case(&format!("POST {oneshot}"), "name=%2Fnowhere", 400, "is not a file on this machine"),
+    ]
 }

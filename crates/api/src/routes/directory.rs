@@ -10,6 +10,28 @@ use super::feed;
 use crate::atom::{Acl, Entry};
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::{May, Session};
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/services", get(Session, "Lists the paths below", top))
+        .at("/services/server", get(Session, "Lists the paths below", server))
+        .at(
+            "/services/server/status",
+            get(May("list_introspection"), "Lists the paths below", status),
+        )
+        .at("/services/licenser", get(Session, "Lists the paths below", licenser))
+        .at(
+            "/services/licenser/{kind}",
+            get(Session, "A licence without limits, for clients that require one", licences),
+        )
+        .at("/services/alerts/fired_alerts", get(Session, "Always empty", empty))
+        .at("/services/alerts/fired_alerts/{name}", get(Session, "Always empty", empty))
+        .at("/services/data/modular-inputs", get(May("list_inputs"), "Always empty", empty))
+}
 
 /// What lies below `/services`.
 const TOP: &[&str] = &[
@@ -40,27 +62,24 @@ fn listing(path: &str, names: &[&str], params: &Params) -> Result<Response, Rest
     feed::respond(title, path, names.iter().map(entry).collect(), params)
 }
 
-pub(crate) async fn top(params: Params) -> Result<Response, RestError> {
+async fn top(params: Params) -> Result<Response, RestError> {
     listing("/services", TOP, &params)
 }
 
-pub(crate) async fn server(params: Params) -> Result<Response, RestError> {
+async fn server(params: Params) -> Result<Response, RestError> {
     listing("/services/server", SERVER, &params)
 }
 
-pub(crate) async fn status(params: Params) -> Result<Response, RestError> {
+async fn status(params: Params) -> Result<Response, RestError> {
     listing("/services/server/status", STATUS, &params)
 }
 
-pub(crate) async fn licenser(params: Params) -> Result<Response, RestError> {
+async fn licenser(params: Params) -> Result<Response, RestError> {
     listing("/services/licenser", LICENSER, &params)
 }
 
 /// Karst needs no licence; clients that look for one find one without limits.
-pub(crate) async fn licences(
-    Path(kind): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn licences(Path(kind): Path<String>, params: Params) -> Result<Response, RestError> {
     let path = format!("/services/licenser/{kind}");
     let entry = |name: &str, content| Entry::new(&path, name, content).with_acl(Acl::system());
     let entries = match kind.as_str() {
@@ -80,7 +99,30 @@ pub(crate) async fn licences(
 }
 
 /// A collection without members.
-pub(crate) async fn empty(uri: Uri, params: Params) -> Result<Response, RestError> {
+async fn empty(uri: Uri, params: Params) -> Result<Response, RestError> {
     let title = uri.path().rsplit('/').next().unwrap_or_default().to_owned();
     feed::respond_empty(&title, uri.path(), &params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let mut all = vec![
+        case("GET /services/licenser/stacks", "", 200, "\"enterprise\""),
+        case("GET /services/licenser/none", "", 404, "Could not find object id=none"),
+    ];
+    for (path, part) in [
+        ("/services", "\"name\":\"search\""),
+        ("/services/server", "\"name\":\"info\""),
+        ("/services/server/status", "\"name\":\"queues\""),
+        ("/services/licenser", "\"name\":\"pools\""),
+        ("/services/alerts/fired_alerts", "\"entry\":[]"),
+        ("/services/alerts/fired_alerts/one", "\"entry\":[]"),
+        ("/services/data/modular-inputs", "\"entry\":[]"),
+    ] {
+        all.push(case(&format!("GET {path}"), "", 200, part));
+        let unknown = "unknown output_mode";
+        all.push(case(&format!("GET {path}?output_mode=none"), "", 400, unknown));
+    }
+    all
 }

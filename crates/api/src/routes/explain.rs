@@ -1,24 +1,45 @@
 //! `GET` or `POST /api/v1/explain?search=..`: how a search would run.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
 use super::jobs::request;
-use crate::ApiState;
+use crate::call::Call;
 use crate::error::RestError;
-use crate::namespace::PathNamespace;
 use crate::output::OutputMode;
-use crate::params::Params;
-use crate::session::Caller;
+use crate::rights::SEARCH;
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 
-pub(crate) async fn explain(
-    State(state): State<ApiState>,
-    caller: Caller,
-    namespace: PathNamespace,
-    params: Params,
+pub(super) fn routes() -> Routes {
+    Routes::default().at(
+        "/api/v1/explain",
+        get(SEARCH, "The plan of a search, and its SQL", explain).post(
+            SEARCH,
+            "The same, with a form",
+            explain,
+        ),
+    )
+}
+
+async fn explain(
+    Call { state, caller, namespace, params, .. }: Call,
 ) -> Result<Response, RestError> {
     let explanation = state.search.explain(&request(&state, &params, &caller, &namespace)?).await?;
     Ok(OutputMode::Json.respond(StatusCode::OK, json!(explanation).to_string()))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "/api/v1/explain";
+    let none = "The required 'search' parameter";
+    vec![
+        case(&format!("GET {path}?search=index%3Dmain"), "", 200, "plan"),
+        case(&format!("GET {path}"), "", 400, none),
+        case(&format!("POST {path}"), "search=index%3Dmain", 200, "plan"),
+        case(&format!("POST {path}"), "search=%7C+nothing", 400, "nothing"),
+    ]
 }

@@ -1,7 +1,6 @@
 //! `/services/search/jobs/export`: every row of a search as it is found.
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
@@ -9,26 +8,35 @@ use search::Page;
 use serde_json::{Value, json};
 
 use super::jobs::request;
-use crate::ApiState;
 use crate::audit::Observed;
 use crate::audit::searches::{self, Pages};
+use crate::call::Call;
 use crate::error::RestError;
-use crate::namespace::PathNamespace;
 use crate::output::{
     Columns, Csv, OutputMode, Raw, RowFormat, RowObject, Told, write_json, xml_text,
 };
-use crate::params::Params;
-use crate::receiver::work_on_rows;
-use crate::session::Caller;
+use crate::rights::SEARCH;
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+use crate::work::work_on_rows;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().at(
+        "/services/search/jobs/export",
+        get(SEARCH, "Streams all rows of a search as they are found", export).post(
+            SEARCH,
+            "The same, with a form",
+            export,
+        ),
+    )
+}
 
 /// Streams every row as the search hands it over; nothing is kept on the server.
-pub(crate) async fn export(
-    State(state): State<ApiState>,
-    caller: Caller,
+async fn export(
+    Call { state, caller, namespace, params, .. }: Call,
     seen: Observed,
-    namespace: PathNamespace,
     method: Method,
-    params: Params,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(&params)?;
     let mut request = request(&state, &params, &caller, &namespace)?;
@@ -202,4 +210,17 @@ impl Export {
         let message = json!({"messages": [{"type": "FATAL", "text": text}]});
         format!("{held}{message}\n")
     }
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "/services/search/jobs/export";
+    let rows = "search=%7C+makeresults+%7C+eval+a%3D7";
+    vec![
+        case(&format!("GET {path}?{rows}"), "", 200, "\"a\":\"7\""),
+        case(&format!("GET {path}"), "", 400, "The required 'search' parameter"),
+        case(&format!("POST {path}"), rows, 200, "\"lastrow\":true"),
+        case(&format!("POST {path}"), "search=%7C+nothing", 400, "nothing"),
+    ]
 }

@@ -15,11 +15,6 @@ use crate::params::Params;
 /// Entries of a page unless `count` says otherwise.
 const DEFAULT_COUNT: usize = 30;
 
-/// An entry of an object nobody owns.
-pub(super) fn entry(path: &str, name: &str, content: Map<String, Value>) -> Entry {
-    Entry::new(path, name, content)
-}
-
 /// Content from a JSON object.
 pub(super) fn content(value: Value) -> Map<String, Value> {
     match value {

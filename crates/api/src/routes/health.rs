@@ -18,14 +18,24 @@ use serde_json::{Value, json};
 use crate::ApiState;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::Open;
+use crate::routing::{Routes, get};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/healthz", get(Open, "Liveness; `starting` during the start", live))
+        .at("/readyz", get(Open, "Readiness; 503 with the reasons; `output_mode=json`", ready))
+}
 
 /// The process runs and answers; whether it should get work is another question.
-pub(crate) async fn live() -> &'static str {
+async fn live() -> &'static str {
     "ok\n"
 }
 
-pub(crate) async fn ready(State(state): State<ApiState>, params: Params) -> Response {
+async fn ready(State(state): State<ApiState>, params: Params) -> Response {
     let conditions = conditions(&state);
     let ready = conditions.iter().all(|condition| condition.severity < Severity::Error);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -137,4 +147,14 @@ fn damage(state: &ApiState, status: &ingest::Status) -> Option<String> {
     });
     let all: Vec<String> = lost.chain(buckets).collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case("GET /healthz", "", 200, "ok"),
+        case("GET /readyz", "", 200, "\"ready\":true"),
+        case("POST /readyz", "", 405, ""),
+    ]
 }

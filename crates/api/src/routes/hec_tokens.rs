@@ -1,22 +1,31 @@
 //! `/services/data/inputs/http`: HEC tokens, and the settings of all of them under the name `http`.
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
 use model::IndexName;
 use serde_json::{Map, Value, json};
 
-use super::feed;
+use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::Entry;
+use crate::call::Call;
 use crate::error::RestError;
 use crate::http_input::{ConnectionHost, HttpInput};
 use crate::params::Params;
+use crate::rights::Need::May;
+use crate::routing::Routes;
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use access::HecToken;
 
 const PATH: &str = "/services/data/inputs/http";
 /// The entry that holds what is not a token's.
 const GLOBAL: &str = "http";
+
+pub(super) fn routes() -> Routes {
+    let may = Some(May("edit_token_http"));
+    let access =
+        Access { list: may, create: may, show: may, edit: may, remove: may, act: may, acl: None };
+    Routes::default().resource(PATH, &Tokens, &access)
+}
 
 /// A token with its secret: whoever may not change tokens does not see them at all.
 fn entry(token: &HecToken) -> Entry {
@@ -31,7 +40,7 @@ fn entry(token: &HecToken) -> Entry {
         ("useACK", json!(token.use_ack)),
         ("allowQueryStringAuth", json!(token.allow_query_string_auth)),
     ];
-    feed::entry(PATH, &token.name, members(content))
+    Entry::new(PATH, &token.name, members(content))
 }
 
 fn global(state: &ApiState) -> Result<Entry, RestError> {
@@ -56,7 +65,7 @@ fn global(state: &ApiState) -> Result<Entry, RestError> {
             json!(acks.max_pending_per_channel),
         ),
     ];
-    Ok(feed::entry(PATH, GLOBAL, members(content)))
+    Ok(Entry::new(PATH, GLOBAL, members(content)))
 }
 
 fn members<const N: usize>(content: [(&str, Value); N]) -> Map<String, Value> {
@@ -74,79 +83,102 @@ fn found(state: &ApiState, name: &str) -> Result<HecToken, RestError> {
     token.map(|token| token.as_ref().clone()).ok_or_else(missing)
 }
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let tokens = state.tokens.all();
-    let entries = tokens.iter().map(|token| entry(token)).collect();
-    feed::respond("http", PATH, entries, &params)
+struct Tokens;
+
+/// An entry of the collection.
+enum Item {
+    Token(HecToken),
+    Global,
 }
 
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let shown = match state.tokens.named(bare(&name)) {
-        None if name == GLOBAL => global(&state)?,
-        _ => entry(&found(&state, &name)?),
-    };
-    feed::respond_one("http", PATH, shown, &params)
-}
+impl Resource for Tokens {
+    type Item = Item;
 
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = bare(params.required("name")?).to_owned();
-    if state.tokens.named(&name).is_some() {
-        let text = format!("a token \"{name}\" exists already");
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+    fn about(&self) -> About {
+        About { title: "http", path: PATH, one: "a HEC token", many: "HEC tokens" }
     }
-    let main = IndexName::new("main").map_err(|error| RestError::invalid(error.to_string()))?;
-    let mut token = HecToken::new(&name, &runtime::random::uuid().to_string(), main);
-    apply(&state, &mut token, &params)?;
-    state.tokens.put(token.clone()).await?;
-    let mut response = feed::respond_one("http", PATH, entry(&token), &params)?;
-    *response.status_mut() = StatusCode::CREATED;
-    Ok(response)
-}
 
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == GLOBAL && state.tokens.named(GLOBAL).is_none() {
-        let text = "the settings of all tokens stand in inputs.conf [http] and limits.conf \
-                    [http_input]; change them there and restart";
-        return Err(RestError::invalid(text));
+    fn removal(&self) -> Removal {
+        Removal::Rest
     }
-    let mut token = found(&state, &name)?;
-    apply(&state, &mut token, &params)?;
-    state.tokens.put(token.clone()).await?;
-    feed::respond_one("http", PATH, entry(&token), &params)
-}
 
-/// `enable`, `disable`, and `rotate`, which makes a new secret.
-pub(crate) async fn act(
-    State(state): State<ApiState>,
-    Path((name, action)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let mut token = found(&state, &name)?;
-    match action.as_str() {
-        "enable" => token.disabled = false,
-        "disable" => token.disabled = true,
-        "rotate" => token.token = runtime::random::uuid().to_string(),
-        _ => {
-            let text = format!("a token has no \"{action}\"; there are enable, disable, rotate");
-            return Err(RestError::not_found(text));
+    fn entry(&self, call: &Call, item: &Item) -> Result<Entry, RestError> {
+        match item {
+            Item::Token(token) => Ok(entry(token)),
+            Item::Global => global(&call.state),
         }
     }
-    state.tokens.put(token.clone()).await?;
-    feed::respond_one("http", PATH, entry(&token), &params)
+
+    async fn list(&self, call: &Call) -> Result<Vec<Item>, RestError> {
+        let tokens = call.state.tokens.all();
+        Ok(tokens.iter().map(|token| Item::Token(token.as_ref().clone())).collect())
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Item>, RestError> {
+        Ok(vec![match call.state.tokens.named(bare(call.name())) {
+            None if call.name() == GLOBAL => Item::Global,
+            _ => Item::Token(found(&call.state, call.name())?),
+        }])
+    }
+
+    async fn create(&self, call: &Call) -> Result<Item, RestError> {
+        let name = bare(call.params.required("name")?).to_owned();
+        if call.state.tokens.named(&name).is_some() {
+            let text = format!("a token \"{name}\" exists already");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        let main = IndexName::new("main").map_err(|error| RestError::invalid(error.to_string()))?;
+        let mut token = HecToken::new(&name, &runtime::random::uuid().to_string(), main);
+        apply(&call.state, &mut token, &call.params)?;
+        put(call, token).await
+    }
+
+    async fn edit(&self, call: &Call, item: Item) -> Result<Item, RestError> {
+        let Item::Token(mut token) = item else {
+            let text = "the settings of all tokens stand in inputs.conf [http] and limits.conf \
+                        [http_input]; change them there and restart";
+            return Err(RestError::invalid(text));
+        };
+        apply(&call.state, &mut token, &call.params)?;
+        put(call, token).await
+    }
+
+    fn actions(&self) -> &'static str {
+        "`enable`, `disable`, or `rotate` (new secret)"
+    }
+
+    async fn act(&self, call: &Call, item: Item, action: &str) -> Result<Option<Item>, RestError> {
+        let mut token = token(call, item)?;
+        match action {
+            "enable" => token.disabled = false,
+            "disable" => token.disabled = true,
+            "rotate" => token.token = runtime::random::uuid().to_string(),
+            _ => {
+                let text =
+                    format!("a token has no \"{action}\"; there are enable, disable, rotate");
+                return Err(RestError::not_found(text));
+            }
+        }
+        put(call, token).await.map(Some)
+    }
+
+    async fn remove(&self, call: &Call, item: Item) -> Result<(), RestError> {
+        let name = token(call, item)?.name;
+        call.state.tokens.remove(&name).await?;
+        Ok(())
+    }
+}
+
+fn token(call: &Call, item: Item) -> Result<HecToken, RestError> {
+    match item {
+        Item::Token(token) => Ok(token),
+        Item::Global => Err(RestError::no_object(call.name())),
+    }
+}
+
+async fn put(call: &Call, token: HecToken) -> Result<Item, RestError> {
+    call.state.tokens.put(token.clone()).await?;
+    Ok(Item::Token(token))
 }
 
 /// Changes what the request names. An empty text takes a default away.
@@ -193,12 +225,17 @@ fn apply(state: &ApiState, token: &mut HecToken, params: &Params) -> Result<(), 
     Ok(())
 }
 
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = found(&state, &name)?.name;
-    state.tokens.remove(&name).await?;
-    list(State(state), params).await
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let mut all = object_cases(PATH, "index=main", "sourcetype=st");
+    all.extend([
+        case(&format!("GET {PATH}/http"), "", 200, "max_number_of_tokens"),
+        case(&format!("POST {PATH}/http"), "disabled=1", 400, "stand in inputs.conf"),
+        case(&format!("POST {PATH}/one"), "index=none", 400, "there is no index"),
+        case(&format!("POST {PATH}/one/rotate"), "", 200, "\"token\""),
+        case(&format!("POST {PATH}/one/explode"), "", 404, "a token has no"),
+    ]);
+    all.extend(removal_cases(PATH, 404));
+    all
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use catalog::IndexNames;
 use jiff::tz::TimeZone;
 use model::IndexName;
 use quick_xml::escape::escape;
-use search::{IndexNames, Job, JobRequest, SearchService};
+use search::{Job, JobRequest, SearchService};
 use serde_json::json;
 
 use super::feed;
@@ -18,11 +18,48 @@ use super::parser::with_pipe;
 use super::results::result_response;
 use crate::ApiState;
 use crate::audit::{Observed, searches};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, messages_json};
 use crate::params::Params;
+use crate::rights::Need;
+use crate::rights::SEARCH;
+use crate::routing::{Routes, get, post};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/search/jobs",
+            get(
+                Need::Own,
+                "Lists jobs, newest first: the caller's, or all with `admin_all_objects`",
+                list,
+            )
+            .post(SEARCH, "Starts a search", create),
+        )
+        .at(
+            "/services/search/jobs/{sid}",
+            get(Need::Own, "Shows a job: progress, counts, messages", show)
+                .post(Need::Own, "Extends the lifetime of a job", touch)
+                .delete(Need::Own, "Ends and removes a job", remove),
+        )
+        .at(
+            "/services/search/jobs/{sid}/control",
+            post(Need::Own, "Pauses, finalizes or cancels a job, or extends its lifetime", control),
+        )
+        .at(
+            "/services/search/jobs/{sid}/inspector",
+            get(Need::Own, "Job inspector with time by phase, data read, cost", inspector),
+        )
+        .at(
+            "/services/search/jobs/{sid}/search.log",
+            get(Need::Own, "The log of the job, as text", log),
+        )
+}
 
 const PATH: &str = "/services/search/jobs";
 /// How long a job is kept that nobody wants saved any more.
@@ -38,21 +75,14 @@ pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
     jobs
 }
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let entries = visible(&state, &caller).iter().map(|job| entry(job)).collect();
     feed::respond_in_order("jobs", PATH, entries, &params)
 }
 
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
+async fn create(
+    Call { state, caller, namespace, params, .. }: Call,
     seen: Observed,
-    namespace: PathNamespace,
-    params: Params,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(&params)?;
     let exec_mode = params.text("exec_mode").unwrap_or("normal");
@@ -196,54 +226,40 @@ fn found_to_change(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<J
     Ok(job)
 }
 
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn show(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     job.touch();
     let entry = entry(&job);
-    if OutputMode::of(&params)?.is_json() {
-        return feed::respond_one("jobs", PATH, entry, &params);
+    if OutputMode::of(params)?.is_json() {
+        return feed::respond_one("jobs", PATH, entry, params);
     }
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", entry.xml(true));
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
 /// Splunk keeps settable parameters of a job here; a job is only kept longer by it.
-pub(crate) async fn touch(
-    state: State<ApiState>,
-    caller: Caller,
-    path: Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    show(state, caller, path, params).await
+async fn touch(call: Call) -> Result<Response, RestError> {
+    show(call).await
 }
 
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    found_to_change(&state, &caller, &sid)?;
-    state.search.cancel(&sid);
-    info(&format!("Search job '{sid}' cancelled."), &params)
+async fn remove(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    found_to_change(state, caller, sid)?;
+    state.search.cancel(sid);
+    info(&format!("Search job '{sid}' cancelled."), params)
 }
 
-pub(crate) async fn control(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let job = found_to_change(&state, &caller, &sid)?;
+async fn control(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = found_to_change(state, caller, sid)?;
     let action = params.required("action")?;
     match action {
         "cancel" => {
-            state.search.cancel(&sid);
+            state.search.cancel(sid);
         }
         "pause" => job.pause(),
         "unpause" => job.unpause(),
@@ -256,7 +272,7 @@ pub(crate) async fn control(
             job.set_ttl(Duration::from_secs(seconds as u64));
         }
         "setpriority" => {
-            let priority = priority(&params)?;
+            let priority = priority(params)?;
             let priority =
                 priority.ok_or_else(|| RestError::invalid("setpriority needs priority=<0-10>"))?;
             job.set_priority(priority);
@@ -272,7 +288,7 @@ pub(crate) async fn control(
             )));
         }
     }
-    info(&format!("Search job '{sid}': {action} done."), &params)
+    info(&format!("Search job '{sid}': {action} done."), params)
 }
 
 fn priority(params: &Params) -> Result<Option<u8>, RestError> {
@@ -298,12 +314,10 @@ pub(super) fn info(text: &str, params: &Params) -> Result<Response, RestError> {
 }
 
 /// Where its time went, what it read, what that cost.
-pub(crate) async fn inspector(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn inspector(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     job.touch();
     let body = json!({
         "sid": job.sid(),
@@ -316,12 +330,10 @@ pub(crate) async fn inspector(
 }
 
 /// What happened to the job, as lines of text: how it was understood, what it did, what it says.
-pub(crate) async fn log(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn log(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     let (status, inspection) = (job.status(), job.inspect());
     let mut lines = Vec::new();
     let mut line = |time: i64, level: &str, text: String| {
@@ -353,4 +365,35 @@ pub(crate) async fn log(
     line(ended, "INFO", format!("state={}", status.state.name()));
     lines.push(String::new());
     Ok(OutputMode::Raw.respond(StatusCode::OK, lines.join("\n")))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let (job, unknown) = (format!("{PATH}/mine"), "Unknown sid.");
+    vec![
+        case(
+            &format!("POST {PATH}"),
+            "id=mine&exec_mode=blocking&search=%7C+makeresults",
+            201,
+            "mine",
+        ),
+        case(&format!("POST {PATH}"), "search=a&exec_mode=soon", 400, "unknown exec_mode"),
+        case(&format!("POST {PATH}"), "search=%7C+nothing", 400, "nothing"),
+        case(&format!("GET {PATH}"), "", 200, "\"sid\":\"mine\""),
+        case(&format!("GET {PATH}?count=x"), "", 400, "must be a whole number"),
+        case(&format!("GET {job}"), "", 200, "\"isDone\":true"),
+        case(&format!("GET {PATH}/none"), "", 404, unknown),
+        case(&format!("POST {job}"), "", 200, "\"isDone\":true"),
+        case(&format!("POST {PATH}/none"), "", 404, unknown),
+        case(&format!("POST {job}/control"), "action=touch", 200, "touch done"),
+        case(&format!("POST {job}/control"), "action=explode", 400, "unknown action"),
+        case(&format!("POST {job}/control"), "action=setpriority&priority=11", 400, "from 0 to 10"),
+        case(&format!("GET {job}/inspector"), "", 200, "\"inspection\""),
+        case(&format!("GET {PATH}/none/inspector"), "", 404, unknown),
+        case(&format!("GET {job}/search.log"), "", 200, "state=DONE"),
+        case(&format!("GET {PATH}/none/search.log"), "", 404, unknown),
+        case(&format!("DELETE {job}"), "", 200, "cancelled"),
+        case(&format!("DELETE {job}"), "", 404, unknown),
+    ]
 }

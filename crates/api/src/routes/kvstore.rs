@@ -7,25 +7,43 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use apps::{Collection, MAX_BATCH, NOBODY, Namespace};
-use axum::extract::{Path, State};
+use apps::{Collection, FieldTypes, MAX_BATCH, NOBODY, Namespace, Page, Query, changed_names};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::objects::{Asked, COLLECTIONS, check_writable, found, namespace};
+use super::objects::{Asked, COLLECTIONS, check_writable, found};
 use crate::ApiState;
 use crate::audit::{Changed, Observed};
+use crate::body::RawBody;
+use crate::call::Call;
 use crate::error::RestError;
-use crate::kv_query::{Order, Projection, Query};
-use crate::namespace::PathNamespace;
 use crate::output::OutputMode;
-use crate::params::{Params, is_true};
-use crate::rest::RawBody;
-use crate::session::Caller;
+use crate::rights::Need::Object;
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 
-/// Documents of one answer (`max_rows_per_query`).
-const MAX_ROWS: usize = 50_000;
+pub(super) fn routes() -> Routes {
+    let found = "Documents of a collection that match a query";
+    let all = "Deletes the documents that match a query, or all";
+    let put = "Replaces a document; `batch_save` as key stores a list of documents, `batch_find` runs a list of \
+               queries";
+    let documents = get(Object, found, query).post(Object, "Creates a document", insert).delete(
+        Object,
+        all,
+        delete_found,
+    );
+    let document = get(Object, "Shows a document", show).post(Object, put, update).delete(
+        Object,
+        "Deletes a document",
+        remove,
+    );
+    Routes::default()
+        .at("/services/storage/collections/data/{name}", documents)
+        .at("/services/storage/collections/data/{name}/{key}", document)
+}
+
 /// Queries of one `batch_find` (`max_queries_per_batch`).
 const MAX_QUERIES: usize = 1_000;
 
@@ -37,36 +55,26 @@ struct Opened<'a> {
     name: String,
     /// Where its documents are.
     place: Namespace,
-    /// `field.*`, if types are enforced.
-    types: Vec<(String, String)>,
+    types: FieldTypes,
     /// Why the caller may not change the documents, if so. One's own one may.
     refusal: Option<RestError>,
     /// What the audit trail is to know.
     seen: &'a Observed,
 }
 
-fn open<'a>(
-    state: &'a ApiState,
-    caller: &'a Caller,
-    seen: &'a Observed,
-    path: &PathNamespace,
-    name: &str,
-) -> Result<Opened<'a>, RestError> {
-    let mut asked_for = namespace(state, caller, path)?;
-    let owner = std::mem::replace(&mut asked_for.owner, NOBODY.to_owned());
-    let params = Params::default();
-    let asked = Asked::new(&COLLECTIONS, state, caller, &params);
-    let object = found(&asked, &asked_for, name)?;
-    let types = object.settings.iter().filter_map(|(key, value)| {
-        key.strip_prefix("field.").map(|field| (field.to_owned(), value.clone()))
-    });
-    let types = types.collect();
+fn open<'a>(call: &'a Call, seen: &'a Observed) -> Result<Opened<'a>, RestError> {
+    let asked = Asked::new(&COLLECTIONS, "", call)?;
+    let mut place = asked.namespace()?;
+    let owner = std::mem::replace(&mut place.owner, NOBODY.to_owned());
+    let object = found(&asked, &place, call.name())?;
+    let types = FieldTypes::of(&object);
     // A request that names no owner means the documents of everybody.
-    let owner = if path.owner.is_none() || owner == "-" { NOBODY.to_owned() } else { owner };
+    let named = call.namespace.owner.is_some();
+    let owner = if !named || owner == "-" { NOBODY.to_owned() } else { owner };
     let of_all = owner == NOBODY;
     let refusal = if of_all { check_writable(&asked, &object).err() } else { None };
     let place = Namespace::new(&owner, &object.app);
-    Ok(Opened { state, name: object.name, place, types, refusal, seen })
+    Ok(Opened { state: &call.state, name: object.name, place, types, refusal, seen })
 }
 
 impl Opened<'_> {
@@ -74,18 +82,8 @@ impl Opened<'_> {
         Ok(self.state.apps.documents(&self.place, &self.name).await?)
     }
 
-    /// A document as it is kept: values as the collection's types want them.
     fn typed(&self, value: Value) -> Result<Document, RestError> {
-        let Value::Object(mut document) = value else {
-            return Err(RestError::invalid("a document is a JSON object"));
-        };
-        for (field, kind) in &self.types {
-            if let Some(value) = document.get_mut(field) {
-                convert(value, kind);
-            }
-        }
-        document.insert("_user".to_owned(), json!(self.place.owner));
-        Ok(document)
+        Ok(self.types.apply(value, &self.place.owner)?)
     }
 
     fn check_writable(&self) -> Result<(), RestError> {
@@ -109,39 +107,6 @@ impl Opened<'_> {
     }
 }
 
-/// Names whose value is new, another, or gone once the documents are kept.
-fn changed_names(all: &Collection, documents: &[Document]) -> BTreeSet<String> {
-    let none = Document::new();
-    let mut names = BTreeSet::new();
-    for document in documents {
-        let key = document.get("_key").and_then(Value::as_str);
-        let before = key.and_then(|key| all.get(key)).unwrap_or(&none);
-        let gone = before.keys().filter(|name| !document.contains_key(*name));
-        let other = document.iter().filter(|(name, value)| before.get(*name) != Some(*value));
-        let changed = gone.chain(other.map(|(name, _)| name));
-        // What the server adds says nothing.
-        names.extend(changed.filter(|name| !matches!(name.as_str(), "_key" | "_user")).cloned());
-    }
-    names
-}
-
-/// Makes a text what the field's type says, where it can be read so.
-fn convert(value: &mut Value, kind: &str) {
-    let Value::String(text) = &*value else { return };
-    let converted = match kind {
-        "number" | "time" => match serde_json::from_str(text.trim()) {
-            Ok(Value::Number(number)) => Some(Value::Number(number)),
-            _ => None,
-        },
-        "bool" => Some(Value::Bool(is_true(text))),
-        "array" => serde_json::from_str(text).ok().filter(Value::is_array),
-        _ => None,
-    };
-    if let Some(converted) = converted {
-        *value = converted;
-    }
-}
-
 fn read(body: &[u8]) -> Result<Value, RestError> {
     serde_json::from_slice(body)
         .map_err(|error| RestError::invalid(format!("JSON in the request is invalid: {error}")))
@@ -151,69 +116,18 @@ fn answer(status: StatusCode, body: &Value) -> Response {
     OutputMode::Json.respond(status, body.to_string())
 }
 
-/// What a query asks for besides its condition.
-struct Page {
-    order: Order,
-    projection: Projection,
-    limit: usize,
-    skip: usize,
-}
-
-impl Page {
-    fn of(value: impl Fn(&str) -> Option<String>) -> Result<Self, RestError> {
-        let number = |name: &str| -> Result<usize, RestError> {
-            let Some(text) = value(name) else { return Ok(0) };
-            let wrong =
-                || RestError::invalid(format!("{name} must be a whole number of 0 or more"));
-            text.parse().map_err(|_| wrong())
-        };
-        let limit = match number("limit")? {
-            0 => MAX_ROWS,
-            limit => limit.min(MAX_ROWS),
-        };
-        Ok(Self {
-            order: Order::parse(&value("sort").unwrap_or_default()),
-            projection: Projection::parse(&value("fields").unwrap_or_default()),
-            limit,
-            skip: number("skip")?,
-        })
-    }
-
-    fn select(&self, query: &Query, all: &Collection) -> Vec<Value> {
-        let mut found: Vec<&Document> =
-            all.values().filter(|document| query.accepts(document)).collect();
-        found.sort_by(|a, b| self.order.compare(a, b));
-        let page = found.into_iter().skip(self.skip).take(self.limit);
-        page.map(|document| Value::Object(self.projection.keep(document.clone()))).collect()
-    }
-}
-
 /// The documents that fit `query`, by `sort`, `fields`, `limit` and `skip`.
-pub(crate) async fn query(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &seen, &path, &name)?;
-    let page = Page::of(|name| params.text(name).map(str::to_owned))?;
-    let query = Query::parse(params.get("query").unwrap_or_default())?;
+async fn query(call: Call, seen: Observed) -> Result<Response, RestError> {
+    let opened = open(&call, &seen)?;
+    let page = Page::of(|name| call.params.text(name).map(str::to_owned))?;
+    let query = Query::parse(call.params.get("query").unwrap_or_default())?;
     let found = page.select(&query, &*opened.documents().await?);
     Ok(answer(StatusCode::OK, &Value::Array(found)))
 }
 
 /// Puts a new document; its `_key` must not be there yet.
-pub(crate) async fn insert(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    RawBody(body): RawBody,
-) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &seen, &path, &name)?;
+async fn insert(call: Call, seen: Observed, RawBody(body): RawBody) -> Result<Response, RestError> {
+    let opened = open(&call, &seen)?;
     let document = opened.typed(read(&body)?)?;
     let taken = match document.get("_key").and_then(Value::as_str) {
         Some(key) => opened.documents().await?.contains_key(key),
@@ -228,71 +142,45 @@ pub(crate) async fn insert(
 }
 
 /// Deletes the documents that fit `query`, or all.
-pub(crate) async fn delete_found(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &seen, &path, &name)?;
-    let query = Query::parse(params.get("query").unwrap_or_default())?;
+async fn delete_found(call: Call, seen: Observed) -> Result<Response, RestError> {
+    let opened = open(&call, &seen)?;
+    let query = Query::parse(call.params.get("query").unwrap_or_default())?;
     let all = opened.documents().await?;
     let fitting = all.iter().filter(|(_, document)| query.accepts(document));
     opened.delete(fitting.map(|(key, _)| key.clone()).collect()).await?;
     Ok(answer(StatusCode::OK, &json!({})))
 }
 
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path((name, key)): Path<(String, String)>,
-) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &seen, &path, &name)?;
+async fn show(call: Call, seen: Observed) -> Result<Response, RestError> {
+    let (opened, key) = (open(&call, &seen)?, call.segment("key"));
     let all = opened.documents().await?;
-    let document = all.get(&key).ok_or_else(|| RestError::no_object(&key))?;
+    let document = all.get(key).ok_or_else(|| RestError::no_object(key))?;
     Ok(answer(StatusCode::OK, &Value::Object(document.clone())))
 }
 
 /// Replaces a document.
-pub(crate) async fn update(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path((name, key)): Path<(String, String)>,
-    RawBody(body): RawBody,
-) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &seen, &path, &name)?;
-    match key.as_str() {
+async fn update(call: Call, seen: Observed, RawBody(body): RawBody) -> Result<Response, RestError> {
+    let (opened, key) = (open(&call, &seen)?, call.segment("key"));
+    match key {
         "batch_save" => return save_all(&opened, &read(&body)?).await,
         "batch_find" => return find_all(&opened, &read(&body)?).await,
         _ => {}
     }
     let mut document = opened.typed(read(&body)?)?;
-    if !opened.documents().await?.contains_key(&key) {
-        return Err(RestError::no_object(&key));
+    if !opened.documents().await?.contains_key(key) {
+        return Err(RestError::no_object(key));
     }
     document.insert("_key".to_owned(), json!(key));
     opened.put(vec![document]).await?;
     Ok(answer(StatusCode::OK, &json!({"_key": key})))
 }
 
-pub(crate) async fn delete(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path((name, key)): Path<(String, String)>,
-) -> Result<Response, RestError> {
-    let opened = open(&state, &caller, &seen, &path, &name)?;
-    if !opened.documents().await?.contains_key(&key) {
-        return Err(RestError::no_object(&key));
+async fn remove(call: Call, seen: Observed) -> Result<Response, RestError> {
+    let (opened, key) = (open(&call, &seen)?, call.segment("key"));
+    if !opened.documents().await?.contains_key(key) {
+        return Err(RestError::no_object(key));
     }
-    opened.delete(vec![key]).await?;
+    opened.delete(vec![key.to_owned()]).await?;
     Ok(answer(StatusCode::OK, &json!({})))
 }
 
@@ -332,4 +220,32 @@ async fn find_all(opened: &Opened<'_>, body: &Value) -> Result<Response, RestErr
         answers.push(Value::Array(Page::of(text)?.select(&query, &all)));
     }
     Ok(answer(StatusCode::OK, &Value::Array(answers)))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let data = "/servicesNS/nobody/search/storage/collections/data/docs";
+    let config = "/servicesNS/nobody/search/storage/collections/config";
+    let absent = "Could not find object";
+    vec![
+        case(&format!("POST {config}"), "name=docs&field.n=number", 201, "docs"),
+        case(&format!("POST {data}"), r#"{"_key": "a", "n": "1"}"#, 201, "\"_key\":\"a\""),
+        case(&format!("POST {data}"), r#"{"_key": "a"}"#, 409, "already exists"),
+        case(&format!("POST {data}"), "[", 400, "JSON in the request is invalid"),
+        case(&format!("GET {data}?query=%7B%22n%22%3A1%7D"), "", 200, "\"n\":1"),
+        case(&format!("GET {data}?query=%5B%5D"), "", 400, "a query is a JSON object"),
+        case(&format!("GET {data}?limit=x"), "", 400, "limit must be a whole number"),
+        case(&format!("GET {data}/a"), "", 200, "\"n\":1"),
+        case(&format!("GET {data}/b"), "", 404, absent),
+        case(&format!("POST {data}/a"), r#"{"n": 2}"#, 200, "\"_key\":\"a\""),
+        case(&format!("POST {data}/b"), r#"{"n": 2}"#, 404, absent),
+        case(&format!("POST {data}/batch_save"), r#"[{"_key": "c"}]"#, 200, "[\"c\"]"),
+        case(&format!("POST {data}/batch_save"), "{}", 400, "batch_save takes a list"),
+        case(&format!("POST {data}/batch_find"), r#"[{"query": {"n": 2}}]"#, 200, "\"n\":2"),
+        case(&format!("DELETE {data}/a"), "", 200, "{}"),
+        case(&format!("DELETE {data}/a"), "", 404, absent),
+        case(&format!("DELETE {data}"), "", 200, "{}"),
+        case(&format!("DELETE {data}?query=%7B%22%24x%22%3A1%7D"), "", 400, "a query has no $x"),
+    ]
 }

@@ -1,27 +1,38 @@
 //! `/services/data/lookup-table-files`: lookup files, as CSV.
 
-use std::path::{Component, Path as FilePath, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use access::{Object, Perms};
+use access::Object;
 use apps::{LookupFile, NOBODY, Namespace};
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
 use super::feed;
 use super::objects::namespace;
+use super::resource::{About, Access, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry, segment};
+use crate::call::Call;
 use crate::error::RestError;
-use crate::namespace::PathNamespace;
 use crate::output::OutputMode;
 use crate::params::Params;
+use crate::rights::Need::{Change, Object as ByPermissions};
+use crate::routing::Routes;
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 const PATH: &str = "/services/data/lookup-table-files";
 /// Where files are put that are to become lookups, below the server's own directory.
 const STAGING: &str = "lookup_tmp";
+
+pub(super) fn routes() -> Routes {
+    let (see, edit) = (Some(ByPermissions), Some(Change("upload_lookup_files")));
+    let access =
+        Access { list: see, create: edit, show: see, edit, remove: edit, acl: see, act: edit };
+    Routes::default().resource(PATH, &Files, &access)
+}
 
 fn entry(state: &ApiState, caller: &Caller, file: &LookupFile) -> Entry {
     let path = format!("/servicesNS/{}/{}/data/lookup-table-files", segment(&file.owner), file.app);
@@ -60,54 +71,125 @@ fn may_read(caller: &Caller, file: &LookupFile) -> bool {
     all || caller.rights.may_read(&object(file, &file.place()))
 }
 
-/// The file of that name, unless the caller may not read it.
-async fn found(
-    state: &ApiState,
-    caller: &Caller,
-    namespace: &Namespace,
-    name: &str,
-) -> Result<LookupFile, RestError> {
-    let files = state.apps.list_lookups(namespace).await?;
-    let found = files.into_iter().find(|file| file.name == name && may_read(caller, file));
-    found.ok_or_else(|| RestError::no_object(name))
-}
+struct Files;
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    params: Params,
-) -> Result<Response, RestError> {
-    let files = state.apps.list_lookups(&namespace(&state, &caller, &path)?).await?;
-    let files = files.iter().filter(|file| may_read(&caller, file));
-    let entries = files.map(|file| entry(&state, &caller, file)).collect();
-    feed::respond("lookup-table-files", PATH, entries, &params)
-}
+impl Resource for Files {
+    type Item = LookupFile;
 
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let namespace = namespace(&state, &caller, &path)?;
-    if name == "_new" {
-        let attributes = Attributes::new(&["name"], &["contents", "eai:data"], &[]);
-        return feed::respond_template("lookup-table-files", PATH, attributes, &params);
+    fn about(&self) -> About {
+        let (one, many) = ("a lookup file", "lookup files");
+        About { title: "lookup-table-files", path: PATH, one, many }
     }
-    let file = found(&state, &caller, &namespace, &name).await?;
-    if OutputMode::of(&params)? == OutputMode::Csv {
-        let there = Namespace::new(&file.owner, &file.app);
-        let content = state.apps.read_lookup_where(&name, &there, |found| {
-            found.owner == file.owner && found.app == file.app
-        });
-        let content = content.await?;
-        let content = content.ok_or_else(|| RestError::no_object(&name))?;
+
+    fn check(&self, call: &Call) -> Result<(), RestError> {
+        place(call).map(drop)
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(Attributes::new(&["name"], &["contents", "eai:data"], &[])))
+    }
+
+    fn entry(&self, call: &Call, file: &LookupFile) -> Result<Entry, RestError> {
+        Ok(entry(&call.state, &call.caller, file))
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<LookupFile>, RestError> {
+        let mut files = call.state.apps.list_lookups(&place(call)?).await?;
+        files.retain(|file| may_read(&call.caller, file));
+        Ok(files)
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<LookupFile>, RestError> {
+        let found = named(call, call.name()).await?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// The file itself, as CSV.
+    async fn plain(&self, call: &Call, file: &LookupFile) -> Result<Option<Response>, RestError> {
+        if OutputMode::of(&call.params)? != OutputMode::Csv {
+            return Ok(None);
+        }
+        let this = |found: &LookupFile| found.owner == file.owner && found.app == file.app;
+        let content = call.state.apps.read_lookup_where(&file.name, &home(file), this).await?;
+        let content = content.ok_or_else(|| RestError::no_object(&file.name))?;
         let text = String::from_utf8_lossy(&content.bytes).into_owned();
-        return Ok(OutputMode::Csv.respond(StatusCode::OK, text));
+        Ok(Some(OutputMode::Csv.respond(StatusCode::OK, text)))
     }
-    feed::respond_one("lookup-table-files", PATH, entry(&state, &caller, &file), &params)
+
+    async fn create(&self, call: &Call) -> Result<LookupFile, RestError> {
+        let Call { state, caller, params, .. } = call;
+        let mut namespace = place(call)?;
+        if namespace.owner == "-" {
+            namespace.owner.clone_from(&caller.user);
+        }
+        let name = params.required("name")?;
+        if namespace.owner == NOBODY && !caller.rights.may_share(&namespace.app) {
+            return Err(refused(caller, "the lookup files of everybody"));
+        }
+        if named(call, name).await?.is_some_and(|file| file.owner == namespace.owner) {
+            let text = format!("a lookup file \"{name}\" exists already");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        let bytes = content(state, params).await?;
+        state.apps.write_lookup(name, &namespace, bytes.into()).await?;
+        named(call, name).await?.ok_or_else(|| RestError::no_object(name))
+    }
+
+    async fn edit(&self, call: &Call, file: LookupFile) -> Result<LookupFile, RestError> {
+        check_writable(&call.caller, &file)?;
+        let bytes = content(&call.state, &call.params).await?;
+        call.state.apps.write_lookup(&file.name, &home(&file), bytes.into()).await?;
+        Ok(file)
+    }
+
+    fn actions(&self) -> &'static str {
+        "`acl`: changes who reads and changes it"
+    }
+
+    /// Who reads and changes a shared file: `acl` with `perms.read` and `perms.write`.
+    async fn act(
+        &self,
+        call: &Call,
+        file: LookupFile,
+        action: &str,
+    ) -> Result<Option<LookupFile>, RestError> {
+        let Call { state, params, .. } = call;
+        if action != "acl" {
+            return Err(RestError::no_object(action));
+        }
+        check_writable(&call.caller, &file)?;
+        let sharing = if file.owner == NOBODY { "app" } else { "user" };
+        let asked = params.text("sharing").unwrap_or(sharing);
+        if asked != sharing && !(sharing == "app" && asked == "global") {
+            let text = format!("a lookup file stays where it is made: its sharing is {sharing}");
+            return Err(RestError::invalid(text));
+        }
+        if sharing == "app" {
+            let perms = params.perms(state.permissions.of(&file.place()));
+            state.permissions.put(&file.place(), perms).await?;
+        }
+        Ok(Some(file))
+    }
+
+    async fn remove(&self, call: &Call, file: LookupFile) -> Result<(), RestError> {
+        check_writable(&call.caller, &file)?;
+        call.state.apps.remove_lookup(&file.name, &home(&file)).await?;
+        Ok(call.state.permissions.remove(&file.place()).await?)
+    }
+}
+
+fn place(call: &Call) -> Result<Namespace, RestError> {
+    namespace(&call.state, &call.caller, &call.namespace)
+}
+
+fn home(file: &LookupFile) -> Namespace {
+    Namespace::new(&file.owner, &file.app)
+}
+
+/// The file of that name, unless the caller may not read it.
+async fn named(call: &Call, name: &str) -> Result<Option<LookupFile>, RestError> {
+    let files = call.state.apps.list_lookups(&place(call)?).await?;
+    Ok(files.into_iter().find(|file| file.name == name && may_read(&call.caller, file)))
 }
 
 /// Takes `contents`, the CSV itself, or `eai:data`, a file that lies in the staging directory.
@@ -128,48 +210,9 @@ async fn content(state: &ApiState, params: &Params) -> Result<Vec<u8>, RestError
     read(&path).await
 }
 
-async fn read(path: &FilePath) -> Result<Vec<u8>, RestError> {
+async fn read(path: &Path) -> Result<Vec<u8>, RestError> {
     let unreadable = |error| RestError::invalid(format!("eai:data {}: {error}", path.display()));
     tokio::fs::read(path).await.map_err(unreadable)
-}
-
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    params: Params,
-) -> Result<Response, RestError> {
-    let mut namespace = namespace(&state, &caller, &path)?;
-    if namespace.owner == "-" {
-        namespace.owner.clone_from(&caller.user);
-    }
-    let name = params.required("name")?;
-    if namespace.owner == NOBODY && !caller.rights.may_share(&namespace.app) {
-        return Err(refused(&caller, "the lookup files of everybody"));
-    }
-    if found(&state, &caller, &namespace, name).await.is_ok_and(|f| f.owner == namespace.owner) {
-        let text = format!("a lookup file \"{name}\" exists already");
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
-    }
-    let bytes = content(&state, &params).await?;
-    state.apps.write_lookup(name, &namespace, bytes.into()).await?;
-    let file = found(&state, &caller, &namespace, name).await?;
-    feed::respond_created("lookup-table-files", PATH, entry(&state, &caller, &file), &params)
-}
-
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let file = found(&state, &caller, &namespace(&state, &caller, &path)?, &name).await?;
-    check_writable(&caller, &file)?;
-    let bytes = content(&state, &params).await?;
-    let there = Namespace::new(&file.owner, &file.app);
-    state.apps.write_lookup(&name, &there, bytes.into()).await?;
-    feed::respond_one("lookup-table-files", PATH, entry(&state, &caller, &file), &params)
 }
 
 fn check_writable(caller: &Caller, file: &LookupFile) -> Result<(), RestError> {
@@ -183,61 +226,25 @@ fn refused(caller: &Caller, what: &str) -> RestError {
     RestError::forbidden(format!("the user \"{}\" may not change {what}", caller.user))
 }
 
-/// Who reads and changes a shared file: `acl` with `perms.read` and `perms.write`.
-pub(crate) async fn act(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path((name, action)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if action != "acl" {
-        return Err(RestError::no_object(&action));
-    }
-    let file = found(&state, &caller, &namespace(&state, &caller, &path)?, &name).await?;
-    check_writable(&caller, &file)?;
-    let sharing = if file.owner == NOBODY { "app" } else { "user" };
-    let asked = params.text("sharing").unwrap_or(sharing);
-    if asked != sharing && !(sharing == "app" && asked == "global") {
-        let text = format!("a lookup file stays where it is made: its sharing is {sharing}");
-        return Err(RestError::invalid(text));
-    }
-    if sharing == "app" {
-        let known = state.permissions.of(&file.place());
-        let list = |key: &str, kept: Vec<String>| match params.get(key) {
-            Some(_) => params.list(key),
-            None => kept,
-        };
-        let (read, write) = (list("perms.read", known.read), list("perms.write", known.write));
-        state.permissions.put(&file.place(), Perms { read, write }).await?;
-    }
-    feed::respond_one("lookup-table-files", PATH, entry(&state, &caller, &file), &params)
-}
-
-/// Who reads and changes a file.
-pub(crate) async fn look(
-    state: State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path((name, action)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if action != "acl" {
-        return Err(RestError::no_object(&action));
-    }
-    show(state, caller, path, Path(name), params.only_format()).await
-}
-
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let file = found(&state, &caller, &namespace(&state, &caller, &path)?, &name).await?;
-    check_writable(&caller, &file)?;
-    state.apps.remove_lookup(&name, &Namespace::new(&file.owner, &file.app)).await?;
-    state.permissions.remove(&file.place()).await?;
-    feed::respond_empty("lookup-table-files", PATH, &params.only_format())
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "/servicesNS/nobody/search/data/lookup-table-files";
+    let mut all = object_cases(path, "contents=k%2Cv%0A1%2C2%0A", "contents=k%2Cv%0A3%2C4%0A");
+    let absent = "Could not find object";
+    all.extend([
+        case(&format!("GET {path}/one?output_mode=csv"), "", 200, "3,4"),
+        case(
+            &format!("POST {path}/one"),
+            "eai%3Adata=%2Fetc%2Fpasswd",
+            400,
+            "must be a file below",
+        ),
+        case(&format!("GET {path}/one/acl"), "", 200, "\"perms\""),
+        case(&format!("GET {path}/one/size"), "", 404, absent),
+        case(&format!("POST {path}/one/acl"), "perms.read=power", 200, "\"read\":[\"power\"]"),
+        case(&format!("POST {path}/one/acl"), "sharing=user", 400, "stays where it is made"),
+    ]);
+    all.extend(removal_cases(path, 404));
+    all
 }

@@ -2,24 +2,29 @@
 //!
 //! Those that clients leave, and what the server says of itself as long as it is so.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
 use runtime::health::{Condition, Severity};
 use serde_json::json;
 
 use super::feed;
 use super::health::{conditions, text_for};
+use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::messages::{MAX_BYTES, MAX_MESSAGES, Notice};
-use crate::params::Params;
+use crate::rights::Need::{May, Session};
+use crate::routing::Routes;
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 
 const PATH: &str = "/services/messages";
 
-fn attributes() -> Attributes {
-    Attributes::new(&["name", "value"], &["severity", "capability", "role"], &[])
+pub(super) fn routes() -> Routes {
+    let (see, edit) = (Some(Session), Some(May("edit_messages")));
+    let access = Access { list: see, create: edit, show: see, remove: edit, ..Access::default() };
+    Routes::default().resource(PATH, &Notices, &access)
 }
 
 fn entry(name: &str, notice: &Notice) -> Entry {
@@ -33,7 +38,7 @@ fn entry(name: &str, notice: &Notice) -> Entry {
     }));
     // Clients read the text under the notice's own name.
     content.insert(name.to_owned(), json!(notice.text));
-    let mut entry = feed::entry(PATH, name, content).with_acl(Acl::system()).editable();
+    let mut entry = Entry::new(PATH, name, content).with_acl(Acl::system()).editable();
     entry.updated = iso(notice.created);
     entry
 }
@@ -57,65 +62,82 @@ fn own(state: &ApiState, caller: &Caller) -> Vec<(String, Notice)> {
     conditions(state).into_iter().map(notice).collect()
 }
 
-fn all(state: &ApiState, caller: &Caller) -> Vec<(String, Notice)> {
-    let mut notices: Vec<_> = state.messages.all().into_iter().collect();
-    notices.extend(own(state, caller));
-    notices
+struct Notices;
+
+impl Resource for Notices {
+    type Item = (String, Notice);
+
+    fn about(&self) -> About {
+        About { title: "messages", path: PATH, one: "a message", many: "messages" }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Rest
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        let optional = ["severity", "capability", "role"];
+        Ok(Some(Attributes::new(&["name", "value"], &optional, &[])))
+    }
+
+    fn entry(&self, _: &Call, (name, notice): &Self::Item) -> Result<Entry, RestError> {
+        Ok(entry(name, notice))
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Self::Item>, RestError> {
+        let mut notices: Vec<_> = call.state.messages.all().into_iter().collect();
+        notices.extend(own(&call.state, &call.caller));
+        Ok(notices)
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Self::Item>, RestError> {
+        let mut found = self.list(call).await?;
+        found.retain(|(name, _)| name == call.name());
+        found.truncate(1);
+        Ok(found)
+    }
+
+    async fn create(&self, call: &Call) -> Result<Self::Item, RestError> {
+        let name = call.params.required("name")?.to_owned();
+        let text = call.params.get("value").unwrap_or_default().to_owned();
+        if name.len() + text.len() > MAX_BYTES {
+            return Err(RestError::invalid(format!("a message has at most {MAX_BYTES} bytes")));
+        }
+        let severity = call.params.text("severity").unwrap_or("info").to_owned();
+        if !matches!(severity.as_str(), "info" | "warn" | "error") {
+            let text = format!("unknown severity \"{severity}\"; use info, warn or error");
+            return Err(RestError::invalid(text));
+        }
+        let notice = Notice { text, severity, created: call.now() };
+        if !call.state.messages.put(&name, notice.clone()) {
+            let text = format!("there are {MAX_MESSAGES} messages already; delete some");
+            return Err(RestError::of_kind(model::ErrorKind::Exhausted, text));
+        }
+        Ok((name, notice))
+    }
+
+    /// A condition of the server itself cannot be removed.
+    async fn remove(&self, call: &Call, (name, _): Self::Item) -> Result<(), RestError> {
+        match call.state.messages.remove(&name) {
+            true => Ok(()),
+            false => Err(RestError::no_object(&name)),
+        }
+    }
 }
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let entries = all(&state, &caller).iter().map(|(name, notice)| entry(name, notice)).collect();
-    feed::respond("messages", PATH, entries, &params)
-}
-
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == "_new" {
-        return feed::respond_template("messages", PATH, attributes(), &params);
-    }
-    let found = all(&state, &caller).into_iter().find(|(known, _)| *known == name);
-    let (name, notice) = found.ok_or_else(|| RestError::no_object(&name))?;
-    feed::respond_one("messages", PATH, entry(&name, &notice), &params)
-}
-
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = params.required("name")?.to_owned();
-    let text = params.get("value").unwrap_or_default().to_owned();
-    if name.len() + text.len() > MAX_BYTES {
-        return Err(RestError::invalid(format!("a message has at most {MAX_BYTES} bytes")));
-    }
-    let severity = params.text("severity").unwrap_or("info").to_owned();
-    if !matches!(severity.as_str(), "info" | "warn" | "error") {
-        let text = format!("unknown severity \"{severity}\"; use info, warn or error");
-        return Err(RestError::invalid(text));
-    }
-    let notice = Notice { text, severity, created: state.clock.now().0 / 1_000_000 };
-    if !state.messages.put(&name, notice.clone()) {
-        let text = format!("there are {MAX_MESSAGES} messages already; delete some");
-        return Err(RestError::of_kind(model::ErrorKind::Exhausted, text));
-    }
-    feed::respond_created("messages", PATH, entry(&name, &notice), &params)
-}
-
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if !state.messages.remove(&name) {
-        return Err(RestError::no_object(&name));
-    }
-    list(State(state), caller, params).await
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let one = format!("{PATH}/one");
+    vec![
+        case(&format!("POST {PATH}"), "name=one&value=text", 201, "\"message\":\"text\""),
+        case(&format!("POST {PATH}"), "name=one&severity=bad", 400, "unknown severity"),
+        case(&format!("GET {PATH}"), "", 200, "\"name\":\"one\""),
+        case(&format!("GET {PATH}?sort_mode=size"), "", 400, "unknown sort_mode"),
+        case(&format!("GET {PATH}/_new"), "", 200, "\"required\":[\"name\",\"value\"]"),
+        case(&format!("GET {one}"), "", 200, "\"message\":\"text\""),
+        case(&format!("GET {PATH}/two"), "", 404, "Could not find object id=two"),
+        case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),
+        case(&format!("DELETE {one}"), "", 404, "Could not find object id=one"),
+    ]
 }

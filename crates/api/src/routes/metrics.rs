@@ -12,15 +12,20 @@ use axum::response::{IntoResponse, Response};
 use super::health;
 use crate::ApiState;
 use crate::error::RestError;
+use crate::rights::Need::Open;
+use crate::routing::{Routes, get};
 use crate::session;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default().at("/metrics", get(Open, "Metrics for Prometheus", metrics))
+}
 
 /// What a login needs.
 const CAPABILITY: &str = "list_introspection";
 
-pub(crate) async fn metrics(
-    State(state): State<ApiState>,
-    request: Request,
-) -> Result<Response, RestError> {
+async fn metrics(State(state): State<ApiState>, request: Request) -> Result<Response, RestError> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0);
     let headers = request.headers();
     let token = state.settings.metrics_token.as_deref();
@@ -49,6 +54,12 @@ fn shows(headers: &HeaderMap, token: &str) -> bool {
     });
     let differ = |sent: &str| sent.bytes().zip(token.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
     sent.is_some_and(|sent| sent.len() == token.len() && differ(sent) == 0)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    vec![case("GET /metrics", "", 200, ""), case("GET /metrics", "", 401, "Unauthorized").by("")]
 }
 
 #[cfg(test)]

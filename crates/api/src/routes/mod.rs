@@ -1,39 +1,107 @@
-//! One file per REST resource: request to domain call to answer.
+//! One file per REST resource: what its routes are and need, from request to domain call to answer.
 
-pub(crate) mod api_tokens;
-pub(crate) mod apps;
-pub(crate) mod auth;
-pub(crate) mod buckets;
-pub(crate) mod complete;
-pub(crate) mod configs;
+mod api_tokens;
+mod apps;
+mod auth;
+mod buckets;
+mod complete;
 pub(crate) mod console;
-pub(crate) mod data_indexes;
-pub(crate) mod data_inputs;
-pub(crate) mod directory;
-pub(crate) mod explain;
-pub(crate) mod export;
+mod data_indexes;
+mod data_inputs;
+mod directory;
+mod explain;
+mod export;
 mod feed;
 pub(crate) mod health;
-pub(crate) mod hec_tokens;
-pub(crate) mod inputstatus;
+mod hec_tokens;
+mod inputstatus;
 mod job_entry;
-pub(crate) mod jobs;
-pub(crate) mod kvstore;
-pub(crate) mod lookups;
-pub(crate) mod messages;
-pub(crate) mod metrics;
-pub(crate) mod objects;
-pub(crate) mod oidc;
-pub(crate) mod parser;
-pub(crate) mod passwords;
-pub(crate) mod props;
-pub(crate) mod receivers;
-pub(crate) mod results;
-pub(crate) mod roles;
-pub(crate) mod saml;
-pub(crate) mod saved_searches;
-pub(crate) mod server;
-pub(crate) mod settings;
-pub(crate) mod single_sign_on;
-pub(crate) mod sql;
-pub(crate) mod users;
+mod jobs;
+mod kvstore;
+mod lookups;
+mod messages;
+mod metrics;
+mod objects;
+mod oidc;
+mod parser;
+mod passwords;
+mod properties;
+mod props;
+mod receivers;
+mod resource;
+mod results;
+mod roles;
+mod saml;
+mod saved_searches;
+mod server;
+mod settings;
+mod single_sign_on;
+mod sql;
+mod users;
+
+use crate::routing::Routes;
+#[cfg(test)]
+use crate::tests::cases::Case;
+
+/// Collects what the files declare: their routes, and the requests of tests.
+macro_rules! routes {
+    ($(#[$doc:meta] $group:ident: $($file:ident),* $(,)?;)*) => {
+    $(
+        #[$doc]
+        pub(crate) fn $group() -> Routes {
+            Routes::default()$(.merge($file::routes()))*
+        }
+    )*
+
+        /// All routes.
+        #[cfg(test)]
+        pub(crate) fn all() -> Routes {
+            Routes::default()$(.merge($group()))*
+        }
+
+        /// What requests are answered, file by file.
+        #[cfg(test)]
+        pub(crate) fn cases() -> Vec<(&'static str, Vec<Case>)> {
+            vec![$($((stringify!($file), $file::cases()),)*)*]
+        }
+    };
+}
+
+routes! {
+    /// Routes that are answered to everybody, without reading a body.
+    open: health, metrics;
+
+    /// Routes by which a session begins.
+    login: auth, oidc, saml, single_sign_on;
+
+    /// Routes that require a session, and what they declare besides.
+    guarded:
+        api_tokens,
+        apps,
+        buckets,
+        complete,
+        data_indexes,
+        data_inputs,
+        directory,
+        explain,
+        export,
+        hec_tokens,
+        inputstatus,
+        jobs,
+        kvstore,
+        lookups,
+        messages,
+        objects,
+        parser,
+        passwords,
+        properties,
+        props,
+        receivers,
+        results,
+        roles,
+        saved_searches,
+        server,
+        settings,
+        sql,
+        users;
+}

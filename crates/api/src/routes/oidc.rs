@@ -10,6 +10,22 @@ use crate::ApiState;
 use crate::audit::Observed;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::Open;
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/auth/oidc/login",
+            get(Open, "Redirects a browser to the OpenID provider", begin),
+        )
+        .at(
+            "/services/auth/oidc/callback",
+            get(Open, "Return from the OpenID provider; sets the session cookie", finish),
+        )
+}
 
 const COOKIE: StateCookie = StateCookie { name: "karst_oidc_state", path: "/services/auth/oidc" };
 
@@ -18,7 +34,7 @@ fn no_provider() -> RestError {
 }
 
 /// Sends the browser to the provider.
-pub(crate) async fn begin(State(state): State<ApiState>) -> Result<Response, RestError> {
+async fn begin(State(state): State<ApiState>) -> Result<Response, RestError> {
     let provider = state.accounts.oidc().ok_or_else(no_provider)?;
     let login = provider.begin().await.map_err(|error| {
         tracing::warn!(%error, "a login at the provider cannot begin");
@@ -29,7 +45,7 @@ pub(crate) async fn begin(State(state): State<ApiState>) -> Result<Response, Res
 }
 
 /// Takes the browser back.
-pub(crate) async fn finish(
+async fn finish(
     State(state): State<ApiState>,
     headers: HeaderMap,
     extensions: Extensions,
@@ -62,4 +78,14 @@ pub(crate) async fn finish(
     let back = (&COOKIE, provider.settings().redirect_uri.as_str());
     let signed_in = SignedIn { user, at: AtProvider::default() };
     Ok(signed_in.open(&state, (&headers, &extensions), &seen, back))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case("GET /services/auth/oidc/login", "", 404, "no OpenID provider").by(""),
+        case("GET /services/auth/oidc/callback?code=a&state=b", "", 404, "no OpenID provider")
+            .by(""),
+    ]
 }

@@ -1,8 +1,7 @@
 //! `/services/search/parser`, `timeparser` and `typeahead`: help for whoever writes a search.
 
-use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use jiff::tz::TimeZone;
 use knowledge::time::{LocalClock, TimeFormat};
 use model::EventTime;
@@ -15,22 +14,30 @@ use serde_json::{Map, Value as Json, json};
 use super::jobs::{of_caller, searchable_indexes};
 use crate::ApiState;
 use crate::atom::value_xml;
+use crate::call::Call;
 use crate::error::RestError;
-use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, Told, xml_text};
-use crate::params::Params;
-use crate::session::Caller;
+use crate::rights::Need::{May, Session};
+use crate::rights::SEARCH;
+use crate::routing::{Routes, get, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/services/search/parser", post(SEARCH, "Parses a search", parse))
+        .at("/services/search/timeparser", get(Session, "Parses time modifiers", times))
+        .at(
+            "/services/search/typeahead",
+            get(May("get_typeahead"), "Completions of the last word of a search", typeahead),
+        )
+}
 
 /// Suggestions unless `count` says otherwise.
 const SUGGESTIONS: usize = 50;
 
 /// Is this a search, and how is it understood? Unlike a job, it has to begin with a command or a `|`.
-pub(crate) async fn parse(
-    State(state): State<ApiState>,
-    caller: Caller,
-    namespace: PathNamespace,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn parse(Call { state, caller, namespace, params, .. }: Call) -> Result<Response, RestError> {
     // The parser's parameter is `q`, the jobs' is `search`.
     let search = params.text("q").or_else(|| params.text("search"));
     let search = search.ok_or_else(|| RestError::invalid("add q=<SPL> to the request"))?;
@@ -138,11 +145,7 @@ pub(super) fn with_pipe(state: &ApiState, request: &JobRequest) -> Option<String
 }
 
 /// Times as searches understand them: `time`, repeated; `now` and `output_time_format` as there.
-pub(crate) async fn times(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn times(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let zone = state.accounts.user(&caller.user).and_then(|user| TimeZone::get(&user.tz).ok());
     let zone = zone.unwrap_or(TimeZone::UTC);
     let parse = |text: &str, now: EventTime| {
@@ -179,11 +182,7 @@ pub(crate) async fn times(
 
 /// What the last word of `prefix` may become: names of indexes after `index=`, otherwise what the
 /// language allows there.
-pub(crate) async fn typeahead(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn typeahead(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let prefix = params.get("prefix").unwrap_or_default();
     let count = params.count()?.filter(|count| *count > 0).unwrap_or(SUGGESTIONS);
     let word = prefix.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
@@ -210,10 +209,17 @@ pub(crate) async fn typeahead(
     Ok(mode.respond(StatusCode::OK, mode.write(Told::default(), &page)))
 }
 
-/// Searches are sent, not asked for in a path.
-pub(crate) async fn only_post() -> Response {
-    let error = RestError::new(StatusCode::METHOD_NOT_ALLOWED, "ERROR", "Method Not Allowed");
-    let mut response = error.into_response();
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
-    response
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let parser = "/services/search/parser";
+    vec![
+        case(&format!("POST {parser}"), "q=search+a+%7C+stats+count", 200, "\"commands\""),
+        case(&format!("POST {parser}"), "", 400, "add q=<SPL>"),
+        case(&format!("POST {parser}"), "q=nothing+a", 400, "Unknown search command 'nothing'"),
+        case("GET /services/search/timeparser?time=0&output_mode=json", "", 200, "1970-01-01T"),
+        case("GET /services/search/timeparser?time=soonish", "", 400, "is not a time"),
+        case("GET /services/search/typeahead?prefix=index%3D", "", 200, "main"),
+        case("GET /services/search/typeahead?prefix=a&count=x", "", 400, "must be a whole number"),
+    ]
 }

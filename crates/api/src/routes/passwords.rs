@@ -4,25 +4,35 @@
 //! `edit_storage_passwords`.
 
 use apps::{NOBODY, SEARCH};
-use axum::extract::{Path, State};
-use axum::response::Response;
 use serde_json::json;
 
 use super::feed;
 use super::objects::check_app;
+use super::resource::{About, Access, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry, segment};
+use crate::call::Call;
 use crate::error::RestError;
-use crate::namespace::PathNamespace;
-use crate::params::Params;
-use crate::session::Caller;
+use crate::rights::Need::May;
+use crate::routing::Routes;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 use access::Secret;
 
 const PATH: &str = "/services/storage/passwords";
 
-/// The app that a request is about; none for all of them.
-fn app(state: &ApiState, caller: &Caller, path: &PathNamespace) -> Option<String> {
-    let app = path.app.clone().unwrap_or_else(|| caller.default_app(state));
+pub(super) fn routes() -> Routes {
+    let see = Some(May("list_storage_passwords"));
+    let edit = Some(May("edit_storage_passwords"));
+    let access =
+        Access { list: see, create: edit, show: see, edit, remove: edit, ..Access::default() };
+    Routes::default().resource(PATH, &Passwords, &access)
+}
+
+/// The app of the request; `None`: all of them.
+fn app(call: &Call) -> Option<String> {
+    let app = call.namespace.app.clone();
+    let app = app.unwrap_or_else(|| call.caller.default_app(&call.state));
     (app != "-").then_some(app)
 }
 
@@ -48,93 +58,82 @@ fn entry(state: &ApiState, secret: &Secret) -> Result<Entry, RestError> {
     Ok(entry.with_attributes(attributes).editable())
 }
 
-/// The password of a name in the request's app. A name without a realm may begin with its user.
-fn found(
-    state: &ApiState,
-    caller: &Caller,
-    path: &PathNamespace,
-    name: &str,
-) -> Result<Secret, RestError> {
-    let app = app(state, caller, path);
-    let without_realm = format!(":{name}");
-    let all = state.secrets.all().into_iter();
-    let mut here = all.filter(|secret| app.as_ref().is_none_or(|app| secret.app == *app));
-    let is_named = |secret: &Secret| secret.name() == name || secret.name() == without_realm;
-    here.find(is_named).ok_or_else(|| RestError::no_object(name))
-}
+struct Passwords;
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    params: Params,
-) -> Result<Response, RestError> {
-    let app = app(&state, &caller, &path);
-    let mut all = state.secrets.all();
-    all.retain(|secret| app.as_ref().is_none_or(|app| secret.app == *app));
-    let entries = all.iter().map(|secret| entry(&state, secret)).collect::<Result<_, _>>()?;
-    feed::respond("passwords", PATH, entries, &params)
-}
+impl Resource for Passwords {
+    type Item = Secret;
 
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == "_new" {
-        let attributes = Attributes::new(&["name", "password"], &["realm"], &[]);
-        return feed::respond_template("passwords", PATH, attributes, &params);
+    fn about(&self) -> About {
+        About { title: "passwords", path: PATH, one: "a password", many: "passwords" }
     }
-    let secret = found(&state, &caller, &path, &name)?;
-    feed::respond_one("passwords", PATH, entry(&state, &secret)?, &params)
-}
 
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    params: Params,
-) -> Result<Response, RestError> {
-    let app = app(&state, &caller, &path).unwrap_or_else(|| SEARCH.to_owned());
-    check_app(&state, &app)?;
-    let secret = Secret {
-        app,
-        owner: caller.user.clone(),
-        realm: params.get("realm").unwrap_or_default().to_owned(),
-        user: params.required("name")?.to_owned(),
-        sealed: String::new(),
-    };
-    let known = state.secrets.all();
-    if known.iter().any(|known| known.app == secret.app && known.name() == secret.name()) {
-        let text = format!("a password with name={} already exists", secret.name());
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(Attributes::new(&["name", "password"], &["realm"], &[])))
     }
-    let secret = state.secrets.put(secret, params.required("password")?).await?;
-    feed::respond_created("passwords", PATH, entry(&state, &secret)?, &params)
+
+    fn entry(&self, call: &Call, secret: &Secret) -> Result<Entry, RestError> {
+        entry(&call.state, secret)
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Secret>, RestError> {
+        let app = app(call);
+        let mut all = call.state.secrets.all();
+        all.retain(|secret| app.as_ref().is_none_or(|app| secret.app == *app));
+        Ok(all)
+    }
+
+    /// A name without a realm may begin with its user.
+    async fn find(&self, call: &Call) -> Result<Vec<Secret>, RestError> {
+        let without_realm = format!(":{}", call.name());
+        let mut all = self.list(call).await?;
+        all.retain(|secret| secret.name() == call.name() || secret.name() == without_realm);
+        all.truncate(1);
+        Ok(all)
+    }
+
+    async fn create(&self, call: &Call) -> Result<Secret, RestError> {
+        let app = app(call).unwrap_or_else(|| SEARCH.to_owned());
+        check_app(&call.state, &app)?;
+        let secret = Secret {
+            app,
+            owner: call.caller.user.clone(),
+            realm: call.params.get("realm").unwrap_or_default().to_owned(),
+            user: call.params.required("name")?.to_owned(),
+            sealed: String::new(),
+        };
+        let known = call.state.secrets.all();
+        if known.iter().any(|known| known.app == secret.app && known.name() == secret.name()) {
+            let text = format!("a password with name={} already exists", secret.name());
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        self.edit(call, secret).await
+    }
+
+    async fn edit(&self, call: &Call, secret: Secret) -> Result<Secret, RestError> {
+        Ok(call.state.secrets.put(secret, call.params.required("password")?).await?)
+    }
+
+    async fn remove(&self, call: &Call, secret: Secret) -> Result<(), RestError> {
+        Ok(call.state.secrets.remove(&secret).await?)
+    }
 }
 
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let secret = found(&state, &caller, &path, &name)?;
-    let secret = state.secrets.put(secret, params.required("password")?).await?;
-    feed::respond_one("passwords", PATH, entry(&state, &secret)?, &params)
-}
-
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let secret = found(&state, &caller, &path, &name)?;
-    state.secrets.remove(&secret).await?;
-    feed::respond_empty("passwords", PATH, &params.only_format())
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let (one, absent) = (format!("{PATH}/r:one:"), "Could not find object");
+    let first = "name=one&realm=r&password=p1";
+    vec![
+        case(&format!("POST {PATH}"), first, 201, "\"clear_password\":\"p1\""),
+        case(&format!("POST {PATH}"), first, 409, "already exists"),
+        case(&format!("POST {PATH}"), "name=two", 400, "is missing"),
+        case(&format!("GET {PATH}"), "", 200, "\"username\":\"one\""),
+        case(&format!("GET {PATH}?offset=x"), "", 400, "must be a whole number"),
+        case(&format!("GET {one}"), "", 200, "\"username\":\"one\""),
+        case(&format!("GET {PATH}/two"), "", 404, absent),
+        case(&format!("POST {one}"), "password=p2", 200, "\"clear_password\":\"p2\""),
+        case(&format!("POST {one}"), "", 400, "is missing"),
+        case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),
+        case(&format!("DELETE {one}"), "", 404, absent),
+    ]
 }

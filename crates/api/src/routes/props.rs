@@ -4,23 +4,37 @@
 //! stays in its stanza without a value, which switches off what a lower layer says; a stanza that holds
 //! nothing more is removed with it.
 
-use apps::{ConfObject, Error as AppsError, NOBODY, Namespace, SEARCH, Sharing};
-use axum::extract::{Path, State};
+use apps::{ConfObject, Error as AppsError, NOBODY, Namespace, Sharing};
 use axum::response::Response;
 use serde_json::json;
 
 use super::feed;
 use super::objects::access::{check_shared_writable, check_writable, may_read};
-use super::objects::{Asked, CONFS, check_app, entry as stanza_entry, home, namespace, objects};
-use crate::ApiState;
+use super::objects::{Asked, CONFS, check_app, entry as stanza_entry, home, objects};
+use super::resource::{About, Access, Resource};
 use crate::atom::{Attributes, Entry, segment};
+use crate::call::Call;
 use crate::error::RestError;
-use crate::namespace::PathNamespace;
 use crate::params::{Params, is_true};
-use crate::session::Caller;
+use crate::rights::EDIT;
+use crate::rights::Need::{Object, Session};
+use crate::routing::{Routes, get};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 
 const CONF: &str = "props";
 const PATH: &str = "/services/data/props";
+
+pub(super) fn routes() -> Routes {
+    let (see, edit) = (Some(Object), Some(EDIT));
+    let access =
+        Access { list: see, create: edit, show: see, edit, remove: edit, ..Access::default() };
+    Routes::default().at(PATH, get(Session, "Lists the kinds of settings below", kinds)).resource(
+        "/services/data/props/{kind}",
+        &PropsSettings,
+        &access,
+    )
+}
 
 /// Settings of one sort.
 struct Kind {
@@ -53,23 +67,16 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-fn kind(path: &str) -> Result<&'static Kind, RestError> {
+fn kind(call: &Call) -> Result<&'static Kind, RestError> {
+    let path = call.segment("kind");
     KINDS.iter().find(|kind| kind.path == path).ok_or_else(|| RestError::no_object(path))
 }
 
-fn asked<'a>(state: &'a ApiState, caller: &'a Caller, params: &'a Params) -> Asked<'a> {
-    Asked { conf: CONF, ..Asked::new(&CONFS, state, caller, params) }
+fn asked(call: &Call) -> Result<Asked<'_>, RestError> {
+    Asked::new(&CONFS, CONF, call)
 }
 
 impl Kind {
-    fn title(&self) -> String {
-        format!("props-{}", self.path)
-    }
-
-    fn full_path(&self) -> String {
-        format!("{PATH}/{}", self.path)
-    }
-
     fn has(&self, key: &str) -> bool {
         self.prefixes.iter().any(|prefix| key.starts_with(prefix))
     }
@@ -168,6 +175,10 @@ struct Found {
 }
 
 impl Found {
+    fn name(&self) -> String {
+        format!("{} : {}", self.object.name, self.key)
+    }
+
     /// The setting as an object of its own, which has permissions in the metadata of its app.
     fn setting(&self) -> ConfObject {
         ConfObject { name: format!("{}/{}", self.object.name, self.key), ..self.object.clone() }
@@ -179,13 +190,117 @@ impl Found {
     }
 }
 
+async fn kinds(params: Params) -> Result<Response, RestError> {
+    let entry = |kind: &Kind| Entry::new(PATH, kind.path, feed::content(json!({})));
+    feed::respond("props", PATH, KINDS.iter().map(entry).collect(), &params)
+}
+
+struct PropsSettings;
+
+impl Resource for PropsSettings {
+    type Item = Found;
+
+    fn about(&self) -> About {
+        About { title: "props", path: PATH, one: "a setting", many: "settings of a kind" }
+    }
+
+    fn place(&self, call: &Call) -> Result<(String, String), RestError> {
+        let kind = kind(call)?.path;
+        Ok((format!("props-{kind}"), format!("{PATH}/{kind}")))
+    }
+
+    fn template(&self, call: &Call) -> Result<Option<Attributes>, RestError> {
+        let kind = kind(call)?;
+        Ok(Some(Attributes::new(&["name", "stanza"], kind.optional, kind.wildcard)))
+    }
+
+    fn entry(&self, call: &Call, found: &Found) -> Result<Entry, RestError> {
+        Ok(kind(call)?.entry(&asked(call)?, &found.object, &found.key, &found.value))
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Found>, RestError> {
+        let asked = asked(call)?;
+        Ok(all(kind(call)?, &asked, &asked.namespace()?))
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Found>, RestError> {
+        let mut found = self.list(call).await?;
+        found.retain(|found| found.name() == call.name());
+        found.truncate(1);
+        Ok(found)
+    }
+
+    async fn create(&self, call: &Call) -> Result<Found, RestError> {
+        let (kind, asked, params) = (kind(call)?, asked(call)?, &call.params);
+        let there = asked.home_of_new()?;
+        let apps = &call.state.apps;
+        check_app(&call.state, &there.app)?;
+        if there.owner == NOBODY {
+            check_shared_writable(&asked, &there.app)?;
+        }
+        let stanza = params.required("stanza")?;
+        let key = kind.key(params.required("name")?, params)?;
+        let value = kind.value(params)?;
+        let name = format!("{stanza} : {key}");
+        if all(kind, &asked, &there).iter().any(|found| found.name() == name) {
+            let text = format!("there is a setting \"{name}\" already");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        let settings = vec![(key.clone(), value)];
+        let object = match apps.create(CONF, stanza, &there, settings.clone()).await {
+            Err(AppsError::Exists(_)) => {
+                check_writable(&asked, &apps.get(CONF, stanza, &there)?)?;
+                apps.update(CONF, stanza, &there, &settings).await?
+            }
+            made => made?,
+        };
+        let value = object.get(&key).unwrap_or_default().to_owned();
+        Ok(Found { object, key, value })
+    }
+
+    async fn edit(&self, call: &Call, found: Found) -> Result<Found, RestError> {
+        found.check_writable(&asked(call)?)?;
+        let value = kind(call)?.value(&call.params)?;
+        let object = set(call, &found, &value).await?;
+        Ok(Found { object, value, ..found })
+    }
+
+    async fn remove(&self, call: &Call, found: Found) -> Result<(), RestError> {
+        found.check_writable(&asked(call)?)?;
+        let (stanza, there) = (&found.object.name, home(&found.object));
+        let mut others = found.object.settings.iter().filter(|(key, _)| *key != found.key);
+        let alone = others.all(|(_, value)| value.is_empty());
+        if alone && found.object.removable {
+            call.state.apps.remove(CONF, stanza, &there).await?;
+        }
+        // What stands in files of the same place cannot be removed; a private object may have hidden
+        // others, which stay.
+        let private = |object: &ConfObject| object.sharing == Sharing::User;
+        let left =
+            call.state.apps.get(CONF, stanza, &there).ok().filter(|left| {
+                left.app == found.object.app && private(left) == private(&found.object)
+            });
+        if left.is_some_and(|left| left.get(&found.key).is_some_and(|value| !value.is_empty())) {
+            set(call, &found, "").await?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the value of a setting that is there.
+async fn set(call: &Call, found: &Found, value: &str) -> Result<ConfObject, RestError> {
+    let settings = [(found.key.clone(), value.to_owned())];
+    let there = home(&found.object);
+    Ok(call.state.apps.update(CONF, &found.object.name, &there, &settings).await?)
+}
+
 fn all(kind: &Kind, asked: &Asked<'_>, namespace: &Namespace) -> Vec<Found> {
     let mut found = Vec::new();
     for object in objects(asked, namespace) {
         let own = object.settings.iter().filter(|(key, value)| kind.has(key) && !value.is_empty());
-        let own: Vec<(String, String)> = own.cloned().collect();
         for (key, value) in own {
-            let one = Found { object: object.clone(), key, value };
+            let (object, key, value) = (object.clone(), key.clone(), value.clone());
+            let one = Found { object, key, value };
             if may_read(asked, &one.setting()) {
                 found.push(one);
             }
@@ -194,140 +309,26 @@ fn all(kind: &Kind, asked: &Asked<'_>, namespace: &Namespace) -> Vec<Found> {
     found
 }
 
-fn named(
-    kind: &Kind,
-    asked: &Asked<'_>,
-    namespace: &Namespace,
-    name: &str,
-) -> Result<Found, RestError> {
-    let is_named = |found: &Found| format!("{} : {}", found.object.name, found.key) == name;
-    let found = all(kind, asked, namespace).into_iter().find(is_named);
-    found.ok_or_else(|| RestError::no_object(name))
-}
-
-pub(crate) async fn kinds(params: Params) -> Result<Response, RestError> {
-    let entry = |kind: &Kind| Entry::new(PATH, kind.path, feed::content(json!({})));
-    feed::respond("props", PATH, KINDS.iter().map(entry).collect(), &params)
-}
-
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(sort): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let kind = kind(&sort)?;
-    let asked = asked(&state, &caller, &params);
-    let found = all(kind, &asked, &namespace(&state, &caller, &path)?);
-    let entries = found.iter().map(|one| kind.entry(&asked, &one.object, &one.key, &one.value));
-    feed::respond(&kind.title(), &kind.full_path(), entries.collect(), &params)
-}
-
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path((sort, name)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let kind = kind(&sort)?;
-    if name == "_new" {
-        let attributes = Attributes::new(&["name", "stanza"], kind.optional, kind.wildcard);
-        return feed::respond_template(&kind.title(), &kind.full_path(), attributes, &params);
-    }
-    let asked = asked(&state, &caller, &params);
-    let found = named(kind, &asked, &namespace(&state, &caller, &path)?, &name)?;
-    let entry = kind.entry(&asked, &found.object, &found.key, &found.value);
-    feed::respond_one(&kind.title(), &kind.full_path(), entry, &params)
-}
-
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(sort): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let kind = kind(&sort)?;
-    let mut there = namespace(&state, &caller, &path)?;
-    if there.owner == "-" {
-        there.owner.clone_from(&caller.user);
-    }
-    if there.app == "-" {
-        SEARCH.clone_into(&mut there.app);
-    }
-    let asked = asked(&state, &caller, &params);
-    check_app(&state, &there.app)?;
-    if there.owner == NOBODY {
-        check_shared_writable(&asked, &there.app)?;
-    }
-    let stanza = params.required("stanza")?;
-    let key = kind.key(params.required("name")?, &params)?;
-    let value = kind.value(&params)?;
-    let name = format!("{stanza} : {key}");
-    if named(kind, &asked, &there, &name).is_ok() {
-        let text = format!("there is a setting \"{name}\" already");
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
-    }
-    let settings = vec![(key.clone(), value)];
-    let object = match state.apps.create(CONF, stanza, &there, settings.clone()).await {
-        Err(AppsError::Exists(_)) => {
-            check_writable(&asked, &state.apps.get(CONF, stanza, &there)?)?;
-            state.apps.update(CONF, stanza, &there, &settings).await?
-        }
-        made => made?,
-    };
-    let entry = kind.entry(&asked, &object, &key, object.get(&key).unwrap_or_default());
-    feed::respond_created(&kind.title(), &kind.full_path(), entry, &params)
-}
-
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path((sort, name)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let kind = kind(&sort)?;
-    let asked = asked(&state, &caller, &params);
-    let found = named(kind, &asked, &namespace(&state, &caller, &path)?, &name)?;
-    found.check_writable(&asked)?;
-    let settings = [(found.key.clone(), kind.value(&params)?)];
-    let there = home(&found.object);
-    let object = state.apps.update(CONF, &found.object.name, &there, &settings).await?;
-    let entry = kind.entry(&asked, &object, &found.key, &settings[0].1);
-    feed::respond_one(&kind.title(), &kind.full_path(), entry, &params)
-}
-
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path((sort, name)): Path<(String, String)>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let kind = kind(&sort)?;
-    let asked = asked(&state, &caller, &params);
-    let found = named(kind, &asked, &namespace(&state, &caller, &path)?, &name)?;
-    found.check_writable(&asked)?;
-    let (stanza, there) = (&found.object.name, home(&found.object));
-    let mut others = found.object.settings.iter().filter(|(key, _)| *key != found.key);
-    let alone = others.all(|(_, value)| value.is_empty());
-    if alone && found.object.removable {
-        state.apps.remove(CONF, stanza, &there).await?;
-    }
-    // What stands in files of the same place cannot be removed; a private object may have hidden others,
-    // which stay.
-    let private = |object: &ConfObject| object.sharing == Sharing::User;
-    let left = state
-        .apps
-        .get(CONF, stanza, &there)
-        .ok()
-        .filter(|left| left.app == found.object.app && private(left) == private(&found.object));
-    if left.is_some_and(|left| left.get(&found.key).is_some_and(|value| !value.is_empty())) {
-        let settings = [(found.key.clone(), String::new())];
-        state.apps.update(CONF, stanza, &there, &settings).await?;
-    }
-    feed::respond_empty(&kind.title(), &kind.full_path(), &params.only_format())
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "/servicesNS/nobody/search/data/props/extractions";
+    let one = format!("{path}/st%20%3A%20EXTRACT-one");
+    let (form, absent) = ("stanza=st&name=one&value=(%3F%3Ca%3Ex)", "Could not find object");
+    vec![
+        case(&format!("GET {PATH}"), "", 200, "\"name\":\"lookups\""),
+        case(&format!("GET {PATH}?output_mode=none"), "", 400, "unknown output_mode"),
+        case(&format!("POST {path}"), form, 201, "st : EXTRACT-one"),
+        case(&format!("POST {path}"), form, 409, "already"),
+        case(&format!("POST {path}"), "stanza=st&name=two", 400, "a value is missing"),
+        case(&format!("GET {path}"), "", 200, "st : EXTRACT-one"),
+        case(&format!("GET {PATH}/none"), "", 404, absent),
+        case(&format!("GET {path}/_new"), "", 200, "\"stanza\""),
+        case(&format!("GET {one}"), "", 200, "(?<a>x)"),
+        case(&format!("GET {path}/none"), "", 404, absent),
+        case(&format!("POST {one}"), "value=(%3F%3Ca%3Ey)", 200, "(?<a>y)"),
+        case(&format!("POST {one}"), "", 400, "a value is missing"),
+        case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),
+        case(&format!("DELETE {one}"), "", 404, absent),
+    ]
 }

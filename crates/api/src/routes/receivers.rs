@@ -18,11 +18,27 @@ use serde_json::json;
 
 use super::feed;
 use crate::ApiState;
+use crate::body::RawBody;
 use crate::error::RestError;
 use crate::output::{OutputMode, xml_text};
 use crate::params::Params;
-use crate::rest::RawBody;
+use crate::rights::Need::May;
+use crate::routing::{Routes, post};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/receivers/simple",
+            post(May("edit_tcp"), "Receives events in the body", simple),
+        )
+        .at(
+            "/services/receivers/stream",
+            post(May("edit_tcp_stream"), "Receives a stream of events", stream),
+        )
+}
 
 /// Where events of the request go, and what is known of them.
 fn origin(state: &ApiState, params: &Params) -> Result<Arc<InputMeta>, RestError> {
@@ -37,7 +53,7 @@ fn origin(state: &ApiState, params: &Params) -> Result<Arc<InputMeta>, RestError
     }))
 }
 
-pub(crate) async fn simple(
+async fn simple(
     State(state): State<ApiState>,
     caller: Caller,
     params: Params,
@@ -52,8 +68,7 @@ pub(crate) async fn simple(
     #[allow(clippy::cast_precision_loss)]
     let modified = params.number("modified")?.map(|time| EventTime::from_seconds(time as f64));
     let input = Input::Raw { origin: Arc::clone(&origin), stream, bytes, modified, end };
-    let taken = state.ingest.submit(input).await;
-    let taken = taken.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+    let taken = state.ingest.submit(input).await?;
     let answer = json!({
         "index": origin.index, "host": origin.host, "source": origin.source,
         "sourcetype": origin.sourcetype.as_deref().unwrap_or_default(),
@@ -73,7 +88,7 @@ pub(crate) async fn simple(
 }
 
 /// Takes bytes as they come. What was taken before the connection broke stays.
-pub(crate) async fn stream(
+async fn stream(
     State(state): State<ApiState>,
     params: Params,
     request: Request<Body>,
@@ -92,10 +107,21 @@ pub(crate) async fn stream(
             modified: None,
             end,
         };
-        let taken = state.ingest.submit(input).await;
-        taken.map_err(|error| RestError::of_kind(error.kind(), error.to_string()))?;
+        state.ingest.submit(input).await?;
         if end {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
     }
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let none = "index=none";
+    vec![
+        case("POST /services/receivers/simple?index=main", "an event", 200, "\"events\":1"),
+        case(&format!("POST /services/receivers/simple?{none}"), "a", 400, "there is no index"),
+        case("POST /services/receivers/stream?index=main", "an event", 204, ""),
+        case(&format!("POST /services/receivers/stream?{none}"), "a", 400, "there is no index"),
+    ]
 }

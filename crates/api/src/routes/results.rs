@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use quick_xml::escape::escape;
@@ -13,25 +12,65 @@ use serde_json::{Value, json};
 use super::jobs::{Own, find, of_caller};
 use crate::ApiState;
 use crate::audit::{Observed, searches};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::{OutputMode, Pieces, Told, fields_of, streamed, whole};
 use crate::params::Params;
-use crate::receiver::work_on_rows;
+use crate::rights::Need;
+use crate::routing::{Routes, get};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+use crate::work::work_on_rows;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/search/jobs/{sid}/results",
+            get(Need::Own, "The rows of a finished search; 204 while it runs", results).post(
+                Need::Own,
+                "The same, with a form",
+                results,
+            ),
+        )
+        .at(
+            "/services/search/jobs/{sid}/results_preview",
+            get(Need::Own, "The rows; while it runs, a preview", results_preview).post(
+                Need::Own,
+                "The same, with a form",
+                results_preview,
+            ),
+        )
+        .at(
+            "/services/search/jobs/{sid}/events",
+            get(Need::Own, "The events of an event search; no rows for a report", events).post(
+                Need::Own,
+                "The same, with a form",
+                events,
+            ),
+        )
+        .at(
+            "/services/search/jobs/{sid}/timeline",
+            get(Need::Own, "Number of events over time; needs `status_buckets`", timeline),
+        )
+        .at(
+            "/services/search/jobs/{sid}/summary",
+            get(
+                Need::Own,
+                "The fields of the events found, with their most frequent values",
+                summary,
+            ),
+        )
+}
 
 /// Rows of a page unless `count` says otherwise.
 const DEFAULT_COUNT: usize = 100;
 
-pub(crate) async fn results(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    Path(sid): Path<String>,
-    method: Method,
-    params: Params,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn results(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     if let Some(error) = job.status().error {
         return Err(error.into());
     }
@@ -41,12 +80,12 @@ pub(crate) async fn results(
     }
     if let Some(rest) = params.text("search") {
         caller.require("search")?;
-        return continued(&state, (&caller, &seen), &job, rest, &method, &params).await;
+        return continued(state, (caller, &seen), &job, rest, &method, params).await;
     }
-    let (offset, count) = page_of(&state, &params)?;
+    let (offset, count) = page_of(state, params)?;
     // What was known before it ran is said in the job's entry.
     let told = Told { offset, messages: job.messages_of_run(), ..Told::default() };
-    page_response(&job, job.rows(offset, count), told, &params, None).await
+    page_response(&job, job.rows(offset, count), told, params, None).await
 }
 
 /// The results of a further search of the caller's over those of the job (`search` of a page of
@@ -80,40 +119,34 @@ async fn continued(
 }
 
 /// The result, or what it would be if the search ended now.
-pub(crate) async fn results_preview(
-    State(state): State<ApiState>,
-    caller: Caller,
+async fn results_preview(
+    call: Call,
     seen: Observed,
-    Path(sid): Path<String>,
     method: Method,
-    params: Params,
 ) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
-    let (offset, count) = page_of(&state, &params)?;
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
+    let (offset, count) = page_of(state, params)?;
     // Asked first: once the result is there, there is no preview any more.
     match job.preview_rows(offset, count).filter(|_| !job.status().state.is_final()) {
         Some(rows) => {
             let messages = job.messages();
             let told = Told { offset, messages, preview: true, ..Told::default() };
-            page_response(&job, rows, told, &params, None).await
+            page_response(&job, rows, told, params, None).await
         }
-        None => results(State(state), caller, seen, Path(sid), method, params).await,
+        None => results(call, seen, method).await,
     }
 }
 
-pub(crate) async fn events(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    Path(sid): Path<String>,
-    method: Method,
-    params: Params,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn events(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     if !job.finds_events() {
-        return page_response(&job, ResultRows::default(), Told::default(), &params, None).await;
+        return page_response(&job, ResultRows::default(), Told::default(), params, None).await;
     }
-    results_preview(State(state), caller, seen, Path(sid), method, params).await
+    results_preview(call, seen, method).await
 }
 
 /// Offset and count of the page a request asks for.
@@ -176,18 +209,15 @@ fn wanted_of(mut fields: Vec<String>, params: &Params) -> Vec<String> {
     fields
 }
 
-pub(crate) async fn timeline(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn timeline(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     // Empty without status_buckets, as Splunk's is.
     let timeline = job.timeline().unwrap_or_default();
     let done = job.status().state.is_final();
     let span = timeline.span_seconds();
-    if OutputMode::of(&params)?.is_json() {
+    if OutputMode::of(params)?.is_json() {
         let buckets: Vec<Value> = timeline
             .bins()
             .map(|(start, count)| {
@@ -212,20 +242,17 @@ pub(crate) async fn timeline(
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
-pub(crate) async fn summary(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(sid): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let job = find(&state, &caller, &sid)?;
+async fn summary(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let sid = call.segment("sid");
+    let job = find(state, caller, sid)?;
     let top = params.number("top_count")?.unwrap_or(10);
     // Extracting every field of thousands of events is work: keep it off the request threads.
     let summarized = Arc::clone(&job);
     let fields = tokio::task::spawn_blocking(move || summarized.field_summary(top)).await;
     let (events, fields) = fields
         .map_err(|error| RestError::of_kind(model::ErrorKind::Internal, error.to_string()))?;
-    if OutputMode::of(&params)?.is_json() {
+    if OutputMode::of(params)?.is_json() {
         let body = json!({"event_count": events, "fields": fields}).to_string();
         return Ok(OutputMode::Json.respond(StatusCode::OK, body));
     }
@@ -248,4 +275,28 @@ pub(crate) async fn summary(
     }
     body.push_str("</summary></results>\n");
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let job = "/services/search/jobs/mine";
+    let search = "id=mine&exec_mode=blocking&search=%7C+makeresults+%7C+eval+a%3D7";
+    let mut all = vec![case("POST /services/search/jobs", search, 201, "mine")];
+    for (below, part) in
+        [("results", "\"a\":\"7\""), ("results_preview", "\"a\":\"7\""), ("events", "results")]
+    {
+        for method in ["GET", "POST"] {
+            all.push(case(&format!("{method} {job}/{below}"), "", 200, part));
+            let none = format!("{method} /services/search/jobs/none/{below}");
+            all.push(case(&none, "", 404, "Unknown sid."));
+        }
+    }
+    for below in ["timeline", "summary"] {
+        all.push(case(&format!("GET {job}/{below}"), "", 200, ""));
+        let none = format!("GET /services/search/jobs/none/{below}");
+        all.push(case(&none, "", 404, "Unknown sid."));
+    }
+    all.push(case(&format!("GET {job}/results?count=x"), "", 400, "must be a whole number"));
+    all
 }

@@ -1,16 +1,21 @@
 //! `/services/authorization`: roles, and the capabilities they can be given.
 
-use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::feed;
+use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::{May, Own, Session};
+use crate::routing::{Routes, get};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use access::capabilities;
 use access::limits::{FILTER, NUMBERS};
 use access::{Role, is_built_in};
@@ -22,6 +27,23 @@ const CAPABILITIES: &str = "/services/authorization/capabilities";
 const WITHOUT_USE: [&str; 2] = ["cumulativeRTSrchJobsQuota", "rtSrchJobsQuota"];
 const LISTS: [&str; 4] =
     ["capabilities", "imported_roles", "srchIndexesAllowed", "srchIndexesDefault"];
+
+pub(super) fn routes() -> Routes {
+    let edit = Some(May("edit_roles"));
+    let roles = Access {
+        list: Some(Own),
+        create: edit,
+        show: Some(Own),
+        edit,
+        remove: edit,
+        ..Access::default()
+    };
+    let grantable = "/services/authorization/grantable_capabilities";
+    Routes::default()
+        .resource(PATH, &AllRoles, &roles)
+        .at(CAPABILITIES, get(Session, "Lists all capabilities", capabilities))
+        .at(grantable, get(Own, "The capabilities of the caller", grantable_capabilities))
+}
 
 fn attributes(required: &[&str]) -> Attributes {
     let mut optional = LISTS.to_vec();
@@ -53,90 +75,102 @@ fn entry(state: &ApiState, role: &Role) -> Entry {
         content.insert(name.to_owned(), json!(number));
     }
     let acl = Acl { removable: !is_built_in(&role.name), ..Acl::system() };
-    feed::entry(PATH, &role.name, content).with_acl(acl).with_attributes(attributes(&[])).editable()
+    Entry::new(PATH, &role.name, content).with_acl(acl).with_attributes(attributes(&[])).editable()
 }
 
 fn found(state: &ApiState, name: &str) -> Result<Role, RestError> {
     state.roles.get(&name.to_lowercase()).ok_or_else(|| RestError::no_object(name))
 }
 
-/// Users see the roles they have, imported ones included; all with `list_all_roles` or `edit_roles`.
-fn may_see(caller: &Caller, role: &str) -> bool {
-    let all = ["list_all_roles", "edit_roles", "edit_user"];
-    caller.rights.roles().contains(role) || all.iter().any(|capability| caller.may(capability))
+struct AllRoles;
+
+impl Resource for AllRoles {
+    type Item = Role;
+
+    fn about(&self) -> About {
+        About { title: "roles", path: PATH, one: "a role", many: "roles" }
+    }
+
+    fn removal(&self) -> Removal {
+        Removal::Rest
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(attributes(&["name"])))
+    }
+
+    fn entry(&self, call: &Call, role: &Role) -> Result<Entry, RestError> {
+        Ok(entry(&call.state, role))
+    }
+
+    /// Users see the roles they have, imported ones included; all with one of these capabilities.
+    fn may_see(&self, call: &Call, role: &Role) -> bool {
+        let all = ["list_all_roles", "edit_roles", "edit_user"];
+        let may = all.iter().any(|capability| call.caller.may(capability));
+        may || call.caller.rights.roles().contains(role.name.as_str())
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Role>, RestError> {
+        Ok(call.state.roles.all())
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Role>, RestError> {
+        Ok(vec![found(&call.state, call.name())?])
+    }
+
+    async fn create(&self, call: &Call) -> Result<Role, RestError> {
+        let name = call.params.required("name")?.to_lowercase();
+        if let Some(fault) = access::role_name_fault(&name) {
+            return Err(RestError::invalid(fault));
+        }
+        if call.state.roles.get(&name).is_some() {
+            let text = format!("a role with name={name} already exists");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        put(call, Role::new(&name)).await
+    }
+
+    async fn edit(&self, call: &Call, role: Role) -> Result<Role, RestError> {
+        check_over(&call.state, &call.caller, &role)?;
+        put(call, role).await
+    }
+
+    async fn remove(&self, call: &Call, role: Role) -> Result<(), RestError> {
+        let state = &call.state;
+        if is_built_in(&role.name) {
+            let text = format!("the role \"{}\" is built in and stays", role.name);
+            return Err(RestError::invalid(text));
+        }
+        check_over(state, &call.caller, &role)?;
+        if let Some(user) =
+            state.accounts.all().iter().find(|user| user.roles == [role.name.clone()])
+        {
+            let (role, user) = (&role.name, &user.name);
+            let text = format!("the role \"{role}\" is the only one of user \"{user}\"");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        Ok(state.roles.remove(&role.name).await?)
+    }
+
+    /// As Splunk answers.
+    fn removal_of_none(&self) -> StatusCode {
+        StatusCode::BAD_REQUEST
+    }
 }
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let mut roles = state.roles.all();
-    roles.retain(|role| may_see(&caller, &role.name));
-    let entries = roles.iter().map(|role| entry(&state, role)).collect();
-    feed::respond("roles", PATH, entries, &params)
-}
-
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == "_new" {
-        return feed::respond_template("roles", PATH, attributes(&["name"]), &params);
-    }
-    let role = found(&state, &name)?;
-    if !may_see(&caller, &role.name) {
-        return Err(RestError::no_object(&name));
-    }
-    feed::respond_one("roles", PATH, entry(&state, &role), &params)
-}
-
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = params.required("name")?.to_lowercase();
-    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.len() > 1_024 || !name.chars().all(fits) {
-        let text = format!("\"{name}\" is not a valid role name: letters, digits, _ - . only");
-        return Err(RestError::invalid(text));
-    }
-    if state.roles.get(&name).is_some() {
-        let text = format!("a role with name={name} already exists");
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
-    }
-    let mut role = Role::new(&name);
-    apply(&state, &mut role, &params)?;
-    keep(&state, &caller, role).await?;
-    feed::respond_created("roles", PATH, entry(&state, &found(&state, &name)?), &params)
-}
-
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let mut role = found(&state, &name)?;
-    check_over(&state, &caller, &role)?;
-    apply(&state, &mut role, &params)?;
-    keep(&state, &caller, role).await?;
-    show(State(state), caller, Path(name), params).await
+/// Stores the role with what the request changes of it.
+async fn put(call: &Call, mut role: Role) -> Result<Role, RestError> {
+    apply(&call.state, &mut role, &call.params)?;
+    check_over(&call.state, &call.caller, &role)?;
+    let name = role.name.clone();
+    call.state.roles.put(role).await?;
+    found(&call.state, &name)
 }
 
 /// Nobody changes, removes or grants what they do not have.
 fn check_over(state: &ApiState, caller: &Caller, role: &Role) -> Result<(), RestError> {
     let granted = state.authority.of_role(role);
     caller.require_all_of(&granted, &format!("the role \"{}\"", role.name))
-}
-
-async fn keep(state: &ApiState, caller: &Caller, role: Role) -> Result<(), RestError> {
-    check_over(state, caller, &role)?;
-    state.roles.put(role).await?;
-    Ok(())
 }
 
 /// Changes what the request names.
@@ -185,48 +219,38 @@ fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestE
     Ok(())
 }
 
-/// Answers 400 for a role that is not there, as Splunk does.
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let role = found(&state, &name).map_err(|mut error| {
-        error.status = StatusCode::BAD_REQUEST;
-        error
-    })?;
-    if is_built_in(&role.name) {
-        let text = format!("the role \"{}\" is built in and stays", role.name);
-        return Err(RestError::invalid(text));
-    }
-    check_over(&state, &caller, &role)?;
-    let users = state.accounts.all();
-    let bound = users.iter().find(|user| user.roles == [role.name.clone()]);
-    if let Some(user) = bound {
-        let text = format!("the role \"{}\" is the only one of user \"{}\"", role.name, user.name);
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
-    }
-    state.roles.remove(&role.name).await?;
-    list(State(state), caller, params).await
-}
-
 /// Every capability there is.
-pub(crate) async fn capabilities(params: Params) -> Result<Response, RestError> {
-    let content = feed::content(json!({"capabilities": capabilities::ALL}));
-    respond_capabilities(content, &params)
+async fn capabilities(call: Call) -> Result<Response, RestError> {
+    respond_capabilities(json!({"capabilities": capabilities::ALL}), &call.params)
 }
 
 /// What each role may do.
-pub(crate) async fn grantable(caller: Caller, params: Params) -> Result<Response, RestError> {
-    let content = feed::content(json!({"capabilities": caller.rights.capabilities()}));
-    respond_capabilities(content, &params)
+async fn grantable_capabilities(call: Call) -> Result<Response, RestError> {
+    respond_capabilities(json!({"capabilities": call.caller.rights.capabilities()}), &call.params)
 }
 
-fn respond_capabilities(
-    content: serde_json::Map<String, Value>,
-    params: &Params,
-) -> Result<Response, RestError> {
-    let entry = feed::entry(CAPABILITIES, "capabilities", content).with_acl(Acl::system());
+fn respond_capabilities(content: Value, params: &Params) -> Result<Response, RestError> {
+    let content = feed::content(content);
+    let entry = Entry::new(CAPABILITIES, "capabilities", content).with_acl(Acl::system());
     feed::respond_one("capabilities", CAPABILITIES, entry, params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let grantable = "/services/authorization/grantable_capabilities";
+    let mode = "unknown output_mode";
+    let mut all = object_cases(PATH, "capabilities=search", "srchDiskQuota=7");
+    all.extend([
+        case(&format!("POST {PATH}"), "name=a+b", 400, "is not a valid role name"),
+        case(&format!("POST {PATH}/one"), "capabilities=fly", 400, "there is no capability"),
+        case(&format!("POST {PATH}/one"), "rtSrchJobsQuota=1", 400, "no real-time searches"),
+        case(&format!("DELETE {PATH}/user"), "", 400, "is built in"),
+        case(&format!("GET {CAPABILITIES}"), "", 200, "\"search\""),
+        case(&format!("GET {CAPABILITIES}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {grantable}"), "", 200, "\"search\""),
+        case(&format!("GET {grantable}?output_mode=none"), "", 400, mode),
+    ]);
+    all.extend(removal_cases(PATH, 400));
+    all
 }

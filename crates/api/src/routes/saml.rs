@@ -18,6 +18,29 @@ use crate::ApiState;
 use crate::audit::Observed;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::Open;
+use crate::routing::{Routes, get, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/saml/login", get(Open, "Redirects a browser to the SAML provider", begin))
+        .at("/saml/acs", post(Open, "Takes the SAML provider's response", accept))
+        .at(
+            "/saml/finish",
+            get(Open, "Sets the session cookie, for the browser that began the login", finish),
+        )
+        .at(
+            "/saml/spmetadata",
+            get(Open, "Metadata for the SAML provider's administrator", metadata),
+        )
+        .at(
+            "/saml/logout",
+            get(Open, "Return from a logout at the SAML provider", signed_out)
+                .post(Open, "The same", signed_out),
+        )
+}
 
 const COOKIE: StateCookie = StateCookie { name: "karst_saml_state", path: "/saml" };
 /// Marks a login that was sent to the console's configured address.
@@ -37,7 +60,7 @@ fn console(acs_url: &str) -> (&str, &str) {
 
 /// Sends the browser to the provider. It comes back to the configured address: a login that begins at
 /// another one is sent there first, as the cookie belongs to the address.
-pub(crate) async fn begin(
+async fn begin(
     State(state): State<ApiState>,
     headers: HeaderMap,
     params: Params,
@@ -67,7 +90,7 @@ fn failure(provider: &SamlProvider, extensions: &Extensions, reason: String) -> 
 }
 
 /// Takes the provider's response.
-pub(crate) async fn accept(
+async fn accept(
     State(state): State<ApiState>,
     extensions: Extensions,
     params: Params,
@@ -85,7 +108,7 @@ pub(crate) async fn accept(
 }
 
 /// Opens the session of the browser that began the login.
-pub(crate) async fn finish(
+async fn finish(
     State(state): State<ApiState>,
     headers: HeaderMap,
     extensions: Extensions,
@@ -108,17 +131,14 @@ pub(crate) async fn finish(
     Ok(SignedIn { user, at }.open(&state, (&headers, &extensions), &seen, back))
 }
 
-pub(crate) async fn metadata(State(state): State<ApiState>) -> Result<Response, RestError> {
+async fn metadata(State(state): State<ApiState>) -> Result<Response, RestError> {
     let kind = [(header::CONTENT_TYPE, "application/samlmetadata+xml")];
     Ok((kind, provider(&state)?.metadata()).into_response())
 }
 
 /// The way back from a logout at the provider. It ends no session: the console did before, and logouts
 /// that begin at the provider are not supported.
-pub(crate) async fn signed_out(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn signed_out(State(state): State<ApiState>, params: Params) -> Result<Response, RestError> {
     let provider = provider(&state)?;
     if params.text("SAMLRequest").is_some() {
         let text = "Logouts that begin at the identity provider are not supported.";
@@ -128,4 +148,18 @@ pub(crate) async fn signed_out(
         Some(url) => redirect(url),
         None => Ok(page(StatusCode::OK, "Signed out.", None)),
     }
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    [
+        "GET /saml/login",
+        "POST /saml/acs",
+        "GET /saml/finish",
+        "GET /saml/spmetadata",
+        "GET /saml/logout",
+    ]
+    .map(|request| case(request, "", 404, "no SAML provider").by(""))
+    .to_vec()
 }

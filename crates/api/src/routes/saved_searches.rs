@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use apps::{ConfObject, NOBODY, Sharing};
-use axum::extract::{Path, State};
+use apps::ConfObject;
 use axum::response::Response;
 use inputs::exec::Schedule;
 use jiff::Timestamp;
@@ -14,15 +13,51 @@ use serde_json::json;
 use super::feed;
 use super::job_entry::history_entry;
 use super::jobs::{info, of_caller, sid_response, visible};
-use super::objects::{Asked, SAVED_SEARCHES, found, namespace};
-use crate::ApiState;
-use crate::atom::Entry;
+use super::objects::{Asked, SAVED_SEARCHES, check_writable, found};
+use crate::atom::{Entry, segment};
 use crate::audit::{Observed, searches};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::output::OutputMode;
 use crate::params::Params;
-use crate::session::Caller;
+use crate::rights::Need::Object;
+use crate::rights::{EDIT, SEARCH};
+use crate::routing::{Routes, get, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at(
+            "/services/saved/searches/{name}/dispatch",
+            post(
+                SEARCH,
+                "Runs it; `dispatch.*` override its settings, `args.*` replace `$args.*$` in it",
+                dispatch,
+            ),
+        )
+        .at(
+            "/services/saved/searches/{name}/history",
+            get(Object, "Its jobs that still exist", history),
+        )
+        .at(
+            "/services/saved/searches/{name}/scheduled_times",
+            get(Object, "Its run times by `cron_schedule`", times),
+        )
+        .at(
+            "/services/saved/searches/{name}/suppress",
+            get(Object, "Whether its alerts are suppressed", suppression).post(
+                EDIT,
+                "Suppresses its alerts",
+                suppress,
+            ),
+        )
+        .at(
+            "/services/saved/searches/{name}/acknowledge",
+            post(EDIT, "Ends the suppression of its alerts", acknowledge),
+        )
+}
 
 const PATH: &str = "/services/saved/searches";
 /// Times of runs in one answer.
@@ -30,48 +65,37 @@ const MAX_TIMES: usize = 1_000;
 /// How long an alert is held back if nothing else is said, in seconds.
 const SUPPRESSED_SECONDS: usize = 60;
 
-/// Names a saved search among all.
-pub(crate) fn suppression_place(object: &ConfObject) -> String {
-    let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
-    format!("{owner}/{}/{}", object.app, object.name)
-}
-
 /// How the ids of its runs begin: they say whose search it is, and are told from others' by a digest of
 /// its place.
 fn sid_prefix(object: &ConfObject) -> String {
-    let place = suppression_place(object);
+    let place = apps::Suppressions::place(object);
     let digest = place.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("saved_{digest:016x}_at_")
 }
 
-fn object(
-    state: &ApiState,
-    caller: &Caller,
-    path: &PathNamespace,
-    name: &str,
-) -> Result<ConfObject, RestError> {
-    let params = Params::default();
-    let asked = Asked::new(&SAVED_SEARCHES, state, caller, &params);
-    found(&asked, &namespace(state, caller, path)?, name)
+fn object(call: &Call) -> Result<ConfObject, RestError> {
+    let asked = Asked::new(&SAVED_SEARCHES, "", call)?;
+    found(&asked, &asked.namespace()?, call.name())
+}
+
+/// The same, if the caller may change it.
+fn object_to_change(call: &Call) -> Result<ConfObject, RestError> {
+    let object = object(call)?;
+    check_writable(&Asked::new(&SAVED_SEARCHES, "", call)?, &object)?;
+    Ok(object)
 }
 
 /// Runs it. Parameters `dispatch.*` stand in for its own settings; `args.*` for `$args.*$` in it.
-pub(crate) async fn dispatch(
-    State(state): State<ApiState>,
-    caller: Caller,
-    seen: Observed,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let mode = OutputMode::of(&params)?;
-    let object = object(&state, &caller, &path, &name)?;
+async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let mode = OutputMode::of(params)?;
+    let object = object(&call)?;
     let set = |key: &str| params.text(key).or_else(|| object.get(key)).filter(|v| !v.is_empty());
     let search = leading_command(object.get("search").unwrap_or_default());
     let app = PathNamespace { owner: None, app: Some(object.app.clone()) };
-    let mut request = of_caller(&state, &with_arguments(search, &params), &caller, &app);
+    let mut request = of_caller(state, &with_arguments(search, params), caller, &app);
     let number = |key: &str| -> Result<Option<usize>, RestError> {
         let Some(text) = set(key) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| RestError::invalid(format!("{key} must be a number")))
@@ -92,7 +116,7 @@ pub(crate) async fn dispatch(
     let unique = runtime::random::uuid().as_simple().to_string();
     let seconds = state.clock.now().0 / 1_000_000;
     request.sid = Some(format!("{}{seconds}_{}", sid_prefix(&object), &unique[..12]));
-    let job = searches::dispatch(&state, &seen, request).await?;
+    let job = searches::dispatch(state, &seen, request).await?;
     Ok(sid_response(&job, mode))
 }
 
@@ -115,30 +139,20 @@ fn with_arguments(mut search: String, params: &Params) -> String {
 }
 
 /// Its runs that are still kept, the newest first.
-pub(crate) async fn history(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let prefix = sid_prefix(&object(&state, &caller, &path, &name)?);
-    let jobs = visible(&state, &caller);
+async fn history(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let prefix = sid_prefix(&object(&call)?);
+    let jobs = visible(state, caller);
     let own = jobs.iter().filter(|job| job.sid().starts_with(&prefix));
     let entries = own.map(|job| history_entry(job)).collect();
-    let title = format!("{PATH}/{}/history", crate::atom::segment(&name));
-    feed::respond_in_order("history", &title, entries, &params)
+    let title = format!("{PATH}/{}/history", segment(call.name()));
+    feed::respond_in_order("history", &title, entries, params)
 }
 
 /// When it runs between `earliest_time` and `latest_time`.
-pub(crate) async fn times(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let object = object(&state, &caller, &path, &name)?;
+async fn times(call: Call) -> Result<Response, RestError> {
+    let Call { state, params, .. } = &call;
+    let object = object(&call)?;
     let now = state.clock.now();
     let time = |key: &str, missing: &str| {
         let text = params.text(key).unwrap_or(missing);
@@ -148,7 +162,7 @@ pub(crate) async fn times(
     let (from, to) = (time("earliest_time", "now")?, time("latest_time", "+1h")?);
     let content = feed::content(json!({"scheduled_times": runs(&object, from, to)}));
     let entry = Entry::new(PATH, &object.name, content);
-    feed::respond_one("scheduled_times", PATH, entry, &params)
+    feed::respond_one("scheduled_times", PATH, entry, params)
 }
 
 /// Epoch seconds of its runs after `from` and until `to`.
@@ -169,55 +183,57 @@ fn runs(object: &ConfObject, from: EventTime, to: EventTime) -> Vec<i64> {
 }
 
 /// Whether its alerts are held back, and how long.
-pub(crate) async fn suppression(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let object = object(&state, &caller, &path, &name)?;
-    let now = state.clock.now().0 / 1_000_000;
-    let left = state.suppressions.left(&suppression_place(&object), now);
+async fn suppression(call: Call) -> Result<Response, RestError> {
+    let object = object(&call)?;
+    let left = call.state.suppressions.left(&object, call.now());
     let content =
         feed::content(json!({"suppressed": left > 0, "expiration": left, "suppressionKey": ""}));
-    feed::respond_one("suppress", PATH, Entry::new(PATH, &object.name, content), &params)
+    feed::respond_one("suppress", PATH, Entry::new(PATH, &object.name, content), &call.params)
 }
 
 /// Holds its alerts back for `expiration` seconds; 0 ends that.
-pub(crate) async fn suppress(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let found = object(&state, &caller, &path, &name)?;
-    let asked = Asked::new(&SAVED_SEARCHES, &state, &caller, &params);
-    super::objects::access::check_writable(&asked, &found)?;
+async fn suppress(call: Call) -> Result<Response, RestError> {
+    let Call { state, params, .. } = &call;
+    let found = object_to_change(&call)?;
     let seconds = params.number("expiration")?.unwrap_or(SUPPRESSED_SECONDS);
-    let place = suppression_place(&found);
     if seconds == 0 {
-        state.suppressions.remove(&place).await?;
+        state.suppressions.remove(&found).await?;
     } else {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let until = (state.clock.now().0 / 1_000_000).saturating_add(seconds);
-        state.suppressions.put(&place, until).await?;
+        let until = call.now().saturating_add(seconds);
+        state.suppressions.put(&found, until).await?;
     }
-    suppression(State(state), caller, path, Path(name), params).await
+    suppression(call).await
 }
 
 /// Ends the holding back of its alerts.
-pub(crate) async fn acknowledge(
-    State(state): State<ApiState>,
-    caller: Caller,
-    path: PathNamespace,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let found = object(&state, &caller, &path, &name)?;
-    let asked = Asked::new(&SAVED_SEARCHES, &state, &caller, &params);
-    super::objects::access::check_writable(&asked, &found)?;
-    state.suppressions.remove(&suppression_place(&found)).await?;
-    info(&format!("Alerts of \"{name}\" are acknowledged."), &params)
+async fn acknowledge(call: Call) -> Result<Response, RestError> {
+    call.state.suppressions.remove(&object_to_change(&call)?).await?;
+    info(&format!("Alerts of \"{}\" are acknowledged.", call.name()), &call.params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "/servicesNS/nobody/search/saved/searches";
+    let (one, none) = (format!("{path}/one"), format!("{path}/none"));
+    let absent = "Could not find object id=none";
+    let form = "name=one&search=%7C+makeresults&cron_schedule=0+*+*+*+*";
+    vec![
+        case(&format!("POST {path}"), form, 201, "\"one\""),
+        case(&format!("POST {path}"), "name=two&search=a&cron_schedule=soon", 400, "five fields"),
+        case(&format!("POST {one}/dispatch"), "", 201, "saved_"),
+        case(&format!("POST {one}/dispatch"), "dispatch.max_count=x", 400, "must be a number"),
+        case(&format!("GET {one}/history"), "", 200, "\"name\":\"saved_"),
+        case(&format!("GET {none}/history"), "", 404, absent),
+        case(&format!("GET {one}/scheduled_times"), "", 200, "scheduled_times"),
+        case(&format!("GET {one}/scheduled_times?latest_time=x"), "", 400, "latest_time"),
+        case(&format!("POST {one}/suppress"), "expiration=60", 200, "\"suppressed\":true"),
+        case(&format!("POST {one}/suppress"), "expiration=x", 400, "must be a whole number"),
+        case(&format!("GET {one}/suppress"), "", 200, "\"suppressed\":true"),
+        case(&format!("GET {none}/suppress"), "", 404, absent),
+        case(&format!("POST {one}/acknowledge"), "", 200, "acknowledged"),
+        case(&format!("POST {none}/acknowledge"), "", 404, absent),
+        case(&format!("GET {one}/suppress"), "", 200, "\"suppressed\":false"),
+    ]
 }

@@ -1,6 +1,5 @@
 //! `/services/server`: what the server is, and how its queues and cache fare.
 
-use axum::extract::State;
 use axum::response::Response;
 use runtime::health::{Condition, Severity};
 use serde_json::{Value, json};
@@ -8,18 +7,52 @@ use serde_json::{Value, json};
 use super::feed;
 use super::health::{self, conditions};
 use super::jobs::info as message;
-use crate::ApiState;
-use crate::atom::{Acl, REST_VERSION};
+use crate::atom::{Acl, Entry, REST_VERSION};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::params::Params;
+use crate::rights::Need::{May, Session};
+use crate::routing::{Routes, get, post};
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/services/server/info", get(Session, "Version, name and identity", info))
+        .at("/services/server/info/server-info", get(Session, "The same", info))
+        .at("/services/server/sysinfo", get(Session, "Cores, system, process", system))
+        .at("/services/server/roles", get(Session, "The roles of this process", roles))
+        .at(
+            "/services/server/health",
+            get(
+                May("list_health"),
+                "`red` while the server is not ready, `yellow` with warnings, else `green`",
+                health,
+            ),
+        )
+        .at("/services/server/health/splunkd", get(May("list_health"), "The same", health))
+        .at(
+            "/services/server/control/restart",
+            post(May("restart_splunkd"), "Restarts the server", restart),
+        )
+        .at(
+            "/services/server/status/cache",
+            get(May("list_introspection"), "Counters of the cache, by tier", cache),
+        )
+        .at(
+            "/services/server/status/queues",
+            get(
+                May("list_introspection"),
+                "Ingest queues, and uploads that wait for object storage",
+                queues,
+            ),
+        )
+}
 
 /// The parts of a Splunk installation that this one process is.
 const ROLES: [&str; 4] = ["indexer", "search_head", "license_master", "kv_store"];
 
-pub(crate) async fn info(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let info = &state.info;
     let os = std::env::consts::OS;
     let content = feed::content(json!({
@@ -60,22 +93,19 @@ pub(crate) async fn info(
         "rtsearch_enabled": false,
         "shutting_down": state.shutdown.is_stopped(),
     }));
-    let entry = feed::entry("/services/server/info", "server-info", content);
+    let entry = Entry::new("/services/server/info", "server-info", content);
     feed::respond_one("server-info", "/services/server/info", entry, &params)
 }
 
 /// The parts that this process is.
-pub(crate) async fn roles(params: Params) -> Result<Response, RestError> {
+async fn roles(params: Params) -> Result<Response, RestError> {
     let path = "/services/server/roles";
-    let entry = feed::entry(path, "result", feed::content(json!({"role_list": ROLES})));
+    let entry = Entry::new(path, "result", feed::content(json!({"role_list": ROLES})));
     feed::respond_one("roles", path, entry.with_acl(Acl::system()), &params)
 }
 
 /// What the server works with.
-pub(crate) async fn system(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn system(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/sysinfo";
     let content = feed::content(json!({
         "numberOfCores": state.info.cores,
@@ -83,19 +113,16 @@ pub(crate) async fn system(
         "cpu_arch": std::env::consts::ARCH,
         "pid": std::process::id(),
     }));
-    feed::respond_one("sysinfo", path, feed::entry(path, "system-info", content), &params)
+    feed::respond_one("sysinfo", path, Entry::new(path, "system-info", content), &params)
 }
 
 /// Whether the server can do its work: red while it should get none, yellow while somebody should look.
-pub(crate) async fn health(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/health";
     let conditions = conditions(&state);
     let told: Vec<Value> = conditions.iter().map(|one| health::told(one, &one.text)).collect();
     let content = feed::content(json!({"health": colour(&conditions), "conditions": told}));
-    feed::respond_one("health", path, feed::entry(path, "splunkd", content), &params)
+    feed::respond_one("health", path, Entry::new(path, "splunkd", content), &params)
 }
 
 fn colour(conditions: &[Condition]) -> &'static str {
@@ -107,28 +134,19 @@ fn colour(conditions: &[Condition]) -> &'static str {
 }
 
 /// Ends the server as a signal would, and starts it again.
-pub(crate) async fn restart(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     state.control.restart();
     message("Restarting.", &params)
 }
 
-pub(crate) async fn cache(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn cache(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let content =
         state.cache.counters().into_iter().map(|(name, value)| (name.to_owned(), json!(value)));
-    let entry = feed::entry("/services/server/status/cache", "cache", content.collect());
+    let entry = Entry::new("/services/server/status/cache", "cache", content.collect());
     feed::respond_one("cache", "/services/server/status/cache", entry, &params)
 }
 
-pub(crate) async fn queues(
-    State(state): State<ApiState>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn queues(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/status/queues";
     let status = state.ingest.status();
     let queues: Vec<Value> = status
@@ -155,6 +173,28 @@ pub(crate) async fn queues(
         "journal_segments": status.journal_segments,
         "recovered_events": status.recovered_events,
     }));
-    let entry = feed::entry(path, "ingest", content);
+    let entry = Entry::new(path, "ingest", content);
     feed::respond_one("queues", path, entry, &params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let mut all = vec![case("POST /services/server/control/restart", "", 200, "Restarting")];
+    for (path, part) in [
+        ("info", "\"serverName\":\"test\""),
+        ("info/server-info", "\"serverName\":\"test\""),
+        ("sysinfo", "numberOfCores"),
+        ("roles", "role_list"),
+        ("health", "\"health\":\"green\""),
+        ("health/splunkd", "\"health\":\"green\""),
+        ("status/cache", "\"name\":\"cache\""),
+        ("status/queues", "hot_buckets"),
+    ] {
+        let path = format!("/services/server/{path}");
+        all.push(case(&format!("GET {path}"), "", 200, part));
+        let unknown = "unknown output_mode";
+        all.push(case(&format!("GET {path}?output_mode=none"), "", 400, unknown));
+    }
+    all
 }

@@ -13,18 +13,27 @@ use serde_json::json;
 
 use super::auth::port;
 use crate::audit::Observed;
-use crate::error::RestError;
+use crate::cookies::{cookie_header, cookie_session};
+use crate::error::{RestError, Written};
 use crate::output::OutputMode;
-use crate::rest::Written;
-use crate::session::{Caller, cookie_header, cookie_session, source};
+use crate::rights::Need::Open;
+use crate::routing::{Routes, get};
+use crate::session::source;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
 use crate::{ApiState, origin};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .at("/services/auth/providers", get(Open, "How users may log in, as JSON", providers))
+}
 
 /// Seconds of a login at a provider.
 const PATIENCE: u32 = 600;
 const FAILED: &str = "Sign-in failed. Go back and try again, or ask an administrator.";
 
 /// How users may log in, and whose session the browser's cookie is: what the login page shows.
-pub(crate) async fn providers(
+async fn providers(
     State(state): State<ApiState>,
     headers: HeaderMap,
 ) -> Result<Response, RestError> {
@@ -106,7 +115,7 @@ impl SignedIn {
     ) -> Response {
         let key = state.accounts.open_session_of(&self.user, source(extensions), self.at);
         seen.opened(&key);
-        seen.caller(&Caller::new(state, self.user, Some(key.clone())));
+        seen.caller(&self.user);
         let mut response = page(StatusCode::OK, "Signed in.", Some("/"));
         let name = format!("splunkd_{}", port(headers));
         let form_key = origin::form_key_cookie(port(headers));
@@ -155,4 +164,10 @@ pub(super) fn page(status: StatusCode, text: &str, next: Option<&str>) -> Respon
         (header::REFERRER_POLICY, "no-referrer"),
     ];
     (status, headers, body).into_response()
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    vec![case("GET /services/auth/providers", "", 200, "\"type\":\"password\"").by("")]
 }

@@ -17,15 +17,23 @@ use serde_json::{Value, json};
 
 use crate::ApiState;
 use crate::audit::{Observed, searches};
+use crate::body::RawBody;
 use crate::error::RestError;
-use crate::flight::{portable, portable_batch};
 use crate::output::{
     Columns, OutputMode, Pieces, RowFormat, RowObject, Told, streamed, whole, write_json,
 };
 use crate::params::Params;
-use crate::receiver::work_on_rows;
-use crate::rest::RawBody;
+use crate::portable::{portable, portable_batch};
+use crate::rights::SEARCH;
+use crate::routing::{Routes, post};
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case};
+use crate::work::work_on_rows;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().at("/api/v1/sql", post(SEARCH, "Runs an SQL query; see docs/sql.md", query))
+}
 
 /// Set where rows are missing because of `maxresultrows`.
 const TRUNCATED: HeaderName = HeaderName::from_static("karst-truncated");
@@ -42,7 +50,7 @@ struct Query {
     timezone: Option<String>,
 }
 
-pub(crate) async fn query(
+async fn query(
     State(state): State<ApiState>,
     caller: Caller,
     seen: Observed,
@@ -208,4 +216,16 @@ fn read(params: &Params, bytes: &[u8]) -> Result<Query, RestError> {
         latest: text("latest").or_else(|| text("latest_time")),
         timezone: text("timezone"),
     })
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let path = "/api/v1/sql";
+    vec![
+        case(&format!("POST {path}"), r#"{"query": "SELECT 7 AS a"}"#, 200, "\"a\""),
+        case(&format!("POST {path}"), "query=SELECT+7+AS+a", 200, "\"a\""),
+        case(&format!("POST {path}"), r#"{"q": 1}"#, 400, "the body is not what is expected"),
+        case(&format!("POST {path}"), "query=SELECT", 400, ""),
+    ]
 }

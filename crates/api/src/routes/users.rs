@@ -2,23 +2,53 @@
 //!
 //! Names are in lower case, as Splunk keeps them.
 
-use axum::extract::{Path, State};
-use axum::http::{Extensions, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use super::auth::logout;
 use super::feed;
+use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::params::Params;
-use crate::session::{Caller, log_in, source};
-use access::{Attempt, NewUser, User, UserChange};
+use crate::rights::Need::{May, Own, Session};
+use crate::routing::{Routes, delete, get, post};
+use crate::session::{Caller, log_in};
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
+use access::{Attempt, NewUser, SessionInfo, User, UserChange};
 
 const PATH: &str = "/services/authentication/users";
 const CONTEXT: &str = "/services/authentication/current-context";
+const LOGOUT: &str = "/services/auth/logout";
 const SESSIONS: &str = "/services/authentication/httpauth-tokens";
+
+pub(super) fn routes() -> Routes {
+    let edit = Some(May("edit_user"));
+    let users = Access {
+        list: Some(Own),
+        create: edit,
+        show: Some(Own),
+        edit: Some(Own),
+        remove: edit,
+        ..Access::default()
+    };
+    let who = "The caller, with roles and capabilities";
+    Routes::default()
+        .resource(PATH, &Users, &users)
+        .at(LOGOUT, post(Session, "Ends the session of the request", logout))
+        .at(CONTEXT, get(Own, who, current))
+        .at("/services/authentication/current-context/context", get(Own, "The same", current))
+        .at(SESSIONS, get(Own, "Sessions: the caller's, or all with `edit_httpauths`", sessions))
+        .at(
+            "/services/authentication/httpauth-tokens/{name}",
+            delete(Own, "Ends a session, by its ID or key", close_session),
+        )
+}
 
 fn attributes(required: &[&str]) -> Attributes {
     let optional = [
@@ -55,7 +85,7 @@ fn entry(state: &ApiState, user: &User) -> Entry {
         "force-change-pass": user.must_change,
         "type": if user.is_local() { "Splunk" } else { user.provider.as_str() },
     }));
-    feed::entry(PATH, &user.name, content)
+    Entry::new(PATH, &user.name, content)
         .with_acl(Acl::system())
         .with_attributes(attributes(&[]))
         .editable()
@@ -67,74 +97,90 @@ fn found(state: &ApiState, name: &str) -> Result<User, RestError> {
     user.ok_or_else(|| RestError::no_object(name))
 }
 
-/// Users see themselves; all others with `list_all_users` or `edit_user`.
-fn may_see(caller: &Caller, user: &User) -> bool {
-    user.name == caller.user || caller.may("list_all_users") || caller.may("edit_user")
-}
+struct Users;
 
-pub(crate) async fn list(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let mut users = state.accounts.all();
-    users.retain(|user| may_see(&caller, user));
-    let entries = users.iter().map(|user| entry(&state, user)).collect();
-    feed::respond("users", PATH, entries, &params)
-}
+impl Resource for Users {
+    type Item = User;
 
-pub(crate) async fn show(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    if name == "_new" {
-        return feed::respond_template("users", PATH, attributes(&["name", "roles"]), &params);
+    fn about(&self) -> About {
+        About { title: "users", path: PATH, one: "a user", many: "users" }
     }
-    let user = found(&state, &name)?;
-    if !may_see(&caller, &user) {
-        return Err(RestError::no_object(&name));
+
+    fn removal(&self) -> Removal {
+        Removal::Rest
     }
-    feed::respond_one("users", PATH, entry(&state, &user), &params)
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(attributes(&["name", "roles"])))
+    }
+
+    fn entry(&self, call: &Call, user: &User) -> Result<Entry, RestError> {
+        Ok(entry(&call.state, user))
+    }
+
+    /// Users see themselves; all others with `list_all_users` or `edit_user`.
+    fn may_see(&self, call: &Call, user: &User) -> bool {
+        let caller = &call.caller;
+        user.name == caller.user || caller.may("list_all_users") || caller.may("edit_user")
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<User>, RestError> {
+        Ok(call.state.accounts.all())
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<User>, RestError> {
+        Ok(vec![found(&call.state, call.name())?])
+    }
+
+    async fn create(&self, call: &Call) -> Result<User, RestError> {
+        let Call { state, caller, params, .. } = call;
+        let name = params.required("name")?.to_lowercase();
+        check_name(&name)?;
+        if state.accounts.user(&name).is_some() {
+            let text = format!("a user with name={name} already exists");
+            return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
+        }
+        let password = params.required("password")?.to_owned();
+        let mut change = change(state, params)?;
+        let roles = change.roles.take().filter(|roles| !roles.is_empty());
+        let roles =
+            roles.ok_or_else(|| RestError::invalid("a user needs at least one role (roles)"))?;
+        check_grant(state, caller, &roles)?;
+        change.password = None;
+        state.accounts.put(NewUser { name: name.clone(), password, roles }).await?;
+        state.accounts.change(&name, change, None).await?;
+        found(state, &name)
+    }
+
+    async fn edit(&self, call: &Call, user: User) -> Result<User, RestError> {
+        edit(call, &user).await?;
+        found(&call.state, &user.name)
+    }
+
+    async fn remove(&self, call: &Call, user: User) -> Result<(), RestError> {
+        if user.name == call.caller.user {
+            return Err(RestError::invalid("users cannot remove themselves"));
+        }
+        check_over(&call.state, &call.caller, &user)?;
+        call.state.accounts.remove(&user.name).await?;
+        call.state.api_tokens.remove_all_of(&user.name).await?;
+        Ok(())
+    }
+
+    /// As Splunk answers.
+    fn removal_of_none(&self) -> StatusCode {
+        StatusCode::BAD_REQUEST
+    }
 }
 
 /// Who the caller is.
-pub(crate) async fn current(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let user = found(&state, &caller.user)?;
-    let mut entry = entry(&state, &user);
+async fn current(call: Call) -> Result<Response, RestError> {
+    let user = found(&call.state, &call.caller.user)?;
+    let mut entry = entry(&call.state, &user);
     "context".clone_into(&mut entry.name);
     entry.id = format!("{CONTEXT}/context");
     entry.links.clear();
-    feed::respond_one("current-context", CONTEXT, entry, &params)
-}
-
-pub(crate) async fn create(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let name = params.required("name")?.to_lowercase();
-    check_name(&name)?;
-    if state.accounts.user(&name).is_some() {
-        let text = format!("a user with name={name} already exists");
-        return Err(RestError::of_kind(model::ErrorKind::Conflict, text));
-    }
-    let password = params.required("password")?.to_owned();
-    let mut change = change(&state, &params)?;
-    let roles = change.roles.take().filter(|roles| !roles.is_empty());
-    let roles =
-        roles.ok_or_else(|| RestError::invalid("a user needs at least one role (roles)"))?;
-    check_grant(&state, &caller, &roles)?;
-    change.password = None;
-    state.accounts.put(NewUser { name: name.clone(), password, roles }).await?;
-    state.accounts.change(&name, change, None).await?;
-    let user = found(&state, &name)?;
-    feed::respond_created("users", PATH, entry(&state, &user), &params)
+    feed::respond_one("current-context", CONTEXT, entry, &call.params)
 }
 
 /// Nobody grants what they do not have.
@@ -186,31 +232,25 @@ fn change(state: &ApiState, params: &Params) -> Result<UserChange, RestError> {
 
 /// Users may change their own name for people, address, time zone and app, and with
 /// `change_own_password` their password; the rest needs `edit_user`.
-pub(crate) async fn edit(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    extensions: Extensions,
-    params: Params,
-) -> Result<Response, RestError> {
-    let user = found(&state, &name)?;
-    let change = change(&state, &params)?;
+async fn edit(call: &Call, user: &User) -> Result<(), RestError> {
+    let Call { state, caller, params, .. } = call;
+    let change = change(state, params)?;
     let by_others =
         change.roles.is_some() || change.locked.is_some() || change.must_change.is_some();
     if user.name != caller.user || by_others {
         caller.require("edit_user")?;
-        check_over(&state, &caller, &user)?;
+        check_over(state, caller, user)?;
     }
     if let Some(roles) = &change.roles {
-        check_grant(&state, &caller, roles)?;
+        check_grant(state, caller, roles)?;
     }
     if change.password.is_some() && !caller.may("edit_user") {
         caller.require("change_own_password")?;
         let old = params.get("oldpassword").unwrap_or_default();
-        let source = source(&extensions);
+        let source = call.source;
         let attempt = Attempt { user: &user.name, password: old, new_password: None, source };
         // That it has to be changed is what happens here.
-        let is_right = match log_in(&state, attempt).await {
+        let is_right = match log_in(state, attempt).await {
             Ok(_) => true,
             Err(told) => told.is_some_and(|error| error.code == Some("password_expired")),
         };
@@ -228,69 +268,40 @@ pub(crate) async fn edit(
         state.accounts.unlock(&user.name).await?;
     }
     state.accounts.change(&user.name, change, caller.session.as_deref()).await?;
-    let user = found(&state, &user.name)?;
-    feed::respond_one("users", PATH, entry(&state, &user), &params)
-}
-
-/// Answers 400 for a user that is not there, as Splunk does.
-pub(crate) async fn remove(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
-    let user = found(&state, &name).map_err(|mut error| {
-        error.status = StatusCode::BAD_REQUEST;
-        error
-    })?;
-    if user.name == caller.user {
-        return Err(RestError::invalid("users cannot remove themselves"));
-    }
-    check_over(&state, &caller, &user)?;
-    state.accounts.remove(&user.name).await?;
-    state.api_tokens.remove_all_of(&user.name).await?;
-    list(State(state), caller, params).await
+    Ok(())
 }
 
 /// The sessions that the caller may see: all with `list_httpauths` or `edit_httpauths`, otherwise the
-/// caller's own. They
-/// are listed under names that are not their keys.
-pub(crate) async fn sessions(
-    State(state): State<ApiState>,
-    caller: Caller,
-    params: Params,
-) -> Result<Response, RestError> {
-    let all = caller.may("list_httpauths") || caller.may("edit_httpauths");
-    let now = state.clock.now().0 / 1_000_000;
-    let mut entries = Vec::new();
-    for session in state.accounts.sessions() {
-        if all || session.user == caller.user {
-            let idle = i64::try_from(session.idle.as_secs()).unwrap_or(i64::MAX);
-            let content = feed::content(json!({
-                "authString": session.id,
-                "userName": session.user,
-                "searchId": "",
-                "timeAccessed": now - idle,
-                "timeOpened": now - i64::try_from(session.age.as_secs()).unwrap_or(i64::MAX),
-                "clientIp": session.source.map(|address| address.to_string()).unwrap_or_default(),
-            }));
-            entries.push(feed::entry(SESSIONS, &session.id, content).with_acl(Acl::system()));
-        }
-    }
-    feed::respond("httpauth-tokens", SESSIONS, entries, &params)
+/// caller's own. They are listed under names that are not their keys.
+async fn sessions(call: Call) -> Result<Response, RestError> {
+    let all = call.caller.may("list_httpauths") || call.caller.may("edit_httpauths");
+    let mut sessions = call.state.accounts.sessions();
+    sessions.retain(|session| all || session.user == call.caller.user);
+    let entries = sessions.iter().map(|session| session_entry(call.now(), session)).collect();
+    feed::respond("httpauth-tokens", SESSIONS, entries, &call.params)
+}
+
+fn session_entry(now: i64, session: &SessionInfo) -> Entry {
+    let seconds = |span: std::time::Duration| i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    let content = feed::content(json!({
+        "authString": session.id,
+        "userName": session.user,
+        "searchId": "",
+        "timeAccessed": now - seconds(session.idle),
+        "timeOpened": now - seconds(session.age),
+        "clientIp": session.source.map(|address| address.to_string()).unwrap_or_default(),
+    }));
+    Entry::new(SESSIONS, &session.id, content).with_acl(Acl::system())
 }
 
 /// Ends a session, by the name it is listed under or by its key.
-pub(crate) async fn close_session(
-    State(state): State<ApiState>,
-    caller: Caller,
-    Path(name): Path<String>,
-    params: Params,
-) -> Result<Response, RestError> {
+async fn close_session(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, .. } = &call;
+    let name = call.name();
     let session = state.accounts.sessions().into_iter().find(|session| session.id == name);
-    let own_key = caller.session.as_deref() == Some(name.as_str());
+    let own_key = caller.session.as_deref() == Some(name);
     match session {
-        _ if own_key => drop(state.accounts.close_session(&name)),
+        _ if own_key => drop(state.accounts.close_session(name)),
         Some(session) => {
             if session.user != caller.user {
                 caller.require("edit_httpauths")?;
@@ -298,7 +309,34 @@ pub(crate) async fn close_session(
             // One that has ended meanwhile is ended as well.
             let _ = state.accounts.close_session_by_id(&session.id);
         }
-        None => return Err(RestError::no_object(&name)),
+        None => return Err(RestError::no_object(name)),
     }
-    feed::respond_empty("httpauth-tokens", SESSIONS, &params)
+    feed::respond_empty("httpauth-tokens", SESSIONS, &call.params)
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let context = format!("{CONTEXT}/context");
+    let (mode, absent) = ("unknown output_mode", "Could not find object");
+    let mut all = object_cases(PATH, "password=changeme-1&roles=user", "realname=One");
+    all.extend([
+        case(&format!("POST {PATH}"), "name=two&password=changeme-1", 400, "at least one role"),
+        case(&format!("POST {PATH}/one"), "tz=Nowhere", 400, "unknown time zone"),
+        case(&format!("POST {PATH}/one"), "roles=none", 400, "there is no role"),
+        case(&format!("DELETE {PATH}/admin"), "", 400, "cannot remove themselves"),
+        case(&format!("GET {CONTEXT}"), "", 200, "\"username\":\"admin\""),
+        case(&format!("GET {CONTEXT}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {context}"), "", 200, "\"username\":\"admin\""),
+        case(&format!("GET {context}?output_mode=none"), "", 400, mode),
+        case(&format!("POST {LOGOUT}"), "", 200, "{}"),
+        case("POST /services/auth/login", "username=one&password=changeme-1", 200, "sessionKey"),
+        case(&format!("GET {SESSIONS}?search=one"), "", 200, "\"userName\":\"one\"")
+            .keeping("session", "/entry/0/name"),
+        case(&format!("GET {SESSIONS}?count=x"), "", 400, "must be a whole number"),
+        case(&format!("DELETE {SESSIONS}/$session"), "", 200, "\"entry\":[]"),
+        case(&format!("DELETE {SESSIONS}/$session"), "", 404, absent),
+    ]);
+    all.extend(removal_cases(PATH, 400));
+    all
 }

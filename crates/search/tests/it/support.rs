@@ -12,8 +12,8 @@ use bucket::{
     FieldExtractor, FieldSource, HotBucket, HotBuckets, WriteOptions, hot_schema, write_bucket,
 };
 use cache::{CachedStore, SearchReads};
-use catalog::{Catalog, Commit};
-use karst_search::{Dependencies, IndexNames, Objects, SearchService, Settings};
+use catalog::{Catalog, Commit, IndexNames};
+use karst_search::{Dependencies, Objects, SearchService, Settings};
 use karst_spectest::SpecEvent;
 use knowledge::{FieldRules, Knowledge};
 use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};

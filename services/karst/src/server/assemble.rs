@@ -4,14 +4,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Accounts, ApiTokens, Authority, HecTokens, Permissions, Roles, Secrets};
+use access::{
+    Accounts, ApiTokens, Authority, HecTokens, Permissions, Roles, Secrets, ServerSettings,
+};
 use anyhow::{Context, Result};
-use api::{ApiState, Control, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
-use apps::Apps;
+use api::{ApiState, Control, ServerInfo};
+use apps::{Apps, Suppressions};
 use cache::CachedStore;
 use catalog::Catalog;
 use futures::TryStreamExt;
-use ingest::Ingest;
+use ingest::{IndexCatalog, Ingest};
 use knowledge::layers::Layers;
 use object_store::ObjectStore;
 use runtime::health::{self, Severity};
@@ -131,7 +133,7 @@ pub(crate) async fn assemble(
             }),
             apps: apps.clone(),
             surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Surroundings>,
-            indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
+            indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
             clock: Arc::clone(&clock),
             threads,
         },
@@ -152,7 +154,7 @@ pub(crate) async fn assemble(
         session_timeout: authentication.sessions.idle,
         ..api_settings(&http)
     });
-    let server_settings = ServerSettings::load(catalog.clone(), &settings)?;
+    let server_settings = ServerSettings::load(catalog.clone(), settings.session_timeout)?;
     let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
     let accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock)).await?;
     accounts.set_session_timeout(timeout);

@@ -3,8 +3,7 @@
 //! An object that is not shared is its owner's. One that is shared is read and changed by the roles that
 //! its permissions name; whoever may `admin_all_objects` reads and changes all.
 
-use apps::{ConfObject, NOBODY, Settings, Sharing};
-use axum::response::Response;
+use apps::{ConfObject, NOBODY, Namespace, Settings, Sharing};
 
 use super::{Asked, home};
 use crate::ApiState;
@@ -91,8 +90,8 @@ fn refused(asked: &Asked<'_>, what: &str) -> RestError {
     RestError::forbidden(format!("the user \"{}\" may not change {what}", asked.caller.user))
 }
 
-/// Changes who owns, reads and changes an object.
-pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Response, RestError> {
+/// Changes who owns, reads and changes an object. Returns where it is then.
+pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Namespace, RestError> {
     let params = asked.params;
     let sharing = params.required("sharing")?;
     let sharing = Sharing::from_name(sharing).ok_or_else(|| {
@@ -115,12 +114,7 @@ pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Res
     let (conf, name, there) = (asked.conf, object.name.as_str(), home(object));
     asked.state.apps.share(conf, name, &there, owner, sharing).await?;
     let moved = ConfObject { owner: owner.to_owned(), sharing, ..object.clone() };
-    let list = |key: &str, kept: Vec<String>| match params.get(key) {
-        Some(_) => params.list(key),
-        None => kept,
-    };
-    let perms =
-        Perms { read: list("perms.read", known.read), write: list("perms.write", known.write) };
+    let perms = params.perms(known);
     let after = moved.place();
     if after != before {
         asked.state.permissions.remove(&before).await?;
@@ -128,5 +122,5 @@ pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Res
     if sharing != Sharing::User {
         asked.state.permissions.put(&after, perms).await?;
     }
-    asked.respond(&asked.state.apps.get(conf, name, &home(&moved))?)
+    Ok(home(&moved))
 }

@@ -19,6 +19,10 @@ type Removed = fn(ApiState, ConfObject) -> BoxFuture<'static, Result<(), RestErr
 pub(crate) struct Kind {
     /// Of its feeds.
     pub(crate) title: &'static str,
+    /// One object, with its article.
+    pub(crate) one: &'static str,
+    /// Several.
+    pub(crate) many: &'static str,
     /// Below `/services`.
     pub(crate) path: &'static str,
     /// The file its objects are stanzas of.
@@ -44,9 +48,16 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    const fn new(title: &'static str, path: &'static str, conf: &'static str) -> Self {
+    const fn new(
+        title: &'static str,
+        (one, many): (&'static str, &'static str),
+        path: &'static str,
+        conf: &'static str,
+    ) -> Self {
         Self {
             title,
+            one,
+            many,
             path,
             conf,
             required: &[],
@@ -97,8 +108,11 @@ impl Kind {
 }
 
 /// Stanzas of any file, `configs/conf-*`.
-pub(crate) static CONFS: Kind =
-    Kind { is_raw: true, flags: &["disabled", "iseval"], ..Kind::new("conf", "configs", "") };
+pub(crate) static CONFS: Kind = Kind {
+    is_raw: true,
+    flags: &["disabled", "iseval"],
+    ..Kind::new("conf", ("a stanza", "stanzas"), "configs", "")
+};
 
 pub(crate) static MACROS: Kind = Kind {
     required: &["definition"],
@@ -111,7 +125,7 @@ pub(crate) static MACROS: Kind = Kind {
         ("iseval", "0"),
         ("validation", ""),
     ],
-    ..Kind::new("macros", "data/macros", "macros")
+    ..Kind::new("macros", ("a macro", "macros"), "data/macros", "macros")
 };
 
 pub(crate) static EVENT_TYPES: Kind = Kind {
@@ -124,13 +138,13 @@ pub(crate) static EVENT_TYPES: Kind = Kind {
         ("search", ""),
         ("tags", ""),
     ],
-    ..Kind::new("eventtypes", "saved/eventtypes", "eventtypes")
+    ..Kind::new("eventtypes", ("an event type", "event types"), "saved/eventtypes", "eventtypes")
 };
 
 pub(crate) static DATAMODELS: Kind = Kind {
     settings: &["acceleration", "acceleration.*", "dataset.*", "description", "eai:data"],
     defaults: &[("acceleration", "0")],
-    ..Kind::new("datamodel", "datamodel/model", "datamodels")
+    ..Kind::new("datamodel", ("a data model", "data models"), "datamodel/model", "datamodels")
 };
 
 pub(crate) static VIEWS: Kind = Kind {
@@ -138,7 +152,7 @@ pub(crate) static VIEWS: Kind = Kind {
     settings: &["eai:data"],
     defaults: &[("eai:type", "views"), ("isDashboard", "1"), ("isVisible", "1")],
     flags: &["disabled", "isDashboard", "isVisible"],
-    ..Kind::new("views", "data/ui/views", "views")
+    ..Kind::new("views", ("a dashboard", "dashboards"), "data/ui/views", "views")
 };
 
 /// `transforms.conf` with a file, a collection or a program behind it.
@@ -152,7 +166,12 @@ pub(crate) static LOOKUPS: Kind = Kind {
         });
         content.insert("type".to_owned(), json!(kind));
     },
-    ..Kind::new("transforms-lookup", "data/transforms/lookups", "transforms")
+    ..Kind::new(
+        "transforms-lookup",
+        ("a lookup", "lookups"),
+        "data/transforms/lookups",
+        "transforms",
+    )
 };
 
 const LOOKUP_SETTINGS: &[&str] = &[
@@ -194,7 +213,12 @@ pub(crate) static EXTRACTIONS: Kind = Kind {
         "WRITE_META",
     ],
     flags: &["CAN_OPTIMIZE", "CLEAN_KEYS", "KEEP_EMPTY_VALS", "MV_ADD", "disabled"],
-    ..Kind::new("transforms-extract", "data/transforms/extractions", "transforms")
+    ..Kind::new(
+        "transforms-extract",
+        ("a transform", "transforms"),
+        "data/transforms/extractions",
+        "transforms",
+    )
 };
 
 /// Collections of documents. They belong to apps, not to users.
@@ -233,7 +257,12 @@ pub(crate) static COLLECTIONS: Kind = Kind {
             Ok(state.apps.replace_documents(&place, &object.name, Vec::new()).await?)
         })
     },
-    ..Kind::new("collections-conf", "storage/collections/config", "collections")
+    ..Kind::new(
+        "collections-conf",
+        ("a collection", "collections"),
+        "storage/collections/config",
+        "collections",
+    )
 };
 
 pub(crate) static SAVED_SEARCHES: Kind = Kind {
@@ -321,13 +350,13 @@ pub(crate) static SAVED_SEARCHES: Kind = Kind {
         content.insert("is_scheduled".to_owned(), json!(scheduled.is_some_and(is_true)));
         content.insert("triggered_alert_count".to_owned(), json!(0));
     },
-    removed: |state, object| {
-        Box::pin(async move {
-            let suppression = super::super::saved_searches::suppression_place(&object);
-            Ok(state.suppressions.remove(&suppression).await?)
-        })
-    },
-    ..Kind::new("savedsearch", "saved/searches", "savedsearches")
+    removed: |state, object| Box::pin(async move { Ok(state.suppressions.remove(&object).await?) }),
+    ..Kind::new(
+        "savedsearch",
+        ("a saved search", "saved searches"),
+        "saved/searches",
+        "savedsearches",
+    )
 };
 
 /// What `savedsearches.conf` says of every search.

@@ -1,5 +1,5 @@
 //! Objects that are stanzas of `.conf` files: saved searches, macros, event types, collections, and any
-//! stanza as it is. One set of handlers; a [`Kind`] says what is particular.
+//! stanza as it is. One [`Resource`]; a [`Kind`] says what is particular.
 //!
 //! What is asked for below `/servicesNS/{owner}/{app}` is looked for there; without a namespace, in the
 //! caller's own. A new object is its owner's alone, or everybody's in the app for the owner `nobody`.
@@ -9,23 +9,24 @@ mod kind;
 mod shown;
 
 use apps::{ConfObject, NOBODY, Namespace, SEARCH, Settings, Sharing};
-use axum::extract::{Path, State};
-use axum::response::Response;
-use axum::routing::{MethodRouter, get};
 
 pub(crate) use self::access::check_writable;
 use self::access::{may_read, perms_of};
-pub(crate) use self::kind::{
-    COLLECTIONS, CONFS, DATAMODELS, EVENT_TYPES, EXTRACTIONS, Kind, LOOKUPS, MACROS,
-    SAVED_SEARCHES, VIEWS,
-};
+pub(crate) use self::kind::{COLLECTIONS, CONFS, Kind, SAVED_SEARCHES};
+use self::kind::{DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, VIEWS};
 pub(crate) use self::shown::entry;
-use super::feed;
+use super::resource::{About, Access, Resource};
 use crate::ApiState;
+use crate::atom::{Attributes, Entry};
+use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
 use crate::params::{Params, is_true};
+use crate::rights::{EDIT, Need};
+use crate::routing::Routes;
 use crate::session::Caller;
+#[cfg(test)]
+use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 /// Parameters of requests, which are not settings of objects.
 const REQUEST_PARAMETERS: [&str; 9] = [
@@ -40,113 +41,54 @@ const REQUEST_PARAMETERS: [&str; 9] = [
     "f",
 ];
 
-impl From<apps::Error> for RestError {
-    fn from(error: apps::Error) -> Self {
-        let severity = match &error {
-            apps::Error::NotFound(_) | apps::Error::Exists(_) => "ERROR",
-            _ => "FATAL",
-        };
-        let mut answer = Self::of_kind(error.kind(), error.to_string());
-        answer.severity = severity;
-        answer
-    }
-}
-
-/// `GET` lists the objects of a kind, `POST` makes one.
-pub(crate) fn collection(kind: &'static Kind) -> MethodRouter<ApiState> {
-    let list = move |State(state): State<ApiState>,
-                     caller: Caller,
-                     namespace: PathNamespace,
-                     params: Params| async move {
-        list(&Asked::new(kind, &state, &caller, &params), &namespace)
-    };
-    let create = move |State(state): State<ApiState>,
-                       caller: Caller,
-                       namespace: PathNamespace,
-                       params: Params| async move {
-        let asked = Asked::new(kind, &state, &caller, &params);
-        create(&asked, &namespace).await
-    };
-    get(list).post(create)
-}
-
-/// `GET` shows an object, `POST` changes and `DELETE` removes it.
-pub(crate) fn member(kind: &'static Kind) -> MethodRouter<ApiState> {
-    let show = move |State(state): State<ApiState>,
-                     caller: Caller,
-                     namespace: PathNamespace,
-                     Path(name): Path<String>,
-                     params: Params| async move {
-        let asked = Asked::new(kind, &state, &caller, &params);
-        show(&asked, &namespace, &name)
-    };
-    let edit = move |State(state): State<ApiState>,
-                     caller: Caller,
-                     namespace: PathNamespace,
-                     Path(name): Path<String>,
-                     params: Params| async move {
-        let asked = Asked::new(kind, &state, &caller, &params);
-        edit(&asked, &namespace, &name).await
-    };
-    let remove = move |State(state): State<ApiState>,
-                       caller: Caller,
-                       namespace: PathNamespace,
-                       Path(name): Path<String>,
-                       params: Params| async move {
-        let asked = Asked::new(kind, &state, &caller, &params);
-        remove(&asked, &namespace, &name).await
-    };
-    get(show).post(edit).delete(remove)
-}
-
-/// What can be done to an object besides: `enable`, `disable`, `acl`, `move`.
-pub(crate) fn action(kind: &'static Kind) -> MethodRouter<ApiState> {
-    let look = move |State(state): State<ApiState>,
-                     caller: Caller,
-                     namespace: PathNamespace,
-                     Path((name, action)): Path<(String, String)>,
-                     params: Params| async move {
-        let asked = Asked::new(kind, &state, &caller, &params);
-        match action.as_str() {
-            "acl" => show(&asked, &namespace, &name),
-            _ => Err(RestError::no_object(&action)),
-        }
-    };
-    let act = move |State(state): State<ApiState>,
-                    caller: Caller,
-                    namespace: PathNamespace,
-                    Path((name, action)): Path<(String, String)>,
-                    params: Params| async move {
-        let asked = Asked::new(kind, &state, &caller, &params);
-        act(&asked, &namespace, &name, &action).await
-    };
-    get(look).post(act)
+pub(super) fn routes() -> Routes {
+    let (see, edit) = (Some(Need::Object), Some(EDIT));
+    let access =
+        Access { list: see, create: edit, show: see, edit, remove: edit, acl: see, act: edit };
+    let kinds = [
+        &SAVED_SEARCHES,
+        &EVENT_TYPES,
+        &MACROS,
+        &LOOKUPS,
+        &EXTRACTIONS,
+        &VIEWS,
+        &DATAMODELS,
+        &COLLECTIONS,
+    ];
+    let routes = kinds.into_iter().fold(Routes::default(), |routes, kind| {
+        routes.resource(&format!("/services/{}", kind.path), kind, &access)
+    });
+    let routes = routes.resource("/services/admin/macros", &MACROS, &access);
+    routes.resource("/services/configs/{file}", &CONFS, &Access { acl: None, ..access })
 }
 
 /// A request for objects of a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
-    pub(crate) kind: &'static Kind,
+    pub(crate) kind: &'a Kind,
     /// The file, without `.conf`.
     pub(crate) conf: &'a str,
     pub(crate) state: &'a ApiState,
     pub(crate) caller: &'a Caller,
     pub(crate) params: &'a Params,
+    path: &'a PathNamespace,
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn new(
-        kind: &'static Kind,
-        state: &'a ApiState,
-        caller: &'a Caller,
-        params: &'a Params,
-    ) -> Self {
-        Self { kind, conf: kind.conf, state, caller, params }
-    }
-
-    pub(crate) fn respond(&self, object: &ConfObject) -> Result<Response, RestError> {
-        let entry = entry(self, object);
-        feed::respond_one(self.kind.title, &self.path(), entry, self.params)
+    /// `file`: that of the request, with or without `conf-`, for stanzas as they are.
+    ///
+    /// # Errors
+    /// If such a request names no file.
+    pub(crate) fn new(kind: &'a Kind, file: &'a str, call: &'a Call) -> Result<Self, RestError> {
+        let conf = match kind.is_raw {
+            true => file.strip_prefix("conf-").unwrap_or(file),
+            false => kind.conf,
+        };
+        if conf.is_empty() {
+            return Err(RestError::no_object(file));
+        }
+        let Call { state, caller, params, .. } = call;
+        Ok(Self { kind, conf, state, caller, params, path: &call.namespace })
     }
 
     /// The collection, below `/services/`.
@@ -158,8 +100,21 @@ impl<'a> Asked<'a> {
         }
     }
 
-    pub(crate) fn path(&self) -> String {
-        format!("/services/{}", self.below())
+    /// Where the request looks.
+    pub(crate) fn namespace(&self) -> Result<Namespace, RestError> {
+        namespace(self.state, self.caller, self.path)
+    }
+
+    /// Where the request puts a new object: `-` stands for the caller, and for the app `search`.
+    pub(crate) fn home_of_new(&self) -> Result<Namespace, RestError> {
+        let mut namespace = self.namespace()?;
+        if namespace.owner == "-" {
+            namespace.owner.clone_from(&self.caller.user);
+        }
+        if namespace.app == "-" {
+            SEARCH.clone_into(&mut namespace.app);
+        }
+        Ok(namespace)
     }
 
     /// What the request sets, as the kind's settings are written.
@@ -183,11 +138,12 @@ impl<'a> Asked<'a> {
             }
         }
         (self.kind.check)(&settings)?;
+        access::check_settings(self, &settings)?;
         Ok(settings)
     }
 }
 
-/// Where the request looks.
+/// Where a request looks.
 pub(crate) fn namespace(
     state: &ApiState,
     caller: &Caller,
@@ -226,14 +182,6 @@ pub(crate) fn objects(asked: &Asked<'_>, namespace: &Namespace) -> Vec<ConfObjec
     found
 }
 
-pub(super) fn list(asked: &Asked<'_>, path: &PathNamespace) -> Result<Response, RestError> {
-    let namespace = namespace(asked.state, asked.caller, path)?;
-    (asked.kind.check_namespace)(&namespace)?;
-    let objects = objects(asked, &namespace);
-    let entries = objects.iter().map(|object| entry(asked, object)).collect();
-    feed::respond(asked.kind.title, &asked.path(), entries, asked.params)
-}
-
 /// The object of that name that the namespace has. Of several, which only `-` has, the first.
 pub(crate) fn found(
     asked: &Asked<'_>,
@@ -255,46 +203,13 @@ fn named(asked: &Asked<'_>, namespace: &Namespace, name: &str) -> Vec<ConfObject
     all
 }
 
-pub(super) fn show(
-    asked: &Asked<'_>,
-    path: &PathNamespace,
-    name: &str,
-) -> Result<Response, RestError> {
-    let namespace = namespace(asked.state, asked.caller, path)?;
-    (asked.kind.check_namespace)(&namespace)?;
-    match name {
-        "_new" => {
-            let attributes = asked.kind.attributes(true);
-            feed::respond_template(asked.kind.title, &asked.path(), attributes, asked.params)
-        }
-        "_reload" | "_acl" => feed::respond_empty(asked.kind.title, &asked.path(), asked.params),
-        name => {
-            let all = named(asked, &namespace, name);
-            if all.is_empty() {
-                return Err(RestError::no_object(name));
-            }
-            let entries = all.iter().map(|object| entry(asked, object)).collect();
-            feed::respond(asked.kind.title, &asked.path(), entries, &asked.params.only_format())
-        }
-    }
-}
-
-pub(super) async fn create(asked: &Asked<'_>, path: &PathNamespace) -> Result<Response, RestError> {
-    let mut namespace = namespace(asked.state, asked.caller, path)?;
-    (asked.kind.check_namespace)(&namespace)?;
-    // A new object is somewhere.
-    if namespace.owner == "-" {
-        namespace.owner.clone_from(&asked.caller.user);
-    }
-    if namespace.app == "-" {
-        SEARCH.clone_into(&mut namespace.app);
-    }
-    let name = asked.params.required("name")?;
+/// Makes an object of that name with the settings of the request.
+pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, RestError> {
+    let namespace = asked.home_of_new()?;
     for required in asked.kind.required {
         asked.params.required(required)?;
     }
     let settings = asked.settings()?;
-    access::check_settings(asked, &settings)?;
     check_app(asked.state, &namespace.app)?;
     if namespace.owner == NOBODY {
         access::check_shared_writable(asked, &namespace.app)?;
@@ -307,33 +222,12 @@ pub(super) async fn create(asked: &Asked<'_>, path: &PathNamespace) -> Result<Re
         let share = asked.state.apps.share(conf, name, &namespace, NOBODY, Sharing::Global);
         share.await?;
     }
-    let made = asked.state.apps.get(conf, name, &namespace).unwrap_or(made);
-    let entry = entry(asked, &made);
-    feed::respond_created(asked.kind.title, &asked.path(), entry, asked.params)
+    Ok(asked.state.apps.get(conf, name, &namespace).unwrap_or(made))
 }
 
 pub(crate) fn check_app(state: &ApiState, app: &str) -> Result<(), RestError> {
     let known = app == apps::SYSTEM || state.apps.apps().iter().any(|known| known.name == app);
     if known { Ok(()) } else { Err(RestError::not_found(format!("there is no app \"{app}\""))) }
-}
-
-pub(super) async fn edit(
-    asked: &Asked<'_>,
-    path: &PathNamespace,
-    name: &str,
-) -> Result<Response, RestError> {
-    let namespace = namespace(asked.state, asked.caller, path)?;
-    (asked.kind.check_namespace)(&namespace)?;
-    if name == "_reload" {
-        return feed::respond_empty(asked.kind.title, &asked.path(), asked.params);
-    }
-    let object = found(asked, &namespace, name)?;
-    check_writable(asked, &object)?;
-    let settings = asked.settings()?;
-    access::check_settings(asked, &settings)?;
-    let there = home(&object);
-    asked.state.apps.update(asked.conf, name, &there, &settings).await?;
-    asked.respond(&asked.state.apps.get(asked.conf, name, &there)?)
 }
 
 /// The namespace that an object is in.
@@ -342,52 +236,152 @@ pub(crate) fn home(object: &ConfObject) -> Namespace {
     Namespace::new(owner, &object.app)
 }
 
-pub(super) async fn remove(
-    asked: &Asked<'_>,
-    path: &PathNamespace,
-    name: &str,
-) -> Result<Response, RestError> {
-    let namespace = namespace(asked.state, asked.caller, path)?;
-    (asked.kind.check_namespace)(&namespace)?;
-    let object = found(asked, &namespace, name)?;
-    check_writable(asked, &object)?;
-    (asked.kind.removed)(asked.state.clone(), object.clone()).await?;
-    asked.state.apps.remove(asked.conf, name, &home(&object)).await?;
-    asked.state.permissions.remove(&object.place()).await?;
-    feed::respond_empty(asked.kind.title, &asked.path(), &asked.params.only_format())
+/// Changes an object by the settings of the request.
+pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfObject, RestError> {
+    check_writable(asked, object)?;
+    let settings = asked.settings()?;
+    let (name, there) = (&object.name, home(object));
+    asked.state.apps.update(asked.conf, name, &there, &settings).await?;
+    Ok(asked.state.apps.get(asked.conf, name, &there)?)
 }
 
-pub(super) async fn act(
-    asked: &Asked<'_>,
-    path: &PathNamespace,
-    name: &str,
-    action: &str,
-) -> Result<Response, RestError> {
-    let namespace = namespace(asked.state, asked.caller, path)?;
-    let object = found(asked, &namespace, name)?;
-    check_writable(asked, &object)?;
-    let (conf, there) = (asked.conf, home(&object));
-    let apps = &asked.state.apps;
-    match action {
-        "enable" | "disable" => {
-            let off = u8::from(action == "disable").to_string();
-            apps.update(conf, name, &there, &[("disabled".to_owned(), off)]).await?;
-            asked.respond(&apps.get(conf, name, &there)?)
-        }
-        "acl" => access::change(asked, &object).await,
-        "move" => {
-            let app = asked.params.required("app")?;
-            check_app(asked.state, app)?;
-            apps.relocate(conf, name, &there, app).await?;
-            let moved = Namespace::new(&there.owner, app);
-            if let Some(perms) = perms_of(asked.state, &object) {
-                let moved = ConfObject { app: app.to_owned(), ..object.clone() };
-                asked.state.permissions.put(&moved.place(), perms).await?;
-                asked.state.permissions.remove(&object.place()).await?;
-            }
-            asked.respond(&apps.get(conf, name, &moved)?)
-        }
-        "_reload" => asked.respond(&object),
-        _ => Err(RestError::no_object(action)),
+impl Kind {
+    fn asked<'a>(&'a self, call: &'a Call) -> Result<Asked<'a>, RestError> {
+        Asked::new(self, call.segment("file"), call)
     }
+}
+
+impl Resource for Kind {
+    type Item = ConfObject;
+
+    fn about(&self) -> About {
+        About { title: self.title, path: self.path, one: self.one, many: self.many }
+    }
+
+    fn place(&self, call: &Call) -> Result<(String, String), RestError> {
+        Ok((self.title.to_owned(), format!("/services/{}", self.asked(call)?.below())))
+    }
+
+    fn check(&self, call: &Call) -> Result<(), RestError> {
+        (self.check_namespace)(&self.asked(call)?.namespace()?)
+    }
+
+    fn reloads(&self) -> bool {
+        true
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(self.attributes(true)))
+    }
+
+    fn entry(&self, call: &Call, object: &ConfObject) -> Result<Entry, RestError> {
+        Ok(entry(&self.asked(call)?, object))
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {
+        let asked = self.asked(call)?;
+        Ok(objects(&asked, &asked.namespace()?))
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {
+        let asked = self.asked(call)?;
+        Ok(named(&asked, &asked.namespace()?, call.name()))
+    }
+
+    async fn create(&self, call: &Call) -> Result<ConfObject, RestError> {
+        create(&self.asked(call)?, call.params.required("name")?).await
+    }
+
+    async fn edit(&self, call: &Call, object: ConfObject) -> Result<ConfObject, RestError> {
+        edit(&self.asked(call)?, &object).await
+    }
+
+    async fn remove(&self, call: &Call, object: ConfObject) -> Result<(), RestError> {
+        let asked = self.asked(call)?;
+        check_writable(&asked, &object)?;
+        (self.removed)(call.state.clone(), object.clone()).await?;
+        call.state.apps.remove(asked.conf, &object.name, &home(&object)).await?;
+        Ok(call.state.permissions.remove(&object.place()).await?)
+    }
+
+    fn actions(&self) -> &'static str {
+        "`enable`, `disable`, `acl` or `move`"
+    }
+
+    async fn act(
+        &self,
+        call: &Call,
+        object: ConfObject,
+        action: &str,
+    ) -> Result<Option<ConfObject>, RestError> {
+        let asked = self.asked(call)?;
+        check_writable(&asked, &object)?;
+        let (conf, name, there) = (asked.conf, object.name.as_str(), home(&object));
+        let apps = &call.state.apps;
+        let place = match action {
+            "enable" | "disable" => {
+                let off = u8::from(action == "disable").to_string();
+                apps.update(conf, name, &there, &[("disabled".to_owned(), off)]).await?;
+                there
+            }
+            "acl" => access::change(&asked, &object).await?,
+            "move" => {
+                let app = call.params.required("app")?;
+                check_app(&call.state, app)?;
+                apps.relocate(conf, name, &there, app).await?;
+                if let Some(perms) = perms_of(&call.state, &object) {
+                    let moved = ConfObject { app: app.to_owned(), ..object.clone() };
+                    call.state.permissions.put(&moved.place(), perms).await?;
+                    call.state.permissions.remove(&object.place()).await?;
+                }
+                Namespace::new(&there.owner, app)
+            }
+            "_reload" => return Ok(Some(object)),
+            _ => return Err(RestError::no_object(action)),
+        };
+        Ok(Some(apps.get(conf, name, &place)?))
+    }
+}
+
+/// Requests and their answers.
+#[cfg(test)]
+pub(super) fn cases() -> Vec<Case> {
+    let kinds = [
+        ("saved/searches", "search=index%3Dmain", "search=index%3Dopen"),
+        ("saved/eventtypes", "search=a", "search=b"),
+        ("data/macros", "definition=a", "definition=b"),
+        ("admin/macros", "definition=a", "definition=b"),
+        ("data/transforms/lookups", "filename=a.csv", "filename=b.csv"),
+        ("data/transforms/extractions", "REGEX=(a)&FORMAT=x%3A%3A%241", "REGEX=(b)"),
+        ("data/ui/views", "eai%3Adata=%3Cdashboard%2F%3E", "eai%3Adata=%3Cform%2F%3E"),
+        ("datamodel/model", "description=a", "description=b"),
+        ("storage/collections/config", "field.n=number", "field.n=string"),
+        ("configs/conf-times", "label=a", "label=b"),
+    ];
+    let mut all = Vec::new();
+    for (below, form, other) in kinds {
+        let path = format!("/servicesNS/nobody/search/{below}");
+        all.extend(object_cases(&path, form, other));
+        let one = format!("{path}/one");
+        all.push(case(&format!("GET {path}/_new"), "", 200, "\"required\":[\"name\""));
+        all.push(case(&format!("POST {one}/disable"), "", 200, "\"disabled\":true"));
+        all.push(case(&format!("POST {one}/explode"), "", 404, "Could not find object id=explode"));
+        let share = "sharing=app&owner=nobody&perms.read=power";
+        all.push(case(&format!("POST {one}/acl"), share, 200, "\"read\":[\"power\"]"));
+        all.push(case(
+            &format!("POST {one}/acl"),
+            "sharing=all&owner=nobody",
+            400,
+            "unknown sharing",
+        ));
+        all.push(case(&format!("POST {one}/move"), "app=none", 404, "there is no app"));
+        if !below.starts_with("configs/") {
+            all.push(case(&format!("GET {one}/acl"), "", 200, "\"read\":[\"power\"]"));
+            all.push(case(&format!("GET {one}/size"), "", 404, "Could not find object id=size"));
+            let unknown = "is not supported by this handler";
+            all.push(case(&format!("POST {one}"), "no_such_setting=1", 400, unknown));
+        }
+        all.extend(removal_cases(&path, 404));
+    }
+    all
 }

@@ -8,7 +8,6 @@ use super::{Asked, Kind, home};
 use crate::ApiState;
 use crate::atom::{Acl, Entry, segment};
 use crate::params::is_true;
-use crate::redaction;
 
 /// The entry of an object: the defaults of its kind, those of its file, its own settings.
 pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
@@ -23,12 +22,12 @@ pub(crate) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
         && !kind.is_raw
     {
         for (key, value) in &defaults.settings {
-            let value = redaction::shown(asked.conf, key, value, writable);
+            let value = apps::redaction::shown(asked.conf, key, value, writable);
             content.insert(key.clone(), shown(kind, key, value));
         }
     }
     for (key, value) in &object.settings {
-        let value = redaction::shown(asked.conf, key, value, writable);
+        let value = apps::redaction::shown(asked.conf, key, value, writable);
         content.insert(key.clone(), shown(kind, key, value));
     }
     let disabled = object.get("disabled").is_some_and(is_true);

@@ -1,66 +1,72 @@
-//! Which indexes exist: those of `indexes.conf` and those created over REST, and what was changed of
-//! either over REST.
+//! Which indexes exist: those of `indexes.conf` and those created at run time, and what was changed of
+//! either at run time.
 //!
 //! Changes are documents of the catalog. An index that is removed stays a document until its last
 //! event is gone, so that a crash in between leaves nothing behind.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use catalog::Catalog;
-use ingest::{Ingest, Keep};
+use catalog::{Catalog, IndexNames};
 use knowledge::{IndexSettings, Knowledge};
 use model::IndexName;
-use search::IndexNames;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, Ingest, Keep};
 
 const KIND: &str = "indexes";
-/// What a search without `index=` reads (`srchIndexesDefault` of Splunk's roles).
-pub(crate) const DEFAULT: &str = "main";
+/// The index that a search without `index=` reads (`srchIndexesDefault` of Splunk's roles).
+pub const DEFAULT_INDEX: &str = "main";
 /// `frozenTimePeriodInSecs` of an index that says nothing.
 const FROZEN_SECONDS: u64 = 188_697_600;
 /// `maxTotalDataSizeMB` of an index that says nothing.
 const TOTAL_MB: u64 = 500_000;
 
-/// What was said of an index over REST.
+/// What was set of an index at run time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Definition {
+pub struct IndexDefinition {
+    /// Searches do not read the index, and senders are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) disabled: Option<bool>,
+    pub disabled: Option<bool>,
     /// `frozenTimePeriodInSecs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) frozen_seconds: Option<u64>,
+    pub frozen_seconds: Option<u64>,
     /// `maxTotalDataSizeMB`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) total_mb: Option<u64>,
+    pub total_mb: Option<u64>,
     /// It is being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) removing: bool,
+    removing: bool,
 }
 
-/// An index and where what is known of it comes from.
+/// An index: its settings in `indexes.conf` and those made at run time, which take precedence.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub struct KnownIndex {
     /// `indexes.conf`, if it names the index.
-    pub(crate) configured: Option<IndexSettings>,
-    pub(crate) definition: Definition,
+    pub configured: Option<IndexSettings>,
+    /// What was set at run time.
+    pub definition: IndexDefinition,
 }
 
-impl Known {
-    pub(crate) fn disabled(&self) -> bool {
+impl KnownIndex {
+    /// Whether it is switched off.
+    #[must_use]
+    pub fn disabled(&self) -> bool {
         let configured = self.configured.as_ref().is_some_and(|index| index.disabled);
         self.definition.disabled.unwrap_or(configured)
     }
 
-    pub(crate) fn frozen_seconds(&self) -> u64 {
+    /// `frozenTimePeriodInSecs` in force.
+    #[must_use]
+    pub fn frozen_seconds(&self) -> u64 {
         let configured = self.configured.as_ref().map(|index| index.frozen_after.as_secs());
         self.definition.frozen_seconds.or(configured).unwrap_or(FROZEN_SECONDS)
     }
 
-    pub(crate) fn total_mb(&self) -> u64 {
+    /// `maxTotalDataSizeMB` in force.
+    #[must_use]
+    pub fn total_mb(&self) -> u64 {
         let configured = self.configured.as_ref().map(|index| index.max_total_size >> 20);
         self.definition.total_mb.or(configured).unwrap_or(TOTAL_MB)
     }
@@ -80,7 +86,7 @@ impl Known {
 #[derive(Debug)]
 pub struct IndexCatalog {
     catalog: Catalog,
-    known: RwLock<BTreeMap<IndexName, Known>>,
+    known: RwLock<BTreeMap<IndexName, KnownIndex>>,
 }
 
 impl IndexCatalog {
@@ -91,15 +97,18 @@ impl IndexCatalog {
     pub async fn load(catalog: Catalog, knowledge: &Knowledge) -> Result<Self, Error> {
         let mut known = BTreeMap::new();
         for index in knowledge.indexes() {
-            let entry =
-                Known { configured: Some(index.clone()), definition: Definition::default() };
+            let entry = KnownIndex {
+                configured: Some(index.clone()),
+                definition: IndexDefinition::default(),
+            };
             known.insert(index.name.clone(), entry);
         }
         for document in catalog.snapshot().documents(KIND) {
             let definition = serde_json::from_value(document.json.as_ref().clone())
-                .map_err(|error| Error::document(KIND, &document.name, &error))?;
-            let name = IndexName::new(&document.name)?;
-            let new = Known { configured: None, definition: Definition::default() };
+                .map_err(|error| damaged(&document.name, &error))?;
+            let name =
+                IndexName::new(&document.name).map_err(|error| damaged(&document.name, &error))?;
+            let new = KnownIndex { configured: None, definition: IndexDefinition::default() };
             known.entry(name).or_insert(new).definition = definition;
         }
         Ok(Self { catalog, known: RwLock::new(known) })
@@ -110,7 +119,7 @@ impl IndexCatalog {
     /// # Errors
     /// If events of a removed index cannot be removed now.
     pub async fn resume(&self, ingest: &Ingest) -> Result<(), Error> {
-        let all: Vec<(IndexName, Known)> =
+        let all: Vec<(IndexName, KnownIndex)> =
             self.read().iter().map(|(name, known)| (name.clone(), known.clone())).collect();
         for (name, known) in all {
             if known.definition.removing {
@@ -138,13 +147,15 @@ impl IndexCatalog {
         self.get(name).is_some_and(|known| !known.disabled())
     }
 
-    /// An index, switched on or not.
-    pub(crate) fn get(&self, name: &IndexName) -> Option<Known> {
+    /// An index, switched on or not; `None` if there is none, or it is being removed.
+    #[must_use]
+    pub fn get(&self, name: &IndexName) -> Option<KnownIndex> {
         self.read().get(name).filter(|known| !known.definition.removing).cloned()
     }
 
     /// All indexes, switched on or not.
-    pub(crate) fn all(&self) -> Vec<(IndexName, Known)> {
+    #[must_use]
+    pub fn all(&self) -> Vec<(IndexName, KnownIndex)> {
         let known = self.read();
         let there = known.iter().filter(|(_, known)| !known.definition.removing);
         there.map(|(name, known)| (name.clone(), known.clone())).collect()
@@ -158,15 +169,18 @@ impl IndexCatalog {
         if self.read().contains_key(&name) {
             return Ok(false);
         }
-        self.put(&name, Definition::default()).await?;
+        self.put(&name, IndexDefinition::default()).await?;
         Ok(true)
     }
 
-    /// Changes what is said of an index.
-    pub(crate) async fn define(
+    /// Changes the run-time settings of an index.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn define(
         &self,
         name: &IndexName,
-        definition: Definition,
+        definition: IndexDefinition,
         ingest: &Ingest,
     ) -> Result<(), Error> {
         self.put(name, definition).await?;
@@ -175,33 +189,36 @@ impl IndexCatalog {
     }
 
     /// Removes an index with its events. It is gone for searches and senders at once.
-    pub(crate) async fn remove(&self, name: &IndexName, ingest: &Ingest) -> Result<(), Error> {
-        self.put(name, Definition { removing: true, ..Definition::default() }).await?;
+    ///
+    /// # Errors
+    /// If the catalog cannot be written, or its events cannot be removed now: then at the next start.
+    pub async fn remove(&self, name: &IndexName, ingest: &Ingest) -> Result<(), Error> {
+        self.put(name, IndexDefinition { removing: true, ..IndexDefinition::default() }).await?;
         self.finish_removal(name, ingest).await
     }
 
     async fn finish_removal(&self, name: &IndexName, ingest: &Ingest) -> Result<(), Error> {
         ingest.empty(name).await?;
         ingest.set_keep(name, None);
-        self.catalog.delete_document(KIND, name.as_str()).await?;
+        self.catalog.delete_document(KIND, name.as_str()).await.map_err(refused)?;
         self.write().remove(name);
         Ok(())
     }
 
-    async fn put(&self, name: &IndexName, definition: Definition) -> Result<(), Error> {
-        let document = serde_json::to_value(&definition)
-            .map_err(|error| Error::document(KIND, name.as_str(), &error))?;
-        self.catalog.put_document(KIND, name.as_str(), document).await?;
-        let new = Known { configured: None, definition: Definition::default() };
+    async fn put(&self, name: &IndexName, definition: IndexDefinition) -> Result<(), Error> {
+        let document =
+            serde_json::to_value(&definition).map_err(|error| damaged(name.as_str(), &error))?;
+        self.catalog.put_document(KIND, name.as_str(), document).await.map_err(refused)?;
+        let new = KnownIndex { configured: None, definition: IndexDefinition::default() };
         self.write().entry(name.clone()).or_insert(new).definition = definition;
         Ok(())
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<IndexName, Known>> {
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<IndexName, KnownIndex>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<IndexName, Known>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<IndexName, KnownIndex>> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -214,6 +231,59 @@ impl IndexNames for IndexCatalog {
     }
 
     fn default_names(&self) -> Vec<IndexName> {
-        self.names().into_iter().filter(|name| name.as_str() == DEFAULT).collect()
+        self.names().into_iter().filter(|name| name.as_str() == DEFAULT_INDEX).collect()
+    }
+}
+
+fn refused(error: catalog::Error) -> Error {
+    Error::Catalog(Arc::new(error))
+}
+
+fn damaged(name: &str, reason: &dyn std::fmt::Display) -> Error {
+    let (name, reason) = (name.to_owned(), reason.to_string());
+    Error::Document { kind: KIND, name, reason }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn known(disabled: bool, definition: IndexDefinition) -> KnownIndex {
+        let text = format!(
+            "[web]\ndisabled = {disabled}\nfrozenTimePeriodInSecs = 60\nmaxTotalDataSizeMB = 7\n"
+        );
+        let layers = knowledge::layers::Layers::builtin().with(
+            knowledge::layers::Layer::SystemLocal,
+            "indexes",
+            &text,
+        );
+        let settings =
+            Knowledge::new(layers).indexes().iter().find(|i| i.name.as_str() == "web").cloned();
+        KnownIndex { configured: Some(settings.unwrap()), definition }
+    }
+
+    #[test]
+    fn settings_made_at_run_time_take_precedence_over_indexes_conf() {
+        let configured = known(true, IndexDefinition::default());
+        assert!(configured.disabled() && configured.keep().is_none());
+        assert_eq!((configured.frozen_seconds(), configured.total_mb()), (60, 7));
+        let changed = IndexDefinition {
+            disabled: Some(false),
+            frozen_seconds: Some(90),
+            ..IndexDefinition::default()
+        };
+        let changed = known(true, changed);
+        assert!(!changed.disabled());
+        assert_eq!((changed.frozen_seconds(), changed.total_mb()), (90, 7));
+        let keep = changed.keep().unwrap();
+        assert_eq!((keep.period, keep.total), (Duration::from_secs(90), 7 << 20));
+    }
+
+    #[test]
+    fn an_index_without_settings_has_splunks_defaults() {
+        let known = KnownIndex { configured: None, definition: IndexDefinition::default() };
+        assert!(!known.disabled());
+        assert_eq!((known.frozen_seconds(), known.total_mb()), (FROZEN_SECONDS, TOTAL_MB));
     }
 }

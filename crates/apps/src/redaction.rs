@@ -4,7 +4,7 @@
 //! for passwords inside URLs.
 
 /// Stands for a secret.
-pub(crate) const HIDDEN: &str = "********";
+const HIDDEN: &str = "********";
 
 /// What the name of a secret holds, without regard to case and to `_`, `-` and `.`.
 const PARTS: [&str; 11] = [
@@ -57,12 +57,13 @@ fn holds_password(value: &str) -> bool {
 }
 
 /// Whether the value of a setting is shown to those only who may change it.
-pub(crate) fn is_secret(conf: &str, key: &str, value: &str) -> bool {
+fn is_secret(conf: &str, key: &str, value: &str) -> bool {
     !value.is_empty() && (is_named_so(conf, key) || holds_password(value))
 }
 
-/// The value as somebody sees it who may change the setting or not.
-pub(crate) fn shown<'v>(conf: &str, key: &str, value: &'v str, may_change: bool) -> &'v str {
+/// The value, or asterisks if it is a secret and the reader may not change it.
+#[must_use]
+pub fn shown<'v>(conf: &str, key: &str, value: &'v str, may_change: bool) -> &'v str {
     if !may_change && is_secret(conf, key, value) { HIDDEN } else { value }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use crate::server::Server;
+use super::server::Server;
 
 const SAVED: &str = "/servicesNS/nobody/search/saved/searches";
 

@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::fs;
 
 use access::capabilities;
-use karst_api::Need;
 use plan::rights::{FREE, GUARDED};
+
+use crate::rights::{MORE, Need};
+use crate::routing::Operations;
 
 const PAGE: &str = "../../docs/rights.md";
 const ROLES: [&str; 4] = ["admin", "power", "user", "can_delete"];
@@ -22,7 +24,6 @@ fn holds(role: &str, capability: &str) -> bool {
 
 fn cell(need: Need) -> String {
     match need {
-        Need::Absent => String::new(),
         Need::Open => "everybody".to_owned(),
         Need::Session => "users".to_owned(),
         Need::Own => "users: their own".to_owned(),
@@ -32,23 +33,25 @@ fn cell(need: Need) -> String {
     }
 }
 
+fn needs(operations: &Operations) -> impl Iterator<Item = Need> + '_ {
+    operations.iter().flatten().map(|operation| operation.need)
+}
+
 fn yes(is: bool) -> &'static str {
     if is { "yes" } else { "" }
 }
 
 fn asked_by(capability: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let names = |need: &Need| need.capability() == Some(capability);
-    let paths = karst_api::RULES
-        .iter()
-        .filter(|(_, get, post, delete)| [get, post, delete].into_iter().any(names));
-    let paths = paths.count();
+    let names = |need: Need| need.capability() == Some(capability);
+    let paths = crate::routes::all().into_paths();
+    let paths = paths.iter().filter(|(_, operations)| needs(operations).any(names)).count();
     if paths > 0 {
         found.push(format!("{paths} paths"));
     }
     let commands = GUARDED.iter().filter(|(_, right)| right.capability == Some(capability));
     found.extend(commands.map(|(name, _)| format!("`{name}`")));
-    let more = karst_api::MORE.iter().filter(|(name, _)| *name == capability);
+    let more = MORE.iter().filter(|(name, _)| *name == capability);
     found.extend(more.map(|(_, what)| (*what).to_owned()));
     found
 }
@@ -87,9 +90,9 @@ fn page() -> String {
     let free: Vec<String> = FREE.iter().map(|name| format!("`{name}`")).collect();
     write!(out, "\nThe others need nothing more: {}.\n", free.join(", ")).unwrap();
     out.push_str("\n## Paths\n\n| path | GET | POST | DELETE |\n| --- | --- | --- | --- |\n");
-    for (path, get, post, delete) in karst_api::RULES {
-        writeln!(out, "| `{path}` | {} | {} | {} |", cell(*get), cell(*post), cell(*delete))
-            .unwrap();
+    for (path, operations) in crate::routes::all().into_paths() {
+        let cells = operations.map(|one| one.map(|one| cell(one.need)).unwrap_or_default());
+        writeln!(out, "| `{path}` | {} |", cells.join(" | ")).unwrap();
     }
     out
 }
@@ -112,8 +115,9 @@ fn nothing_is_offered_that_nothing_asks_for() {
     let unasked: Vec<_> =
         capabilities::ALL.iter().filter(|name| asked_by(name).is_empty()).collect();
     assert!(unasked.is_empty(), "listed, but asked by nothing: {unasked:?}");
-    let needs = karst_api::RULES.iter().flat_map(|(_, get, post, delete)| [get, post, delete]);
-    let asked = needs.filter_map(|need| need.capability());
+    let paths = crate::routes::all().into_paths();
+    let asked = paths.iter().flat_map(|(_, operations)| needs(operations));
+    let asked = asked.filter_map(Need::capability);
     let asked = asked.chain(GUARDED.iter().filter_map(|(_, right)| right.capability));
     let unknown: Vec<_> = asked.filter(|name| !capabilities::ALL.contains(name)).collect();
     assert!(unknown.is_empty(), "asked, but cannot be granted: {unknown:?}");
@@ -131,7 +135,7 @@ fn what_the_page_says_of_routes_is_asked_in_their_code() {
             }
         }
     }
-    for (name, _) in karst_api::MORE {
+    for (name, _) in MORE {
         assert!(sources.contains(&format!("\"{name}\"")), "{name} is asked nowhere");
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use access::{
     Accounts, ApiTokens, AuthenticationSettings, Authority, HecTokens, NewUser, Permissions, Roles,
-    Secrets,
+    Secrets, ServerSettings,
 };
-use apps::Apps;
+use apps::{Apps, Suppressions};
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use catalog::Catalog;
-use ingest::Ingest;
-use karst_api::{ApiState, IndexCatalog, ServerInfo, ServerSettings, Suppressions};
+use ingest::{IndexCatalog, Ingest};
+
 use knowledge::Knowledge;
 use knowledge::layers::{Layer, Layers};
 use model::IndexerId;
@@ -24,6 +24,8 @@ use search::{Dependencies, SearchService};
 use serde_json::Value;
 use testkit::TestDir;
 use tower::ServiceExt;
+
+use crate::{ApiState, ServerInfo};
 
 /// Settings with secrets in them, known ones and one that no program knows.
 const INPUTS: &str = "[http://conftok]\ntoken = 8f0c-secret\n[splunktcptoken://fwd]\ntoken = 77aa-secret\n\
@@ -60,28 +62,28 @@ impl search::Objects for Direct {
 #[derive(Debug)]
 struct Nothing;
 
-impl karst_api::CacheView for Nothing {
+impl crate::CacheView for Nothing {
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 }
 
-impl karst_api::MetricsView for Nothing {
+impl crate::MetricsView for Nothing {
     fn render(&self) -> String {
         String::new()
     }
 }
 
-impl karst_api::LogLevels for Nothing {
+impl crate::LogLevels for Nothing {
     fn all(&self) -> Vec<(String, String)> {
-        Vec::new()
+        vec![("Api".to_owned(), "INFO".to_owned())]
     }
-    fn set(&self, _: &str, _: &str) -> bool {
-        false
+    fn set(&self, name: &str, _: &str) -> bool {
+        name == "Api"
     }
 }
 
-impl karst_api::ConsoleFiles for Nothing {
+impl crate::ConsoleFiles for Nothing {
     fn file(&self, _: &str) -> Option<(bytes::Bytes, String)> {
         None
     }
@@ -94,6 +96,13 @@ impl Server {
     /// A server with the users `admin`, `power`, `user`, `can_delete` and `nos` (no capability), and the
     /// indexes `open` and `closed`, an event in each.
     pub(crate) async fn start() -> Self {
+        let server = Self::with_admin().await;
+        server.fill().await;
+        server
+    }
+
+    /// A server with the user `admin` and the index `main`.
+    pub(crate) async fn with_admin() -> Self {
         let data = TestDir::new();
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -131,7 +140,7 @@ impl Server {
                 objects: Arc::new(Direct(store)),
                 apps: apps.clone(),
                 surroundings: Arc::new(plan::EventsOnly),
-                indexes: Arc::clone(&indexes) as Arc<dyn search::IndexNames>,
+                indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
                 clock: Arc::clone(&clock),
                 threads: search::SearchThreads::of(tokio::runtime::Handle::current()),
             },
@@ -140,18 +149,16 @@ impl Server {
         let home = data.path().to_owned();
         let state =
             state(search.unwrap(), ingest, indexes, apps, knowledge, catalog, clock, home).await;
-        let server = Self { state, _data: data };
-        server.fill().await;
-        server
-    }
-
-    async fn fill(&self) {
         let admin = NewUser {
             name: "admin".to_owned(),
             password: "changeme-1".to_owned(),
             roles: vec!["admin".to_owned()],
         };
-        self.state.accounts.put(admin).await.unwrap();
+        state.accounts.put(admin).await.unwrap();
+        Self { state, _data: data }
+    }
+
+    async fn fill(&self) {
         self.made("/services/authorization/roles", &[("name", "nothing")]).await;
         for (name, role) in
             [("power", "power"), ("user", "user"), ("can_delete", "can_delete"), ("nos", "nothing")]
@@ -221,7 +228,7 @@ impl Server {
             session = Some(key);
         }
         let request = request.body(Body::from(body.to_owned())).unwrap();
-        let Ok(answer) = karst_api::rest_router(self.state.clone()).oneshot(request).await;
+        let Ok(answer) = crate::rest_router(self.state.clone()).oneshot(request).await;
         let status = answer.status();
         let bytes = to_bytes(answer.into_body(), 64 << 20).await.unwrap();
         session.iter().for_each(|key| self.state.accounts.close_local_session(key));
@@ -240,7 +247,7 @@ async fn state(
     clock: Arc<dyn Clock>,
     home: PathBuf,
 ) -> ApiState {
-    let settings = Arc::new(karst_api::Settings::default());
+    let settings = Arc::new(crate::Settings::default());
     let authentication = AuthenticationSettings::default();
     let accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock));
     let accounts = accounts.await.unwrap();
@@ -261,10 +268,12 @@ async fn state(
         api_tokens: Arc::new(api_tokens),
         tokens: Arc::new(HecTokens::load(catalog.clone()).await.unwrap()),
         messages: Arc::default(),
-        server_settings: Arc::new(ServerSettings::load(catalog.clone(), &settings).unwrap()),
+        server_settings: Arc::new(
+            ServerSettings::load(catalog.clone(), settings.session_timeout).unwrap(),
+        ),
         loggers: Arc::new(Nothing),
         audit: Arc::new(audit(home.join("audit"), &clock).await),
-        control: karst_api::Control::default(),
+        control: crate::Control::default(),
         indexes,
         knowledge,
         apps,
@@ -294,9 +303,9 @@ async fn state(
     }
 }
 
-async fn audit(folder: PathBuf, clock: &Arc<dyn Clock>) -> karst_api::Audit {
+async fn audit(folder: PathBuf, clock: &Arc<dyn Clock>) -> crate::Audit {
     let key = audit::Key::new(&[7; audit::Key::BYTES]);
     let settings = audit::Settings::default();
     let log = audit::AuditLog::open(folder, key, settings, Arc::clone(clock), Vec::new());
-    karst_api::Audit::new(log.await.unwrap().log, karst_api::Proxies::default(), 10)
+    crate::Audit::new(log.await.unwrap().log, crate::Proxies::default(), 10)
 }

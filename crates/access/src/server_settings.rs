@@ -1,4 +1,4 @@
-//! Settings of the server that can be changed while it runs. A document of the catalog.
+//! Settings of the server that can be changed at run time: the session timeout. A document of the catalog.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,16 +6,15 @@ use std::time::Duration;
 use catalog::Catalog;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, time_span};
 
 const KIND: &str = "settings";
 const NAME: &str = "server";
 
-/// What is changed; the rest of the server's settings stands in files and on the command line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Changed {
+struct Changed {
     /// `sessionTimeout`, as it was given: `1h`, `30m`, `90`.
-    pub(crate) session_timeout: String,
+    session_timeout: String,
 }
 
 /// The settings in force.
@@ -26,12 +25,12 @@ pub struct ServerSettings {
 }
 
 impl ServerSettings {
-    /// Reads the settings from the catalog; what is not there is as in `defaults`.
+    /// Reads the settings from the catalog; `session_timeout` applies if none is stored.
     ///
     /// # Errors
-    /// If the catalog holds some that cannot be read.
-    pub fn load(catalog: Catalog, defaults: &crate::Settings) -> Result<Self, Error> {
-        let seconds = defaults.session_timeout.as_secs();
+    /// [`Error::Document`] if the stored ones cannot be read.
+    pub fn load(catalog: Catalog, session_timeout: Duration) -> Result<Self, Error> {
+        let seconds = session_timeout.as_secs();
         let default = match seconds {
             seconds if seconds % 3_600 == 0 => format!("{}h", seconds / 3_600),
             seconds => format!("{seconds}s"),
@@ -44,21 +43,30 @@ impl ServerSettings {
         Ok(Self { catalog, changed: Mutex::new(changed) })
     }
 
-    pub(crate) fn now(&self) -> Changed {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// `sessionTimeout`, as it was given.
+    #[must_use]
+    pub fn session_timeout_text(&self) -> String {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).session_timeout.clone()
     }
 
-    pub(crate) async fn put(&self, changed: Changed) -> Result<(), Error> {
+    /// Changes `sessionTimeout`. Returns the new timeout.
+    ///
+    /// # Errors
+    /// [`Error::TimeSpan`] if it is not a time span, or the catalog cannot be written.
+    pub async fn set_session_timeout(&self, text: &str) -> Result<Duration, Error> {
+        let timeout = time_span(text)
+            .ok_or_else(|| Error::TimeSpan { name: "sessionTimeout", value: text.to_owned() })?;
+        let changed = Changed { session_timeout: text.to_owned() };
         let document =
             serde_json::to_value(&changed).map_err(|error| Error::document(KIND, NAME, &error))?;
         self.catalog.put_document(KIND, NAME, document).await?;
         *self.changed.lock().unwrap_or_else(PoisonError::into_inner) = changed;
-        Ok(())
+        Ok(timeout)
     }
 
-    /// How long a session lives without requests.
+    /// How long a session lives without requests; `None` if what is stored is not a time span.
     #[must_use]
     pub fn session_timeout(&self) -> Option<Duration> {
-        access::time_span(&self.now().session_timeout)
+        time_span(&self.session_timeout_text())
     }
 }

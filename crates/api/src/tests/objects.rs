@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use crate::server::Server;
+use super::server::Server;
 
 const SHARED: &str = "/servicesNS/nobody/search";
 

@@ -1,4 +1,4 @@
-//! Queries of collections: conditions as JSON, the order, and which fields are wanted.
+//! Queries of collections: conditions as JSON, the order, the fields, and the page.
 //!
 //! A condition is `{"field": value}` or `{"field": {"$gt": value}}`, several of which all have to hold;
 //! `$and`, `$or` and `$not` combine them. Fields of fields are written with dots.
@@ -7,16 +7,18 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-use crate::error::RestError;
+use crate::{Collection, Error};
 
-/// Conditions may nest so deep.
+/// Maximum depth of nested conditions.
 const MAX_DEPTH: usize = 32;
+/// Documents of one answer (`max_rows_per_query`).
+const MAX_ROWS: usize = 50_000;
 
 type Document = Map<String, Value>;
 
-/// Which documents are wanted.
+/// The condition of a query.
 #[derive(Debug)]
-pub(crate) struct Query(Condition);
+pub struct Query(Condition);
 
 #[derive(Debug)]
 enum Condition {
@@ -36,39 +38,45 @@ enum Test {
 }
 
 impl Query {
-    /// Reads a query; nothing means every document.
+    /// Reads a condition; an empty text accepts every document.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub(crate) fn parse(text: &str) -> Result<Self, RestError> {
+    /// [`Error::Invalid`] for text that is not JSON, an unknown operator, or too deep nesting.
+    pub fn parse(text: &str) -> Result<Self, Error> {
         if text.trim().is_empty() {
             return Ok(Self(Condition::All(Vec::new())));
         }
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| RestError::invalid(format!("the query is not valid JSON: {error}")))?;
+            .map_err(|error| Error::Invalid(format!("the query is not valid JSON: {error}")))?;
         Self::of(&value)
     }
 
-    pub(crate) fn of(value: &Value) -> Result<Self, RestError> {
+    /// Reads a condition from JSON.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn of(value: &Value) -> Result<Self, Error> {
         condition(value, 0).map(Self)
     }
 
-    pub(crate) fn accepts(&self, document: &Document) -> bool {
+    /// Whether the condition holds for a document.
+    #[must_use]
+    pub fn accepts(&self, document: &Document) -> bool {
         self.0.accepts(document)
     }
 }
 
-fn condition(value: &Value, depth: usize) -> Result<Condition, RestError> {
+fn condition(value: &Value, depth: usize) -> Result<Condition, Error> {
     let Value::Object(members) = value else {
-        return Err(RestError::invalid("a query is a JSON object"));
+        return Err(Error::Invalid("a query is a JSON object".to_owned()));
     };
     if depth > MAX_DEPTH {
-        return Err(RestError::invalid(format!("a query nests at most {MAX_DEPTH} deep")));
+        return Err(Error::Invalid(format!("a query nests at most {MAX_DEPTH} deep")));
     }
-    let list = |value: &Value| -> Result<Vec<Condition>, RestError> {
+    let list = |value: &Value| -> Result<Vec<Condition>, Error> {
         let items = value
             .as_array()
-            .ok_or_else(|| RestError::invalid("$and and $or take a list of queries"))?;
+            .ok_or_else(|| Error::Invalid("$and and $or take a list of queries".to_owned()))?;
         items.iter().map(|item| condition(item, depth + 1)).collect()
     };
     let mut all = Vec::new();
@@ -78,7 +86,7 @@ fn condition(value: &Value, depth: usize) -> Result<Condition, RestError> {
             "$or" => all.push(Condition::Any(list(value)?)),
             "$not" => all.push(Condition::Not(Box::new(condition(value, depth + 1)?))),
             name if name.starts_with('$') => {
-                return Err(RestError::invalid(format!("a query has no {name}")));
+                return Err(Error::Invalid(format!("a query has no {name}")));
             }
             name => tests(name, value, &mut all)?,
         }
@@ -87,7 +95,7 @@ fn condition(value: &Value, depth: usize) -> Result<Condition, RestError> {
 }
 
 /// The conditions on one field.
-fn tests(name: &str, value: &Value, all: &mut Vec<Condition>) -> Result<(), RestError> {
+fn tests(name: &str, value: &Value, all: &mut Vec<Condition>) -> Result<(), Error> {
     let is_tests = |members: &Map<String, Value>| members.keys().any(|key| key.starts_with('$'));
     let members = match value {
         Value::Object(members) if is_tests(members) => members,
@@ -100,7 +108,7 @@ fn tests(name: &str, value: &Value, all: &mut Vec<Condition>) -> Result<(), Rest
         let wanted = value.clone();
         let items = || {
             let items = value.as_array().cloned();
-            items.ok_or_else(|| RestError::invalid(format!("{operator} takes a list")))
+            items.ok_or_else(|| Error::Invalid(format!("{operator} takes a list")))
         };
         let test = match operator.as_str() {
             "$eq" => Test::Is(wanted),
@@ -112,7 +120,7 @@ fn tests(name: &str, value: &Value, all: &mut Vec<Condition>) -> Result<(), Rest
             "$in" => Test::In(items()?, true),
             "$nin" => Test::In(items()?, false),
             "$exists" => Test::Exists(value.as_bool().unwrap_or(true)),
-            other => return Err(RestError::invalid(format!("a query has no {other}"))),
+            other => return Err(Error::Invalid(format!("a query has no {other}"))),
         };
         all.push(Condition::Field(name.to_owned(), test));
     }
@@ -177,10 +185,10 @@ fn field<'d>(document: &'d Document, name: &str) -> Option<&'d Value> {
 
 /// The order of documents: `field`, `field:1` or `field:-1`, with commas between.
 #[derive(Debug)]
-pub(crate) struct Order(Vec<(String, bool)>);
+struct Order(Vec<(String, bool)>);
 
 impl Order {
-    pub(crate) fn parse(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let keys = text.split(',').map(str::trim).filter(|key| !key.is_empty());
         Self(
             keys.map(|key| match key.split_once(':') {
@@ -191,7 +199,7 @@ impl Order {
         )
     }
 
-    pub(crate) fn compare(&self, a: &Document, b: &Document) -> Ordering {
+    fn compare(&self, a: &Document, b: &Document) -> Ordering {
         for (name, descending) in &self.0 {
             let order = order_of(field(a, name), field(b, name));
             let order = if *descending { order.reverse() } else { order };
@@ -217,13 +225,13 @@ fn order_of(a: Option<&Value>, b: Option<&Value>) -> Ordering {
 
 /// Which fields are wanted: `a,b` or `a:1` those only, `c:0` all but that.
 #[derive(Debug)]
-pub(crate) struct Projection {
+struct Projection {
     wanted: Vec<String>,
     hidden: Vec<String>,
 }
 
 impl Projection {
-    pub(crate) fn parse(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut projection = Self { wanted: Vec::new(), hidden: Vec::new() };
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name.split_once(':') {
@@ -238,13 +246,56 @@ impl Projection {
         projection
     }
 
-    pub(crate) fn keep(&self, mut document: Document) -> Document {
+    fn keep(&self, mut document: Document) -> Document {
         let is_key = |name: &String| name == "_key";
         if !self.wanted.is_empty() {
             document.retain(|name, _| self.wanted.contains(name) || is_key(name));
         }
         document.retain(|name, _| !self.hidden.contains(name));
         document
+    }
+}
+
+/// The order, the fields and the part of the documents that a query returns.
+#[derive(Debug)]
+pub struct Page {
+    order: Order,
+    projection: Projection,
+    limit: usize,
+    skip: usize,
+}
+
+impl Page {
+    /// Reads `sort`, `fields`, `limit` and `skip`, as `value` has them. A page has at most 50,000 documents.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit or skip that is not a whole number.
+    pub fn of(value: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        let number = |name: &str| -> Result<usize, Error> {
+            let Some(text) = value(name) else { return Ok(0) };
+            let wrong = || Error::Invalid(format!("{name} must be a whole number of 0 or more"));
+            text.parse().map_err(|_| wrong())
+        };
+        let limit = match number("limit")? {
+            0 => MAX_ROWS,
+            limit => limit.min(MAX_ROWS),
+        };
+        Ok(Self {
+            order: Order::parse(&value("sort").unwrap_or_default()),
+            projection: Projection::parse(&value("fields").unwrap_or_default()),
+            limit,
+            skip: number("skip")?,
+        })
+    }
+
+    /// The documents of the page that the query accepts.
+    #[must_use]
+    pub fn select(&self, query: &Query, all: &Collection) -> Vec<Value> {
+        let mut found: Vec<&Document> =
+            all.values().filter(|document| query.accepts(document)).collect();
+        found.sort_by(|a, b| self.order.compare(a, b));
+        let page = found.into_iter().skip(self.skip).take(self.limit);
+        page.map(|document| Value::Object(self.projection.keep(document.clone()))).collect()
     }
 }
 
@@ -305,5 +356,23 @@ mod tests {
         let kept =
             Projection::parse("n,_id:0").keep(document(json!({"_key": "1", "n": 1, "t": 2})));
         assert_eq!(Value::Object(kept), json!({"n": 1}));
+    }
+
+    #[test]
+    fn a_page_skips_and_limits_what_the_query_accepts() {
+        let all: Collection = (1..=4)
+            .map(|n| (n.to_string(), document(json!({"_key": n.to_string(), "n": n}))))
+            .collect();
+        let query = Query::parse(r#"{"n": {"$gt": 1}}"#).unwrap();
+        let page = |pairs: &[(&str, &str)]| {
+            let value = |name: &str| {
+                pairs.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned())
+            };
+            Page::of(value).map(|page| page.select(&query, &all))
+        };
+        let one = page(&[("sort", "n:-1"), ("skip", "1"), ("limit", "1"), ("fields", "n,_key:0")]);
+        assert_eq!(one.unwrap(), [json!({"n": 3})]);
+        assert_eq!(page(&[]).unwrap().len(), 3);
+        assert!(page(&[("limit", "-1")]).unwrap_err().to_string().contains("limit"));
     }
 }

@@ -6,7 +6,7 @@ use axum::http::{Method, StatusCode};
 use jiff::tz::TimeZone;
 use search::{SqlRequest, SqlRows};
 
-use crate::server::Server;
+use super::server::Server;
 
 async fn sql(server: &Server, user: &str, query: &str) -> String {
     let body = serde_json::json!({"query": query}).to_string();

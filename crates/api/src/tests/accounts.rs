@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 
-use crate::server::Server;
+use super::server::Server;
 
 const USERS: &str = "/services/authentication/users";
 const ROLES: &str = "/services/authorization/roles";

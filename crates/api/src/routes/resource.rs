@@ -1,0 +1,282 @@
+//! Collections of named objects: list, show, `_new`, create, edit, remove and actions, the same for all.
+//!
+//! A [`Resource`] says what is particular to its objects; paging, filters, sorting, output formats, links
+//! and statuses are here and in `feed`.
+
+use std::future::{Future, ready};
+
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::feed;
+use crate::atom::{Attributes, Entry};
+use crate::call::Call;
+use crate::error::RestError;
+use crate::rights::Need;
+use crate::routing::{Methods, Routes};
+
+/// What a kind of objects is called.
+pub(crate) struct About {
+    /// The title of its feeds.
+    pub(crate) title: &'static str,
+    /// Its path.
+    pub(crate) path: &'static str,
+    /// One object, with its article.
+    pub(crate) one: &'static str,
+    /// Several.
+    pub(crate) many: &'static str,
+}
+
+/// What the operations of a resource need; `None` where it has no such operation.
+#[derive(Default)]
+pub(crate) struct Access {
+    pub(crate) list: Option<Need>,
+    pub(crate) create: Option<Need>,
+    pub(crate) show: Option<Need>,
+    pub(crate) edit: Option<Need>,
+    pub(crate) remove: Option<Need>,
+    /// `GET {name}/acl`.
+    pub(crate) acl: Option<Need>,
+    /// `POST {name}/{action}`.
+    pub(crate) act: Option<Need>,
+}
+
+/// What a removal is answered with.
+pub(crate) enum Removal {
+    /// The objects that are left.
+    Rest,
+    /// A feed without entries.
+    Nothing,
+}
+
+type Answer<T> = Result<T, RestError>;
+
+/// A kind of objects. Operations that [`Access`] does not have are never called.
+pub(crate) trait Resource: Sync + 'static {
+    /// An object.
+    type Item: Send + Sync;
+
+    fn about(&self) -> About;
+
+    /// Title and path of the feed, for a kind whose path has open segments.
+    fn place(&self, _: &Call) -> Answer<(String, String)> {
+        let about = self.about();
+        Ok((about.title.to_owned(), about.path.to_owned()))
+    }
+
+    /// Refuses calls below a namespace in which the kind has no objects. Actions are not checked.
+    fn check(&self, _: &Call) -> Answer<()> {
+        Ok(())
+    }
+
+    /// What removals are answered with.
+    fn removal(&self) -> Removal {
+        Removal::Nothing
+    }
+
+    /// Whether `_reload` and `_acl` are answered with an empty feed.
+    fn reloads(&self) -> bool {
+        false
+    }
+
+    /// What `_new` shows: the parameters of a new object. `None`: there is no `_new`.
+    fn template(&self, _: &Call) -> Answer<Option<Attributes>> {
+        Ok(None)
+    }
+
+    /// The object as clients see it.
+    fn entry(&self, call: &Call, item: &Self::Item) -> Answer<Entry>;
+
+    /// Whether the caller may see the object: [`Self::list`] and [`Self::find`] may return more. Changes
+    /// check what they need themselves, and refuse instead of hiding.
+    fn may_see(&self, _: &Call, _: &Self::Item) -> bool {
+        true
+    }
+
+    /// All objects.
+    fn list(&self, call: &Call) -> impl Future<Output = Answer<Vec<Self::Item>>> + Send;
+
+    /// The object that the path names. Several namespaces may have one each: the first is the one that is
+    /// changed.
+    fn find(&self, call: &Call) -> impl Future<Output = Answer<Vec<Self::Item>>> + Send;
+
+    /// The object in another form than an entry, if the call asks for that.
+    fn plain(
+        &self,
+        _: &Call,
+        _: &Self::Item,
+    ) -> impl Future<Output = Answer<Option<Response>>> + Send {
+        ready(Ok(None))
+    }
+
+    fn create(&self, _: &Call) -> impl Future<Output = Answer<Self::Item>> + Send {
+        ready(Err(absent()))
+    }
+
+    fn edit(&self, _: &Call, _: Self::Item) -> impl Future<Output = Answer<Self::Item>> + Send {
+        ready(Err(absent()))
+    }
+
+    fn remove(&self, _: &Call, _: Self::Item) -> impl Future<Output = Answer<()>> + Send {
+        ready(Err(absent()))
+    }
+
+    /// The status of a removal of an object that does not exist.
+    fn removal_of_none(&self) -> StatusCode {
+        StatusCode::NOT_FOUND
+    }
+
+    /// The actions, for the documents.
+    fn actions(&self) -> &'static str {
+        "Acts on it"
+    }
+
+    /// Does what the last segment of the path says. `None`: the answer is an empty feed.
+    fn act(
+        &self,
+        _: &Call,
+        _: Self::Item,
+        _: &str,
+    ) -> impl Future<Output = Answer<Option<Self::Item>>> + Send {
+        ready(Err(absent()))
+    }
+}
+
+fn absent() -> RestError {
+    RestError::new(StatusCode::METHOD_NOT_ALLOWED, "ERROR", "Method Not Allowed")
+}
+
+impl Routes {
+    /// The routes of a resource: the collection, its members, and their actions.
+    pub(crate) fn resource<R: Resource>(
+        self,
+        path: &str,
+        resource: &'static R,
+        access: &Access,
+    ) -> Self {
+        let About { one, many, .. } = resource.about();
+        let mut collection = Methods::default();
+        if let Some(need) = access.list {
+            let handler = move |call: Call| list(resource, call);
+            collection = collection.get(need, &format!("Lists {many}"), handler);
+        }
+        if let Some(need) = access.create {
+            let handler = move |call: Call| create(resource, call);
+            collection = collection.post(need, &format!("Creates {one}"), handler);
+        }
+        let mut member = Methods::default();
+        if let Some(need) = access.show {
+            let handler = move |call: Call| show(resource, call);
+            member = member.get(need, &format!("Shows {one}"), handler);
+        }
+        if let Some(need) = access.edit {
+            let handler = move |call: Call| edit(resource, call);
+            member = member.post(need, &format!("Changes {one}"), handler);
+        }
+        if let Some(need) = access.remove {
+            let handler = move |call: Call| remove(resource, call);
+            member = member.delete(need, &format!("Removes {one}"), handler);
+        }
+        let mut actions = Methods::default();
+        if let Some(need) = access.acl {
+            let handler = move |call: Call| acl(resource, call);
+            actions = actions.get(need, "`acl`: shows who owns, reads and changes it", handler);
+        }
+        if let Some(need) = access.act {
+            let handler = move |call: Call| act(resource, call);
+            actions = actions.post(need, resource.actions(), handler);
+        }
+        let routes = self.at(path, collection).at(&format!("{path}/{{name}}"), member);
+        if access.acl.is_none() && access.act.is_none() {
+            return routes;
+        }
+        routes.at(&format!("{path}/{{name}}/{{action}}"), actions)
+    }
+}
+
+async fn list<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    resource.check(&call)?;
+    let (title, path) = resource.place(&call)?;
+    let mut items = resource.list(&call).await?;
+    items.retain(|item| resource.may_see(&call, item));
+    let entries = entries(resource, &call, &items)?;
+    feed::respond(&title, &path, entries, &call.params)
+}
+
+fn entries<R: Resource>(resource: &R, call: &Call, items: &[R::Item]) -> Answer<Vec<Entry>> {
+    items.iter().map(|item| resource.entry(call, item)).collect()
+}
+
+async fn show<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    resource.check(&call)?;
+    let (title, path) = resource.place(&call)?;
+    if call.name() == "_new"
+        && let Some(attributes) = resource.template(&call)?
+    {
+        return feed::respond_template(&title, &path, attributes, &call.params);
+    }
+    if resource.reloads() && matches!(call.name(), "_reload" | "_acl") {
+        return feed::respond_empty(&title, &path, &call.params);
+    }
+    let mut items = resource.find(&call).await?;
+    items.retain(|item| resource.may_see(&call, item));
+    let Some(item) = items.first() else { return Err(RestError::no_object(call.name())) };
+    if let Some(response) = resource.plain(&call, item).await? {
+        return Ok(response);
+    }
+    let entries = entries(resource, &call, &items)?;
+    feed::respond(&title, &path, entries, &call.params.only_format())
+}
+
+async fn create<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    resource.check(&call)?;
+    let (title, path) = resource.place(&call)?;
+    let item = resource.create(&call).await?;
+    feed::respond_created(&title, &path, resource.entry(&call, &item)?, &call.params)
+}
+
+async fn first<R: Resource>(resource: &R, call: &Call) -> Answer<R::Item> {
+    let found = resource.find(call).await?.into_iter().next();
+    found.ok_or_else(|| RestError::no_object(call.name()))
+}
+
+async fn edit<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    resource.check(&call)?;
+    let (title, path) = resource.place(&call)?;
+    if resource.reloads() && call.name() == "_reload" {
+        return feed::respond_empty(&title, &path, &call.params);
+    }
+    let item = first(resource, &call).await?;
+    let item = resource.edit(&call, item).await?;
+    feed::respond_one(&title, &path, resource.entry(&call, &item)?, &call.params)
+}
+
+async fn remove<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    resource.check(&call)?;
+    let (title, path) = resource.place(&call)?;
+    let item = first(resource, &call).await.map_err(|error| match error.status {
+        StatusCode::NOT_FOUND => RestError { status: resource.removal_of_none(), ..error },
+        _ => error,
+    })?;
+    resource.remove(&call, item).await?;
+    match resource.removal() {
+        Removal::Rest => list(resource, call).await,
+        Removal::Nothing => feed::respond_empty(&title, &path, &call.params.only_format()),
+    }
+}
+
+async fn acl<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    match call.segment("action") {
+        "acl" => show(resource, call).await,
+        action => Err(RestError::no_object(action)),
+    }
+}
+
+async fn act<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
+    let (title, path) = resource.place(&call)?;
+    let item = first(resource, &call).await?;
+    match resource.act(&call, item, call.segment("action")).await? {
+        Some(item) => feed::respond_one(&title, &path, resource.entry(&call, &item)?, &call.params),
+        None => feed::respond_empty(&title, &path, &call.params),
+    }
+}

@@ -1,0 +1,12 @@
+//! The whole REST service in this process: every route with its normal answer and an invalid request, every
+//! path and command in every role, and the pages that come from the routes.
+
+mod accounts;
+pub(crate) mod cases;
+mod jobs;
+mod matrix;
+mod objects;
+pub(crate) mod openapi;
+mod page;
+mod quotas;
+mod server;

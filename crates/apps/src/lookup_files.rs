@@ -1,0 +1,227 @@
+//! Lookup files: CSV in the `lookups` directory of an app, or in object storage where a search or a user
+//! put them. A file in object storage takes precedence over one of the app.
+
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+use futures::TryStreamExt;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+
+use crate::lookups::{Lookups, ROOT};
+use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
+
+/// A lookup that is unpacked may have so many bytes.
+const MAX_UNPACKED: u64 = 4 << 30;
+
+/// A lookup file and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LookupFile {
+    /// Its name, such as `hosts.csv`.
+    pub name: String,
+    /// Its app.
+    pub app: String,
+    /// Its owner.
+    pub owner: String,
+    /// Whether it is in object storage and can be removed.
+    pub removable: bool,
+}
+
+impl LookupFile {
+    /// `<owner>/<app>/lookups/<name>`: names it among all objects.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}/{}/{ROOT}/{}", self.owner, self.app, self.name)
+    }
+}
+
+/// The content of a lookup file.
+#[derive(Debug, Clone)]
+pub struct LookupBytes {
+    /// CSV, unpacked.
+    pub bytes: Bytes,
+    /// Changes whenever the content may have changed.
+    pub version: String,
+}
+
+impl Apps {
+    /// The content of a lookup file: the user's own, the app's, or that of another app.
+    ///
+    /// # Errors
+    /// If it is there but cannot be read, or its name is none.
+    pub async fn read_lookup(
+        &self,
+        name: &str,
+        namespace: &Namespace,
+    ) -> Result<Option<LookupBytes>, Error> {
+        self.read_lookup_where(name, namespace, |_| true).await
+    }
+
+    /// As [`Self::read_lookup`], of those files that `readable` lets through.
+    ///
+    /// # Errors
+    /// As [`Self::read_lookup`].
+    pub async fn read_lookup_where(
+        &self,
+        name: &str,
+        namespace: &Namespace,
+        readable: impl Fn(&LookupFile) -> bool,
+    ) -> Result<Option<LookupBytes>, Error> {
+        check_file_name(name)?;
+        let seen = |owner: &str, app: &str| {
+            let [name, app, owner] = [name, app, owner].map(str::to_owned);
+            readable(&LookupFile { name, app, owner, removable: false })
+        };
+        let lookups = self.lookup_files();
+        let mut apps = vec![namespace.app.clone()];
+        let others = self.apps().into_iter().map(|app| app.name);
+        apps.extend(others.filter(|app| *app != namespace.app));
+        for app in &apps {
+            if *app != namespace.app && !self.shows_lookup(app, name) {
+                continue;
+            }
+            let own = (*app == namespace.app).then_some(namespace.owner.as_str());
+            for owner in own.into_iter().filter(|owner| *owner != NOBODY).chain([NOBODY]) {
+                if !seen(owner, app) {
+                    continue;
+                }
+                let path = Lookups::object(owner, app, name);
+                match lookups.store.get(&path).await {
+                    Ok(found) => {
+                        let tag = found.meta.e_tag.clone().unwrap_or_default();
+                        let version = format!(
+                            "{path} {tag} {} {}",
+                            found.meta.last_modified, found.meta.size
+                        );
+                        let bytes = found.bytes().await;
+                        let bytes = bytes.map_err(|source| failed("read", &path, source))?;
+                        let bytes = unpacked(name, bytes)?;
+                        return Ok(Some(LookupBytes { bytes, version }));
+                    }
+                    Err(object_store::Error::NotFound { .. }) => {}
+                    Err(source) => return Err(failed("read", &path, source)),
+                }
+            }
+            let Some(file) = lookups.file(app, name).filter(|_| seen(NOBODY, app)) else {
+                continue;
+            };
+            let fail =
+                |source| Error::File { action: "read", path: file.display().to_string(), source };
+            match tokio::fs::read(&file).await {
+                Ok(bytes) => {
+                    let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());
+                    let version = format!("{} {:?} {}", file.display(), changed.ok(), bytes.len());
+                    let bytes = unpacked(name, bytes.into())?;
+                    return Ok(Some(LookupBytes { bytes, version }));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(fail(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts a lookup file into object storage, in place of one that is there.
+    ///
+    /// # Errors
+    /// If the name is none of a file, or object storage does not take it.
+    pub async fn write_lookup(
+        &self,
+        name: &str,
+        namespace: &Namespace,
+        bytes: Bytes,
+    ) -> Result<(), Error> {
+        check_file_name(name)?;
+        let app = if namespace.app == "-" { SEARCH } else { &namespace.app };
+        let path = Lookups::object(&namespace.owner, app, name);
+        let put = self.lookup_files().store.put(&path, bytes.into()).await;
+        put.map(drop).map_err(|source| failed("write", &path, source))
+    }
+
+    /// Removes a lookup file from object storage.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Builtin`] for one of an app's files, or if object storage fails.
+    pub async fn remove_lookup(&self, name: &str, namespace: &Namespace) -> Result<(), Error> {
+        let files = self.list_lookups(namespace).await?;
+        let found = files.into_iter().find(|file| file.name == name);
+        let found = found.ok_or_else(|| Error::NotFound(name.to_owned()))?;
+        if !found.removable {
+            return Err(Error::Builtin(name.to_owned()));
+        }
+        let path = Lookups::object(&found.owner, &found.app, name);
+        let deleted = self.lookup_files().store.delete(&path).await;
+        deleted.map_err(|source| failed("remove", &path, source))
+    }
+
+    /// The lookup files a namespace sees, by name. An owner or app of `-` stands for all.
+    ///
+    /// # Errors
+    /// If a directory or object storage cannot be read.
+    pub async fn list_lookups(&self, namespace: &Namespace) -> Result<Vec<LookupFile>, Error> {
+        let root = Path::from(ROOT);
+        let lookups = self.lookup_files();
+        let listed: Vec<_> = lookups
+            .store
+            .list(Some(&root))
+            .try_collect()
+            .await
+            .map_err(|source| failed("list", &root, source))?;
+        let mut found = Vec::new();
+        for object in listed {
+            let parts: Vec<String> =
+                object.location.parts().map(|part| part.as_ref().to_owned()).collect();
+            let [_, owner, app, name] = parts.as_slice() else { continue };
+            let seen = owner == NOBODY || namespace.owner == "-" || *owner == namespace.owner;
+            if seen {
+                let (name, app, owner) = (name.clone(), app.clone(), owner.clone());
+                found.push(LookupFile { name, app, owner, removable: true });
+            }
+        }
+        for app in self.apps() {
+            let Some(folder) = lookups.file(&app.name, "") else { continue };
+            let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
+            while let Ok(Some(entry)) = entries.next_entry().await {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let known = found.iter().any(|file| file.name == name && file.app == app.name);
+                if check_file_name(&name).is_ok() && !known {
+                    let (app, owner) = (app.name.clone(), NOBODY.to_owned());
+                    found.push(LookupFile { name, app, owner, removable: false });
+                }
+            }
+        }
+        let own = |app: &String| namespace.app == "-" || *app == namespace.app;
+        found.retain(|file| own(&file.app) || self.shows_lookup(&file.app, &file.name));
+        found.sort();
+        Ok(found)
+    }
+}
+
+fn check_file_name(name: &str) -> Result<(), Error> {
+    let plain = !name.is_empty()
+        && name.len() <= 200
+        && !name.starts_with('.')
+        && !name.contains(['/', '\\', '\0'])
+        && !name.chars().any(char::is_control);
+    if plain {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("\"{name}\" cannot be the name of a lookup file")))
+}
+
+/// The bytes of a file, unpacked if its name says that it is packed.
+fn unpacked(name: &str, bytes: Bytes) -> Result<Bytes, Error> {
+    if !name.ends_with(".gz") {
+        return Ok(bytes);
+    }
+    let mut out = Vec::new();
+    let mut decoder = std::io::Read::take(GzDecoder::new(bytes.as_ref()), MAX_UNPACKED);
+    std::io::Read::read_to_end(&mut decoder, &mut out).map_err(|error| Error::Damaged {
+        what: format!("the lookup file {name}"),
+        reason: error.to_string(),
+    })?;
+    Ok(out.into())
+}
+
+fn failed(action: &'static str, path: &Path, source: object_store::Error) -> Error {
+    Error::Store { action, path: path.to_string(), source }
+}

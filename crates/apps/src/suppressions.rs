@@ -1,0 +1,82 @@
+//! Until when the alerts of saved searches are suppressed. Documents of the catalog.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use catalog::Catalog;
+use serde_json::json;
+
+use crate::{ConfObject, Error, NOBODY, Sharing};
+
+const KIND: &str = "suppressions";
+
+/// All suppressions, by the place of the saved search.
+#[derive(Debug)]
+pub struct Suppressions {
+    catalog: Catalog,
+    /// Epoch seconds.
+    until: RwLock<HashMap<String, i64>>,
+}
+
+impl Suppressions {
+    /// Reads them from the catalog.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] for a document that cannot be read.
+    pub fn load(catalog: Catalog) -> Result<Self, Error> {
+        let mut until = HashMap::new();
+        for document in catalog.snapshot().documents(KIND) {
+            let time = serde_json::from_value(document.json["until"].clone())
+                .map_err(|error| damaged(&document.name, &error))?;
+            until.insert(document.name, time);
+        }
+        Ok(Self { catalog, until: RwLock::new(until) })
+    }
+
+    /// `<owner>/<app>/<name>`: identifies a saved search among all.
+    #[must_use]
+    pub fn place(search: &ConfObject) -> String {
+        let owner = if search.sharing == Sharing::User { search.owner.as_str() } else { NOBODY };
+        format!("{owner}/{}/{}", search.app, search.name)
+    }
+
+    /// Seconds at `now` (epoch seconds) until alerts of the saved search are sent again; 0 if they are sent.
+    #[must_use]
+    pub fn left(&self, search: &ConfObject, now: i64) -> i64 {
+        let until = self.until.read().unwrap_or_else(PoisonError::into_inner);
+        until.get(&Self::place(search)).map_or(0, |until| (until - now).max(0))
+    }
+
+    /// Suppresses alerts of the saved search until epoch second `until`.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn put(&self, search: &ConfObject, until: i64) -> Result<(), Error> {
+        let place = Self::place(search);
+        self.catalog.put_document(KIND, &place, json!({"until": until})).await?;
+        let mut all = self.until.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(place, until);
+        Ok(())
+    }
+
+    /// Ends the suppression, if there is one.
+    ///
+    /// # Errors
+    /// If the catalog cannot be written.
+    pub async fn remove(&self, search: &ConfObject) -> Result<(), Error> {
+        let place = &Self::place(search);
+        let known = {
+            let all = self.until.read().unwrap_or_else(PoisonError::into_inner);
+            all.contains_key(place)
+        };
+        if known {
+            self.catalog.delete_document(KIND, place).await?;
+            self.until.write().unwrap_or_else(PoisonError::into_inner).remove(place);
+        }
+        Ok(())
+    }
+}
+
+fn damaged(name: &str, error: &serde_json::Error) -> Error {
+    Error::Damaged { what: format!("the document {KIND}/{name}"), reason: error.to_string() }
+}
