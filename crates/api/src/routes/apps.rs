@@ -36,7 +36,7 @@ pub(super) fn routes() -> Routes {
     let (see, edit) = (May("rest_apps_view"), Some(May("edit_local_apps")));
     let (list, show) = (Some(see), Some(see));
     let access = Access { list, create: edit, show, edit, remove: edit, act: edit, acl: None };
-    let newer = "Whether there is a newer version: always no";
+    let newer = "Available updates: always none";
     Routes::default()
         .resource(PATH, &LocalApps, &access)
         .at("/services/apps/local/{name}/update", get(see, newer, update))

@@ -36,7 +36,7 @@ pub(super) fn routes() -> Routes {
         remove: change,
         ..Access::default()
     };
-    let roll = "Uploads the hot buckets";
+    let roll = "Rolls hot buckets and waits until they are in object storage";
     Routes::default()
         .resource(PATH, &Indexes, &access)
         .at("/services/data/indexes/{name}/enable", post(edit, "Enables an index", enable))

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
     let access = Access { list: Some(see), show: Some(see), ..Access::default() };
     let oneshot = get(see, "Always empty", oneshots).post(
         May("edit_monitor"),
-        "Indexes a file on this machine; answers when its events are durable",
+        "Loads a file of this machine, and responds when its events are durable",
         take_in_once,
     );
     Routes::default()

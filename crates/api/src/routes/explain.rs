@@ -37,9 +37,9 @@ pub(super) fn cases() -> Vec<Case> {
     let path = "/api/v1/explain";
     let none = "The required 'search' parameter";
     vec![
-        case(&format!("GET {path}?search=index%3Dmain"), "", 200, "plan"),
+        case(&format!("GET {path}?search=index%3Dmain"), "", 200, "\"normalized\""),
         case(&format!("GET {path}"), "", 400, none),
-        case(&format!("POST {path}"), "search=index%3Dmain", 200, "plan"),
+        case(&format!("POST {path}"), "search=index%3Dmain", 200, "\"normalized\""),
         case(&format!("POST {path}"), "search=%7C+nothing", 400, "nothing"),
     ]
 }

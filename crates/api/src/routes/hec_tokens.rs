@@ -95,7 +95,12 @@ impl Resource for Tokens {
     type Item = Item;
 
     fn about(&self) -> About {
-        About { title: "http", path: PATH, one: "a HEC token", many: "HEC tokens" }
+        About {
+            title: "http",
+            path: PATH,
+            one: "a token",
+            many: "tokens of the HTTP Event Collector",
+        }
     }
 
     fn removal(&self) -> Removal {

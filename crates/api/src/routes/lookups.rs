@@ -143,7 +143,7 @@ impl Resource for Files {
     }
 
     fn actions(&self) -> &'static str {
-        "`acl`: changes who reads and changes it"
+        "`acl`: changes the permissions of a shared file (`perms.read`, `perms.write`)"
     }
 
     /// Who reads and changes a shared file: `acl` with `perms.read` and `perms.write`.

@@ -64,7 +64,7 @@ impl Resource for Passwords {
     type Item = Secret;
 
     fn about(&self) -> About {
-        About { title: "passwords", path: PATH, one: "a password", many: "passwords" }
+        About { title: "passwords", path: PATH, one: "a password", many: "the passwords of an app" }
     }
 
     fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {

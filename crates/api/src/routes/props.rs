@@ -201,7 +201,7 @@ impl Resource for PropsSettings {
     type Item = Found;
 
     fn about(&self) -> About {
-        About { title: "props", path: PATH, one: "a setting", many: "settings of a kind" }
+        About { title: "props", path: PATH, one: "a setting", many: "settings of props.conf" }
     }
 
     fn place(&self, call: &Call) -> Result<(String, String), RestError> {

@@ -111,7 +111,7 @@ impl Kind {
 pub(crate) static CONFS: Kind = Kind {
     is_raw: true,
     flags: &["disabled", "iseval"],
-    ..Kind::new("conf", ("a stanza", "stanzas"), "configs", "")
+    ..Kind::new("conf", ("a stanza", "the stanzas of a file"), "configs", "")
 };
 
 pub(crate) static MACROS: Kind = Kind {
@@ -152,7 +152,7 @@ pub(crate) static VIEWS: Kind = Kind {
     settings: &["eai:data"],
     defaults: &[("eai:type", "views"), ("isDashboard", "1"), ("isVisible", "1")],
     flags: &["disabled", "isDashboard", "isVisible"],
-    ..Kind::new("views", ("a dashboard", "dashboards"), "data/ui/views", "views")
+    ..Kind::new("views", ("a view", "views"), "data/ui/views", "views")
 };
 
 /// `transforms.conf` with a file, a collection or a program behind it.
@@ -215,7 +215,7 @@ pub(crate) static EXTRACTIONS: Kind = Kind {
     flags: &["CAN_OPTIMIZE", "CLEAN_KEYS", "KEEP_EMPTY_VALS", "MV_ADD", "disabled"],
     ..Kind::new(
         "transforms-extract",
-        ("a transform", "transforms"),
+        ("an extraction", "extractions"),
         "data/transforms/extractions",
         "transforms",
     )

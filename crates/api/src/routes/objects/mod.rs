@@ -305,7 +305,7 @@ impl Resource for Kind {
     }
 
     fn actions(&self) -> &'static str {
-        "`enable`, `disable`, `acl` or `move`"
+        "`enable`, `disable`, `acl` (with `owner`, `sharing`, `perms.read`, `perms.write`) or `move` (with `app`)"
     }
 
     async fn act(
