@@ -1,5 +1,5 @@
-//! Refuses requests of callers who lack what the path needs. A path or method that is not declared is answered
-//! to nobody.
+//! Refuses requests of callers who lack what the path needs. A path or method that is not declared is
+//! answered to nobody.
 
 use std::sync::Arc;
 

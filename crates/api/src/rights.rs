@@ -1,6 +1,6 @@
-//! What a path may need: routes declare it, `authorize` enforces it, and `docs/rights.md` shows it. What routes
-//! declare as [`Need::Object`] or [`Need::Own`] any user may ask; the route answers with what [`access::Rights`]
-//! let the user see, and refuses the rest.
+//! What a path may need: routes declare it, `authorize` enforces it, and `docs/rights.md` shows it. What
+//! routes declare as [`Need::Object`] or [`Need::Own`] any user may ask; the route answers with what
+//! [`access::Rights`] let the user see, and refuses the rest.
 
 /// What a method of a path needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Every route is requested as a client would, and with an invalid request.
 //!
-//! The requests stand beside the handlers, in `cases()` of each file of `routes/`. They run in order against a
-//! server of their own.
+//! The requests stand beside the handlers, in `cases()` of each file of `routes/`. They run in order against
+//! a server of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
