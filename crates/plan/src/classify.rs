@@ -13,8 +13,8 @@ use crate::expr::Typed;
 use crate::expr::column::Value;
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
-use crate::names::Mentions;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::required_fields::RequiredFields;
 use crate::types::ValueType;
 use crate::{Error, predicate};
 
@@ -142,7 +142,7 @@ fn is_class(field: &str) -> bool {
 
 /// Whether a pattern with wildcards means a name; case does not count.
 fn matches(pattern: &SearchPattern, name: &str) -> bool {
-    crate::names::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
+    crate::required_fields::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
 }
 
 /// The search of an event type, at the place of its name.
@@ -183,26 +183,27 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What of `mentions` is a class. What classes are made of is mentioned then, too.
-    pub(crate) fn of(mentions: &mut Mentions, knowledge: &Knowledge) -> Result<Self, Error> {
-        let named = |mentions: &Mentions, name: &str| mentions.names.iter().any(|n| n == name);
+    /// The classes among the required fields. Adds the fields that they are made of.
+    pub(crate) fn of(required: &mut RequiredFields, knowledge: &Knowledge) -> Result<Self, Error> {
+        let named =
+            |required: &RequiredFields, name: &str| required.names.iter().any(|n| n == name);
         let tag_field = |name: &String| name.starts_with("tag::");
         // Where nothing is configured, these are fields like any other.
-        let tags = (named(mentions, TAG) || mentions.names.iter().any(tag_field))
+        let tags = (named(required, TAG) || required.names.iter().any(tag_field))
             && !knowledge.tagged_values().is_empty();
         let event_types =
-            (tags || named(mentions, EVENTTYPE)) && !knowledge.event_types().is_empty();
+            (tags || named(required, EVENTTYPE)) && !knowledge.event_types().is_empty();
         if event_types {
             for event_type in knowledge.event_types() {
                 let span = Span::default();
                 let expr = parsed(&event_type.name, &event_type.search, knowledge, span)?;
-                mentions.search(&expand(&expr, knowledge)?);
+                required.search(&expand(&expr, knowledge)?);
             }
         }
         if tags {
             for tagged in knowledge.tagged_values() {
                 if tagged.field != EVENTTYPE {
-                    mentions.field(&tagged.field);
+                    required.name(&tagged.field);
                 }
             }
         }
@@ -210,7 +211,7 @@ impl Wanted {
     }
 
     /// Computes the classes that are wanted.
-    pub(crate) fn add(self, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    pub(crate) fn add(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let knowledge = &env.context.knowledge;
         if self.event_types {
             frame = event_type_field(frame, knowledge, env)?;
@@ -223,7 +224,11 @@ impl Wanted {
 }
 
 /// The names of the event types of each event.
-fn event_type_field(frame: Frame, knowledge: &Knowledge, env: &Env<'_>) -> Result<Frame, Error> {
+fn event_type_field(
+    frame: Frame,
+    knowledge: &Knowledge,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let mut names = Vec::new();
     let mut conditions = Vec::new();
     for event_type in knowledge.event_types() {

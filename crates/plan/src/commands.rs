@@ -1,10 +1,13 @@
 //! The commands: each turns a frame into the next, or ends a stage.
 //!
-//! One file per command or tight family. The doc of each says how the command splits: what the
-//! indexers can run on their part of the events, and what is left to the search head.
+//! One file per command, found by its name, with its [`CommandPlan`]: where it may run, the fields it reads and
+//! leaves, how it plans, its SQL text. What several commands share is in files of its own beside them. The doc
+//! of each says how the command splits: what the indexers can run on their part of the events, and what is
+//! left to the search head.
 
 #[path = "commands/abstract.rs"]
 mod abstract_;
+mod accum;
 mod addcoltotals;
 mod addinfo;
 mod addtotals;
@@ -14,10 +17,10 @@ mod anomalousvalue;
 mod anomalydetection;
 mod append;
 mod appendcols;
+mod appendpipe;
 mod arules;
 mod associate;
 mod autoregress;
-mod begin;
 mod bin;
 mod chart;
 mod cluster;
@@ -27,9 +30,12 @@ mod concurrency;
 mod contingency;
 mod convert;
 mod correlate;
+mod datamodel;
 mod dataset;
+mod dbinspect;
 mod dedup;
 mod delete;
+mod delta;
 mod diff;
 mod discover;
 mod enrich;
@@ -48,13 +54,18 @@ mod findtypes;
 mod folderize;
 pub(crate) mod foreach;
 mod format;
+mod from;
 mod fromjson;
 mod gauge;
 mod gentimes;
+mod geom;
 mod geomfilter;
 mod geostats;
 mod head;
+mod highlight;
 mod history;
+mod iconify;
+mod inputcsv;
 mod inputlookup;
 mod iplocation;
 mod join;
@@ -62,8 +73,10 @@ mod kmeans;
 mod kvform;
 mod loadjob;
 mod localize;
+mod localop;
 mod lookup;
 mod makecontinuous;
+mod makemv;
 mod makeresults;
 pub(crate) mod map;
 mod mcatalog;
@@ -71,13 +84,18 @@ mod mcollect;
 mod metadata;
 mod metasearch;
 mod metrics;
+mod meventcollect;
 mod mpreview;
 mod mstats;
 mod multikv;
 mod multisearch;
 mod multivalue;
 mod mvcombine;
+mod mvexpand;
+mod nomv;
+mod noop;
 mod outlier;
+mod outputcsv;
 mod outputlookup;
 mod outputtext;
 mod overlap;
@@ -85,6 +103,8 @@ mod pivot;
 mod predict;
 pub(crate) mod prestats;
 mod rangemap;
+mod rare;
+mod redistribute;
 mod regex;
 mod relevancy;
 mod reltime;
@@ -93,7 +113,11 @@ mod replace;
 mod require;
 mod reshape;
 mod rest;
+#[path = "commands/return.rs"]
+mod return_;
+mod reverse;
 mod rex;
+mod rtorder;
 mod running;
 mod sample;
 mod savedsearch;
@@ -103,8 +127,14 @@ pub(crate) mod search;
 mod searchtxn;
 mod selfjoin;
 mod sendalert;
+mod sendemail;
 mod set;
 mod setfields;
+mod sichart;
+mod sirare;
+mod sistats;
+mod sitimechart;
+mod sitop;
 mod sort;
 mod spath;
 mod split;
@@ -112,7 +142,9 @@ mod stats;
 mod strcat;
 mod streamstats;
 pub(crate) mod summary;
+mod table;
 mod tags;
+mod tail;
 mod template;
 mod timechart;
 mod timewrap;
@@ -120,28 +152,171 @@ mod tojson;
 mod tokens;
 mod top;
 mod transaction;
+mod transpose;
 mod trendline;
+mod tscollect;
 mod tstats;
 mod typeahead;
+mod typelearner;
+mod typer;
 mod union;
 mod uniq;
+mod untable;
 mod walklex;
+#[path = "commands/where.rs"]
+mod where_;
 mod x11;
 mod xmlkv;
 mod xmlunescape;
 mod xpath;
+mod xyseries;
 
-use spl::ast::{Command, Spanned};
+use std::sync::Arc;
 
-pub(crate) use begin::{Begin, begin, expand};
+use async_trait::async_trait;
+use model::TimeRange;
+use spl::Span;
+use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
 
-use self::inputlookup::Named;
 use crate::frame::Frame;
 use crate::functions::lookup::Lookups;
-use crate::pipeline::{Env, Planning, Start};
-use crate::stage::Finish;
-use crate::stage::inner::tail;
+use crate::lookup::Lookup;
+use crate::outline::Arguments;
+use crate::pipeline::{Planning, PlanningContext, SourceRows};
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::{Layer, NO_EQUIVALENT, Reason, SqlText};
+use crate::stage::Breaker;
 use crate::{Error, rights};
+
+/// A command as the planner sees it, implemented by its arguments. What has no default has to be said of each.
+#[async_trait]
+pub(crate) trait CommandPlan: Sync {
+    /// Where it may run.
+    fn place(&self) -> Place;
+
+    /// Adds the fields that it reads by name or pattern; all of them if that cannot be told.
+    fn required_fields(&self, fields: &mut RequiredFields);
+
+    /// What becomes of fields of the source that it does not name.
+    fn output_fields(&self) -> OutputFields;
+
+    /// Plans it over the rows of the commands before it.
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error>;
+
+    /// Plans it as the first command. One that makes no rows begins with none and is planned over those.
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        match self.place() {
+            Place::Generating(_) => {
+                Err(Error::at("this command cannot begin a search", first.span))
+            }
+            _ => Ok(Begin::Nothing),
+        }
+    }
+
+    /// The commands that it stands for as the first command, if it stands for others.
+    async fn expand(&self, _: First<'_>) -> Result<Option<Expanded>, Error> {
+        Ok(None)
+    }
+
+    /// The lookup whose rows are read before it is planned.
+    fn table(&self) -> Option<&LookupCommand> {
+        None
+    }
+
+    /// What is read for the commands after it, where it changes the names of fields.
+    fn required_after(&self, _: &[Spanned<Command>]) -> Option<RequiredFields> {
+        None
+    }
+
+    /// Whether it merges rows of summary indexes.
+    fn merges_summaries(&self) -> bool {
+        false
+    }
+
+    /// The filter on the events that it reads as the first command.
+    fn event_filter(&self) -> Option<&SearchExpr> {
+        None
+    }
+
+    /// Its arguments for clients of the parser; `written` is their text.
+    fn outline(&self, written: &str) -> Arguments {
+        Arguments::Text(written.to_owned())
+    }
+
+    /// Its rows as SQL, as the first command.
+    fn sql_source(&self, _: &mut SqlText) -> Result<Layer, Reason> {
+        Err("it makes rows of something else than events".to_owned())
+    }
+
+    /// Adds it to a `SELECT`.
+    fn sql(&self, _: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        Err(NO_EQUIVALENT.to_owned())
+    }
+}
+
+macro_rules! registry {
+    ($($module:ident $variant:ident($arguments:ident),)*) => {
+        /// Every command has a module of its name.
+        #[allow(unused_imports, reason = "they are there")]
+        mod named {
+            $(use super::$module;)*
+        }
+
+        /// The plan of a command.
+        pub(crate) fn of(command: &Command) -> &dyn CommandPlan {
+            match command {
+                $(Command::$variant(arguments) => arguments,)*
+            }
+        }
+    };
+}
+
+spl::for_each_command!(registry);
+
+/// Where a command may run.
+#[must_use]
+pub fn place_of(command: &Command) -> Place {
+    of(command).place()
+}
+
+/// What a command is planned with.
+pub(crate) struct Input<'p> {
+    /// The rows of the commands before it.
+    pub(crate) frame: Frame,
+    pub(crate) command: &'p Spanned<Command>,
+    /// The commands after it.
+    pub(crate) rest: &'p [Spanned<Command>],
+    pub(crate) env: &'p PlanningContext<'p>,
+    /// The lookup that it asks for ([`CommandPlan::table`]).
+    pub(crate) table: Option<Arc<Lookup>>,
+}
+
+impl Input<'_> {
+    /// Where the command was written.
+    fn span(&self) -> Span {
+        self.command.span
+    }
+
+    /// The command and those after it, as the tail of a search whose rows it takes.
+    fn tail(&self) -> Vec<Spanned<Command>> {
+        [std::slice::from_ref(self.command), self.rest].concat()
+    }
+
+    /// The error of a generating command that does not stand first.
+    fn only_begins(&self) -> Result<Step, Error> {
+        Err(Error::at("this command can only begin a search", self.span()))
+    }
+}
+
+/// What the first command of a pipeline is planned with.
+#[derive(Clone, Copy)]
+pub(crate) struct First<'p> {
+    pub(crate) span: Span,
+    /// All commands and those that follow, whose fields are read.
+    pub(crate) pipeline: &'p [Spanned<Command>],
+    pub(crate) env: &'p PlanningContext<'p>,
+}
 
 /// What a command makes of a frame.
 #[derive(Debug)]
@@ -149,39 +324,51 @@ pub(crate) enum Step {
     /// The frame the next command works on.
     Next(Frame),
     /// The rows of the frame are needed before the pipeline goes on.
-    Finish(Frame, Finish),
+    Materialize(Frame, Breaker),
     /// Other commands stand in its place.
     Replace(Frame, Vec<Spanned<Command>>),
 }
 
-/// Plans the command a pipeline begins with.
-pub(crate) async fn start(
-    command: &Spanned<Command>,
-    pipeline: &[Spanned<Command>],
-    env: &Env<'_>,
-) -> Result<Start, Error> {
-    match &command.node {
-        Command::Search(command) => search::start(command, pipeline, env).await,
-        Command::Tstats(options) => tstats::start(options, command.span, env).await,
-        Command::Makeresults(options) => makeresults::start(options, env),
-        Command::Gentimes(options) => gentimes::start(options, env),
-        Command::History(command) => history::start(command, env).await,
-        Command::Loadjob(command) => loadjob::start(command, env).await,
-        Command::Inputlookup(command) => inputlookup::start(command, Named::Lookup, env).await,
-        Command::Inputcsv(command) => inputlookup::start(command, Named::File, env).await,
-        Command::Datamodel(command) => dataset::describe(command, env),
-        Command::Eventcount(command) => eventcount::eventcount(command, env).await,
-        Command::Dbinspect(command) => eventcount::dbinspect(command, env).await,
-        Command::Mcatalog(command) => mcatalog::start(command, env).await,
-        Command::Metadata(command) => metadata::start(command, env).await,
-        Command::Typeahead(command) => typeahead::start(command, env).await,
-        Command::Walklex(command) => walklex::start(command, env).await,
-        Command::Mpreview(command) => mpreview::start(command, env).await,
-        _ => Err(Error::at(
-            "a search begins with search, tstats, makeresults or metadata",
-            command.span,
-        )),
-    }
+/// What a pipeline begins with.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// Rows.
+    Rows(SourceRows),
+    /// What becomes of rows at the end of the first stage.
+    Materialize(SourceRows, Breaker),
+    /// A command that makes no rows: no rows at all.
+    Nothing,
+}
+
+/// The commands that stand for a command, and their time range.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) commands: Vec<Spanned<Command>>,
+    pub(crate) range: TimeRange,
+}
+
+/// The commands that a command stands for at the beginning of a pipeline, if it stands for others.
+pub(crate) fn expand<'p>(
+    command: &'p Spanned<Command>,
+    env: &'p PlanningContext<'_>,
+) -> Planning<'p, Option<Expanded>> {
+    Box::pin(async move {
+        rights::check(command, env)?;
+        let first = First { span: command.span, pipeline: &[], env };
+        of(&command.node).expand(first).await
+    })
+}
+
+/// Plans the beginning of a pipeline; what its commands mention is read.
+pub(crate) fn begin<'p>(
+    command: &'p Spanned<Command>,
+    pipeline: &'p [Spanned<Command>],
+    env: &'p PlanningContext<'_>,
+) -> Planning<'p, Begin> {
+    Box::pin(async move {
+        rights::check(command, env)?;
+        of(&command.node).begin(First { span: command.span, pipeline, env }).await
+    })
 }
 
 /// Plans a command over a frame. `rest` is what follows it.
@@ -189,185 +376,17 @@ pub(crate) fn plan<'p>(
     command: &'p Spanned<Command>,
     frame: Frame,
     rest: &'p [Spanned<Command>],
-    env: &'p Env<'_>,
+    env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Step> {
     Box::pin(async move {
         rights::check(command, env)?;
         let lookups = Lookups::read(&command.node, env).await?;
-        step(command, frame, rest, &env.asking(&lookups)).await
+        let plan = of(&command.node);
+        let table = match plan.table() {
+            Some(asked) => Some(lookup::read(asked, env).await?),
+            None => None,
+        };
+        let env = &env.asking(&lookups);
+        plan.plan(Input { frame, command, rest, env, table })
     })
-}
-
-async fn step(
-    command: &Spanned<Command>,
-    frame: Frame,
-    rest: &[Spanned<Command>],
-    env: &Env<'_>,
-) -> Result<Step, Error> {
-    let next = match &command.node {
-        Command::Abstract(command) => abstract_::plan(command, frame)?,
-        Command::Accum(command) => running::accum(command, frame)?,
-        Command::Addcoltotals(command) => return Ok(addcoltotals::plan(command, frame)),
-        Command::Addinfo(_) => addinfo::plan(frame, env)?,
-        Command::Addtotals(command) => return addtotals::plan(command, frame, env),
-        Command::Analyzefields(command) => return Ok(analyzefields::plan(command, frame)),
-        Command::Anomalies(command) => return Ok(anomalies::plan(command, frame)),
-        Command::Anomalousvalue(command) => {
-            return anomalousvalue::plan(&command.options, &command.fields, frame);
-        }
-        Command::Anomalydetection(command) => return anomalydetection::plan(command, frame),
-        Command::Arules(command) => return Ok(arules::plan(command, frame)),
-        Command::Associate(command) => return Ok(associate::plan(command, frame)),
-        Command::Autoregress(command) => autoregress::plan(command, frame, env)?,
-        Command::Cluster(command) => return cluster::plan(command, frame),
-        Command::Cofilter(command) => return Ok(cofilter::plan(command, frame)),
-        Command::Contingency(command) => return Ok(contingency::plan(command, frame)),
-        Command::Correlate(command) => return Ok(correlate::plan(command, frame)),
-        Command::Erex(command) => return Ok(erex::plan(command, frame)),
-        Command::Findtypes(command) => return Ok(findtypes::findtypes(command, frame)),
-        Command::Geom(options) => return geomfilter::geom(options, command.span, frame),
-        Command::Geomfilter(command) => geomfilter::geomfilter(command, frame)?,
-        Command::Geostats(command) => return geostats::plan(command, frame, env),
-        Command::Kmeans(command) => return Ok(kmeans::plan(command, frame)),
-        Command::Outlier(command) => {
-            return outlier::plan(&command.options, &command.fields, frame);
-        }
-        Command::Predict(options) => return predict::plan(options, command.span, frame, env),
-        Command::Timewrap(options) => return timewrap::plan(options, command.span, frame, env),
-        Command::Typelearner(command) => return Ok(findtypes::typelearner(command, frame)),
-        Command::Typer(_) => tags::typer(frame, env)?,
-        Command::Tags(command) => tags::tags(command, frame, env)?,
-        Command::Sendalert(command) => return Ok(sendalert::alert(command, frame)),
-        Command::Sendemail(command) => return Ok(sendalert::email(command, frame)),
-        Command::Collect(command) => return collect::plan(command, frame, env),
-        Command::Concurrency(command) => return Ok(concurrency::plan(command, frame)),
-        Command::Delete(_) => return Err(delete::refused(command.span)),
-        Command::Diff(command) => return Ok(diff::plan(command, frame)),
-        Command::Extract(command) => return extract::plan(command, frame, rest, env),
-        Command::Fieldformat(command) => fieldformat::plan(command, frame, env)?,
-        Command::Folderize(command) => return Ok(folderize::plan(command, frame)),
-        Command::Format(command) => return Ok(format::format(command, frame)),
-        Command::Fromjson(command) => return fromjson::plan(command, frame, rest, env),
-        Command::Gauge(command) => return Ok(gauge::plan(command, frame)),
-        Command::Highlight(_) | Command::Iconify(_) => frame,
-        Command::Inputlookup(options) => {
-            return inputlookup::plan(options, Named::Lookup, frame, command.span);
-        }
-        Command::Inputcsv(options) => {
-            return inputlookup::plan(options, Named::File, frame, command.span);
-        }
-        Command::Iplocation(command) => iplocation::plan(command, frame, env)?,
-        Command::Kvform(found) => return kvform::plan(found, command.span, frame, rest, env),
-        Command::Localize(command) => return Ok(localize::plan(command, frame)),
-        Command::Localop(_) | Command::Noop(_) | Command::Redistribute(_) => frame,
-        Command::Lookup(command) => lookup::plan(command, frame, env).await?,
-        Command::Makecontinuous(command) => return makecontinuous::plan(command, frame, env),
-        Command::Multikv(command) => return multikv::plan(command, frame),
-        Command::Mcollect(options) | Command::Meventcollect(options) => {
-            return mcollect::plan(options, command.span, frame, env);
-        }
-        node if prestats::appends(node) => {
-            return Ok(prestats::append(command, frame, &tail(command, rest)));
-        }
-        Command::Mvcombine(command) => return Ok(mvcombine::plan(command, frame, rest)),
-        Command::Outputlookup(command) => {
-            return outputlookup::plan(command, Named::Lookup, frame, env);
-        }
-        Command::Outputcsv(command) => {
-            return outputlookup::plan(command, Named::File, frame, env);
-        }
-        Command::Append(found) => return Ok(append::append(found, frame, tail(command, rest))),
-        Command::Appendcols(found) => {
-            return Ok(appendcols::plan(found, frame, tail(command, rest)));
-        }
-        Command::Appendpipe(command) => return Ok(append::appendpipe(command, frame)),
-        Command::Bin(command) => return bin::plan(command, frame, env),
-        Command::Chart(command) => return chart::plan(command, frame, env),
-        Command::Convert(command) => convert::plan(command, frame, env)?,
-        Command::Dedup(command) => dedup::plan(command, frame, env)?,
-        Command::Delta(command) => running::delta(command, frame, env)?,
-        Command::Eval(found) => return eval::plan(found, command.span, frame, rest, env),
-        Command::Eventstats(command) => eventstats::plan(command, frame, env)?,
-        Command::Fields(command) => fields::fields(command, frame)?,
-        Command::Fieldsummary(command) => return Ok(fieldsummary::plan(command, frame)),
-        Command::Filldown(command) => filldown::plan(command, frame)?,
-        Command::Fillnull(command) => fillnull::plan(command, frame)?,
-        Command::Foreach(command) => return foreach::plan(command, frame),
-        Command::Head(command) => head::head(command, frame, env)?,
-        Command::Join(found) => return join::plan(command, found, frame, rest),
-        Command::Makemv(command) => multivalue::makemv(command, frame)?,
-        Command::Map(found) => return Ok(map::plan(found, frame, rest)),
-        Command::Mvexpand(command) => multivalue::mvexpand(command, frame)?,
-        Command::Nomv(command) => multivalue::nomv(command, frame)?,
-        Command::Outputtext(command) => outputtext::plan(command, frame)?,
-        Command::Overlap(_) => return Ok(overlap::plan(frame)),
-        Command::Rangemap(command) => rangemap::plan(command, frame)?,
-        Command::Rare(command) => top::plan(command, top::Order::Rarest, frame)?,
-        Command::Regex(command) => regex::plan(command, frame, env)?,
-        Command::Reltime(command) => reltime::plan(command, frame, env)?,
-        Command::Relevancy(_) => relevancy::plan(frame)?,
-        Command::Rename(command) => rename::plan(command, frame)?,
-        Command::Replace(command) => replace::plan(command, frame)?,
-        Command::Require(_) => require::plan(frame)?,
-        Command::Return(command) => return Ok(format::returned(command, frame)),
-        Command::Reverse(_) => frame.reverse(),
-        Command::Rex(command) => rex::plan(command, frame)?,
-        Command::Rtorder(_) => frame,
-        Command::Script(command) => script::plan(command, frame, env),
-        Command::Scrub(_) => scrub::plan(frame, env)?,
-        Command::Search(command) => search::filter(command, frame, env)?,
-        Command::Selfjoin(command) => return Ok(selfjoin::plan(command, frame)),
-        Command::Setfields(command) => setfields::plan(command, frame)?,
-        Command::Sichart(found) => return summary::chart(found, command.span, frame),
-        Command::Sirare(found) | Command::Sitop(found) => {
-            return summary::top(found, command.span, frame);
-        }
-        Command::Sistats(found) => return summary::stats(found, command.span, frame),
-        Command::Sitimechart(found) => return summary::timechart(found, command.span, frame),
-        Command::Sort(command) => sort::plan(command, frame, env)?,
-        Command::Spath(command) => return spath::plan(command, frame, rest),
-        Command::Stats(command) => return stats::plan(command, frame, env),
-        Command::Strcat(command) => strcat::plan(command, frame)?,
-        Command::Streamstats(command) => streamstats::plan(command, frame, env)?,
-        Command::Table(command) => fields::table(command, frame)?,
-        Command::Tail(command) => head::tail(command, frame),
-        Command::Timechart(options) => return timechart::plan(options, command.span, frame, env),
-        Command::Tojson(command) => tojson::plan(command, frame)?,
-        Command::Top(command) => top::plan(command, top::Order::MostFrequent, frame)?,
-        Command::Transaction(options) => {
-            return transaction::plan(options, command.span, frame, env);
-        }
-        Command::Transpose(command) => return Ok(reshape::transpose(command, frame)),
-        Command::Trendline(command) => trendline::plan(command, frame)?,
-        Command::Tscollect(found) => return Err(delete::uncollected(found, command.span)),
-        Command::Union(found) => return union::plan(found, frame, &tail(command, rest)),
-        Command::Uniq(_) => uniq::plan(frame)?,
-        Command::Untable(command) => return Ok(reshape::untable(command, frame)),
-        Command::Where(command) => eval::filter(command, frame, env)?,
-        Command::X11(command) => return Ok(x11::plan(command, frame)),
-        Command::Xmlkv(found) => return xmlkv::plan(found, frame, rest, env),
-        Command::Xmlunescape(_) => xmlunescape::plan(frame)?,
-        Command::Xpath(command) => xpath::plan(command, frame)?,
-        Command::Xyseries(command) => return Ok(reshape::xyseries(command, frame)),
-        Command::Gentimes(_)
-        | Command::History(_)
-        | Command::Loadjob(_)
-        | Command::Makeresults(_)
-        | Command::Mcatalog(_)
-        | Command::Metadata(_)
-        | Command::Metasearch(_)
-        | Command::Mpreview(_)
-        | Command::Mstats(_)
-        | Command::Multisearch(_)
-        | Command::Pivot(_)
-        | Command::Savedsearch(_)
-        | Command::Set(_)
-        | Command::Tstats(_)
-        | Command::Typeahead(_)
-        | Command::Walklex(_) => {
-            return Err(Error::at("this command can only begin a search", command.span));
-        }
-        _ => return Err(Error::at("this command cannot be planned yet", command.span)),
-    };
-    Ok(Step::Next(next))
 }

@@ -12,7 +12,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
-use crate::pipeline::{Env, Planning, StagePlan, plan_stage};
+use crate::pipeline::{Planning, PlanningContext, StagePlan, plan_stage};
 use crate::stage::Rows;
 use crate::{Error, Message, MessageLog, OutputColumn, PlannedSearch, ResultKind, Session};
 
@@ -65,7 +65,7 @@ impl Stage {
         on_batch: &mut OnBatch<'_>,
     ) -> Result<Completed, Error> {
         let log = MessageLog::default();
-        let run = Run { session, log: &log, watch: Some(watch), rehearsal: true };
+        let run = Run { session, log: &log, watch: Some(watch), dry_run: true };
         run.stages(self.stage.clone(), Some(plan), on_batch).await
     }
 }
@@ -92,7 +92,7 @@ pub async fn execute_watched(
     watch: Option<&dyn Watch>,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<Completed, Error> {
-    let run = Run { session, log: &planned.log, watch, rehearsal: false };
+    let run = Run { session, log: &planned.log, watch, dry_run: false };
     let mut completed = run.stages(planned.stage(), None, on_batch).await?;
     let mut messages = planned.messages.clone();
     for message in completed.messages {
@@ -110,7 +110,7 @@ struct Run<'r> {
     log: &'r MessageLog,
     watch: Option<&'r dyn Watch>,
     /// Whether this is a preview.
-    rehearsal: bool,
+    dry_run: bool,
 }
 
 impl Run<'_> {
@@ -134,8 +134,8 @@ impl Run<'_> {
                 let (kind, columns, messages) = (stage.kind, stage.columns, self.log.all());
                 return Ok(Completed { kind, columns, messages });
             };
-            let env = Env::new(&rest.context, self.log, Some(self.session));
-            let env = env.watched(self.watch).rehearsing(self.rehearsal);
+            let env = PlanningContext::new(&rest.context, self.log, Some(self.session));
+            let env = env.watched(self.watch).dry_run(self.dry_run);
             let rows = rows_of(plan, &stage.columns, &env).await?;
             let frame = rest.frame(rows, &env).await?;
             stage = plan_stage(frame, &rest.commands, &env).await?;
@@ -144,11 +144,14 @@ impl Run<'_> {
 }
 
 /// Runs all stages of a search within another and collects its rows.
-pub(crate) fn run_to_rows<'p>(stage: StagePlan, env: &'p Env<'_>) -> Planning<'p, Rows> {
+pub(crate) fn run_to_rows<'p>(
+    stage: StagePlan,
+    env: &'p PlanningContext<'_>,
+) -> Planning<'p, Rows> {
     Box::pin(run_stages(stage, env))
 }
 
-async fn run_stages(mut stage: StagePlan, env: &Env<'_>) -> Result<Rows, Error> {
+async fn run_stages(mut stage: StagePlan, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     loop {
         // Formats are for who looks at the result of the whole search.
         let (plan, columns) = stage.unformatted.take().unwrap_or((stage.plan, stage.columns));
@@ -196,7 +199,7 @@ async fn stream(
 pub(crate) async fn collect(
     plan: &LogicalPlan,
     columns: &[OutputColumn],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
     let plan = prepare(plan, env.session()?, env.watch(), None).await?;
     rows_of(plan, columns, env).await
@@ -205,7 +208,7 @@ pub(crate) async fn collect(
 async fn rows_of(
     plan: Arc<dyn ExecutionPlan>,
     columns: &[OutputColumn],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
     env.context.planning.paused(Box::pin(rows_within(plan, columns, env))).await
 }
@@ -213,7 +216,7 @@ async fn rows_of(
 async fn rows_within(
     plan: Arc<dyn ExecutionPlan>,
     columns: &[OutputColumn],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
     let limit = env.context.limits.stage_rows;
     let mut stream = execute_stream(plan, env.session()?.task())?;

@@ -8,7 +8,7 @@ use spl::ast::{Expr, ExprKind};
 use crate::Error;
 use crate::expr::compile;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 
 /// The formats of fields, in the order they were given.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,7 +49,7 @@ impl Formats {
 
     /// The frame with what is shown in the place of what fields hold. Fields that are not there, or
     /// no longer, have nothing to show.
-    pub(crate) fn apply(&self, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    pub(crate) fn apply(&self, frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let mut values = Vec::with_capacity(self.0.len());
         for Format { field, expr } in &self.0 {
             if frame.kind(field).is_some() {

@@ -60,7 +60,7 @@ pub(crate) fn covers(pattern: &SearchPattern, index: &IndexName) -> bool {
     if index.is_internal() && pattern.has_wildcard() && !text.starts_with('_') {
         return false;
     }
-    crate::names::wildcard(&text, index.as_str())
+    crate::required_fields::wildcard(&text, index.as_str())
 }
 
 fn is_index(name: &str) -> bool {
@@ -69,13 +69,9 @@ fn is_index(name: &str) -> bool {
 
 /// Whether the expression compares `index` anywhere.
 fn names_index(expr: &SearchExpr) -> bool {
-    match expr {
-        SearchExpr::And(members) | SearchExpr::Or(members) => members.iter().any(names_index),
-        SearchExpr::Not(inner, _) => names_index(inner),
-        SearchExpr::Comparison(comparison) => is_index(&comparison.field.node),
-        SearchExpr::In(list) => is_index(&list.field.node),
-        _ => false,
-    }
+    let mut found = false;
+    expr.walk(&mut |part| found |= part.field().is_some_and(|field| is_index(&field.node)));
+    found
 }
 
 fn warn_unknown(expr: &SearchExpr, known: &[IndexName], messages: &mut Vec<Message>) {
@@ -85,11 +81,7 @@ fn warn_unknown(expr: &SearchExpr, known: &[IndexName], messages: &mut Vec<Messa
             messages.push(Message { kind: MessageKind::Warning, text });
         }
     };
-    match expr {
-        SearchExpr::And(members) | SearchExpr::Or(members) => {
-            members.iter().for_each(|member| warn_unknown(member, known, messages));
-        }
-        SearchExpr::Not(inner, _) => warn_unknown(inner, known, messages),
+    expr.walk(&mut |part| match part {
         SearchExpr::Comparison(comparison) if is_index(&comparison.field.node) => {
             check(&comparison.value.pattern);
         }
@@ -97,5 +89,5 @@ fn warn_unknown(expr: &SearchExpr, known: &[IndexName], messages: &mut Vec<Messa
             list.values.iter().for_each(|value| check(&value.pattern));
         }
         _ => {}
-    }
+    });
 }

@@ -38,16 +38,17 @@ mod lines;
 mod lookup;
 mod macros;
 mod memory;
-mod names;
 mod order;
 mod outline;
 mod parts;
 mod pipeline;
+mod place;
 mod planned;
 mod planning;
 pub mod predicate;
 mod projections;
 mod range;
+mod required_fields;
 mod restriction;
 pub mod rights;
 mod rules;
@@ -64,6 +65,7 @@ mod tables;
 pub mod types;
 mod xml;
 
+pub use commands::place_of;
 pub use empty::EmptySource;
 pub use error::Error;
 pub use eval::value;
@@ -73,6 +75,7 @@ pub use memory::{MemoryRoom, SearchMemory};
 pub use outline::{AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline};
 pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
+pub use place::{Origin, Place, TwoStep};
 pub use planned::{
     FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
     PlannedSearch, ResultKind,

@@ -11,7 +11,7 @@ use knowledge::{LookupDefinition, LookupPlace, MatchType};
 use spl::Spanned;
 
 use crate::functions::Network;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::value::parse_number;
 use crate::{Error, LookupSource, Rows};
 
@@ -85,7 +85,7 @@ fn matches_parts(parts: &[String], text: &str) -> bool {
 /// The rows of a lookup by its name; the error says what is missing.
 pub(crate) async fn read(
     name: &str,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<(LookupDefinition, Arc<Rows>), Error> {
     let definition = env.context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
     let source = source(&definition.place);
@@ -107,7 +107,7 @@ pub(crate) async fn open(
     name: &str,
     inputs: &[String],
     wanted: &[&Spanned<String>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Arc<Lookup>, Error> {
     let (definition, rows) = read(name, env).await?;
     let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);

@@ -7,7 +7,9 @@ use spl::ast::{Command, SearchExpr, Span, Spanned, StatsArgument, StatsCall};
 use spl::{CommandKind, ParseOptions};
 
 use crate::Error;
+use crate::commands::of;
 use crate::macros::Macros;
+use crate::place::{Origin, Place};
 use crate::sql_text::{NoSql, SqlText, sql_text};
 
 /// A search in short.
@@ -125,55 +127,25 @@ pub fn outline(text: &str, knowledge: &Knowledge) -> Result<Outline, Error> {
     let mut commands = Vec::new();
     let mut together = false;
     for (at, command) in pipeline.commands.iter().enumerate() {
-        let kind = command.node.definition().kind;
-        let place = match kind {
+        let place = match of(&command.node).place() {
             _ if together => CommandPlace::SearchHead,
-            CommandKind::Streaming => CommandPlace::Indexers,
-            CommandKind::Generating => generating_place(&command.node),
-            CommandKind::Transforming => CommandPlace::Both,
-            CommandKind::Dataset if sorts(&command.node) => CommandPlace::Both,
-            CommandKind::Centralised | CommandKind::Dataset => CommandPlace::SearchHead,
+            Place::Streaming | Place::Generating(Origin::Indexers) => CommandPlace::Indexers,
+            Place::TwoStep(_) | Place::Generating(Origin::TwoStep) => CommandPlace::Both,
+            _ => CommandPlace::SearchHead,
         };
         together |= place != CommandPlace::Indexers;
-        let generates = at == 0;
-        commands.push(outlined(command, kind, place, generates, text));
+        commands.push(outlined(command, place, at == 0, text));
     }
     let mut names = Vec::new();
     for command in &pipeline.commands {
-        if let Command::Search(search) = &command.node {
-            search.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
-        }
-        if let Command::Tstats(tstats) = &command.node {
-            tstats.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
-        }
-        if let Command::Mstats(mstats) = &command.node {
-            mstats.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
-        }
-        if let Command::Mcatalog(mcatalog) = &command.node {
-            mcatalog.filter.expr.iter().for_each(|expr| collect_indexes(expr, &mut names));
-        }
+        of(&command.node).event_filter().iter().for_each(|expr| collect_indexes(expr, &mut names));
     }
     let sql = sql_text(&pipeline);
     Ok(Outline { normalized: pipeline.to_string(), commands, indexes: names, sql })
 }
 
-/// Commands that put rows in order: each part is sorted where it is, then merged.
-fn sorts(command: &Command) -> bool {
-    matches!(command, Command::Sort(_) | Command::Dedup(_))
-}
-
-fn generating_place(command: &Command) -> CommandPlace {
-    match command {
-        Command::Tstats(_) | Command::Metadata(_) | Command::Mstats(_) | Command::Mcatalog(_) => {
-            CommandPlace::Both
-        }
-        _ => CommandPlace::SearchHead,
-    }
-}
-
 fn outlined(
     command: &Spanned<Command>,
-    kind: CommandKind,
     place: CommandPlace,
     generates: bool,
     text: &str,
@@ -182,8 +154,8 @@ fn outlined(
     let understood = node.to_string();
     let own = understood.strip_prefix(node.name()).unwrap_or_default().trim_start();
     let written = written(node, command.span, text).unwrap_or(own).to_owned();
-    let arguments = arguments(node, &written);
-    let name = node.name();
+    let arguments = of(node).outline(&written);
+    let (name, kind) = (node.name(), node.definition().kind);
     OutlinedCommand { name, written, text: understood, kind, place, generates, arguments }
 }
 
@@ -208,33 +180,8 @@ fn written<'t>(command: &Command, span: Span, text: &'t str) -> Option<&'t str> 
     matches!(command, Command::Search(_)).then(|| whole.trim())
 }
 
-fn arguments(command: &Command, written: &str) -> Arguments {
-    let patterns = |fields: &[spl::ast::FieldPattern]| -> Vec<String> {
-        fields.iter().map(|field| field.text.clone()).collect()
-    };
-    match command {
-        Command::Search(_) => Arguments::Search(written.to_owned()),
-        Command::Stats(stats) => {
-            let calls = stats.calls.iter().map(aggregate_call).collect();
-            Arguments::Stats { calls, by: patterns(&stats.by.fields) }
-        }
-        Command::Timechart(chart) => Arguments::Timechart {
-            calls: chart.calls.iter().map(aggregate_call).collect(),
-            series: chart.column.as_ref().map(|split| split.field.node.clone()),
-        },
-        Command::Top(top) | Command::Rare(top) => Arguments::Top {
-            limit: top.limit,
-            showcount: top.showcount,
-            showperc: top.showperc,
-            countfield: top.countfield.clone(),
-            percentfield: top.percentfield.clone(),
-            fields: top.fields.iter().map(|field| field.node.clone()).collect(),
-        },
-        _ => Arguments::Text(written.to_owned()),
-    }
-}
-
-fn aggregate_call(call: &StatsCall) -> AggregateCall {
+/// An aggregation as clients of the parser read it.
+pub(crate) fn aggregate_call(call: &StatsCall) -> AggregateCall {
     let field = match &call.argument {
         StatsArgument::Field(pattern) => Some(pattern.text.clone()),
         StatsArgument::Eval(expr) => Some(format!("eval({expr})")),
@@ -244,23 +191,21 @@ fn aggregate_call(call: &StatsCall) -> AggregateCall {
     AggregateCall { function, field, rename: call.output_name().to_owned() }
 }
 
+/// Adds the indexes that a filter names.
 fn collect_indexes(expr: &SearchExpr, names: &mut Vec<String>) {
     let mut add = |value: &spl::ast::SearchValue| {
         let name = value.pattern.as_literal().map(str::to_owned);
         names.extend(name.filter(|name| !names.contains(name)));
     };
-    match expr {
-        SearchExpr::And(members) | SearchExpr::Or(members) => {
-            members.iter().for_each(|member| collect_indexes(member, names));
-        }
+    expr.walk_positive(&mut |part| match part {
         SearchExpr::Comparison(comparison) if comparison.field.node == model::columns::INDEX => {
             add(&comparison.value);
         }
         SearchExpr::In(list) if list.field.node == model::columns::INDEX => {
-            list.values.iter().for_each(add);
+            list.values.iter().for_each(&mut add);
         }
         _ => {}
-    }
+    });
 }
 
 #[cfg(test)]

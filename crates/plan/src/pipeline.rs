@@ -15,9 +15,9 @@ use crate::expr::Scope;
 use crate::frame::Frame;
 use crate::functions::lookup::Lookups;
 use crate::lookup::Lookup;
-use crate::names::read_by;
+use crate::required_fields::readers;
 use crate::shared::Shared;
-use crate::stage::{Continuation, Finish, Rows};
+use crate::stage::{Breaker, Remainder, Rows};
 use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
@@ -35,7 +35,7 @@ pub(crate) type Planning<'p, T> = BoxFuture<'p, Result<T, Error>>;
 
 /// What commands are planned against.
 #[derive(Clone, Copy)]
-pub(crate) struct Env<'e> {
+pub(crate) struct PlanningContext<'e> {
     pub(crate) context: &'e PlanContext,
     /// Where operators leave messages.
     pub(crate) log: &'e MessageLog,
@@ -47,13 +47,13 @@ pub(crate) struct Env<'e> {
     subsearches: Subsearches<'e>,
     /// How many searches are around this one.
     depth: usize,
-    /// Whether rows are only looked at, as previews do.
-    rehearsal: bool,
+    /// Whether the rows are a preview, for which nothing outside the search is changed.
+    dry_run: bool,
     /// What the expressions of a command may ask.
     lookups: Option<&'e Lookups>,
 }
 
-impl<'e> Env<'e> {
+impl<'e> PlanningContext<'e> {
     pub(crate) fn new(
         context: &'e PlanContext,
         log: &'e MessageLog,
@@ -61,7 +61,7 @@ impl<'e> Env<'e> {
     ) -> Self {
         let subsearches = session.map_or(Subsearches::Skip, Subsearches::Run);
         let (watch, lookups) = (None, None);
-        Self { context, log, session, watch, subsearches, depth: 0, rehearsal: false, lookups }
+        Self { context, log, session, watch, subsearches, depth: 0, dry_run: false, lookups }
     }
 
     /// The same, which treats subsearches in the text of saved searches like this.
@@ -70,11 +70,11 @@ impl<'e> Env<'e> {
     }
 
     /// The same where stages run.
-    pub(crate) fn running<'n>(&self, session: &'n Session) -> Env<'n>
+    pub(crate) fn running<'n>(&self, session: &'n Session) -> PlanningContext<'n>
     where
         'e: 'n,
     {
-        Env { session: Some(session), subsearches: Subsearches::Run(session), ..*self }
+        PlanningContext { session: Some(session), subsearches: Subsearches::Run(session), ..*self }
     }
 
     /// What becomes of subsearches in the text of searches that this one names.
@@ -96,14 +96,14 @@ impl<'e> Env<'e> {
         Self { watch, ..self }
     }
 
-    /// The same for rows that are only looked at: nothing outside the search is changed.
-    pub(crate) fn rehearsing(self, rehearsal: bool) -> Self {
-        Self { rehearsal, ..self }
+    /// The same, as a dry run or not: for a preview, nothing outside the search is changed.
+    pub(crate) fn dry_run(self, dry_run: bool) -> Self {
+        Self { dry_run, ..self }
     }
 
-    /// Whether commands may change what is outside the search.
-    pub(crate) fn may_act(&self) -> bool {
-        !self.rehearsal
+    /// Whether commands may change nothing outside the search.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.dry_run
     }
 
     /// Who sees the plans that run.
@@ -112,19 +112,19 @@ impl<'e> Env<'e> {
     }
 
     /// The same with another context, such as a narrower time range.
-    pub(crate) fn within<'n>(&self, context: &'n PlanContext) -> Env<'n>
+    pub(crate) fn within<'n>(&self, context: &'n PlanContext) -> PlanningContext<'n>
     where
         'e: 'n,
     {
-        Env { context, ..*self }
+        PlanningContext { context, ..*self }
     }
 
     /// The same for expressions that may ask lookups.
-    pub(crate) fn asking<'n>(&self, lookups: &'n Lookups) -> Env<'n>
+    pub(crate) fn asking<'n>(&self, lookups: &'n Lookups) -> PlanningContext<'n>
     where
         'e: 'n,
     {
-        Env { lookups: Some(lookups), ..*self }
+        PlanningContext { lookups: Some(lookups), ..*self }
     }
 
     /// The session in which stages run.
@@ -177,21 +177,21 @@ pub(crate) struct StagePlan {
     pub(crate) filter: FieldFilter,
     /// Plan and columns without the formats of fields, if there are any.
     pub(crate) unformatted: Option<(Shared<LogicalPlan>, Vec<OutputColumn>)>,
-    pub(crate) rest: Option<Continuation>,
+    pub(crate) rest: Option<Remainder>,
 }
 
 /// What a generating command starts from.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct SourceRows {
     pub(crate) frame: Frame,
     pub(crate) range: TimeRange,
     pub(crate) indexes: Vec<IndexName>,
     pub(crate) messages: Vec<Message>,
 }
 
-impl Start {
+impl SourceRows {
     /// No rows and no fields.
-    pub(crate) fn nothing(env: &Env<'_>) -> Result<Self, Error> {
+    pub(crate) fn nothing(env: &PlanningContext<'_>) -> Result<Self, Error> {
         let frame = Rows::blank(0).into_frame()?;
         let range = env.context.range;
         Ok(Self { frame, range, indexes: Vec::new(), messages: Vec::new() })
@@ -210,7 +210,7 @@ pub async fn plan_search(
     let log = MessageLog::default();
     let range = context.restriction.hold(context.range, context.now, &log);
     let context = &PlanContext { range, ..context.clone() };
-    let env = Env::new(context, &log, None).resolving(subsearches);
+    let env = PlanningContext::new(context, &log, None).resolving(subsearches);
     let planning = Box::pin(async {
         let pipeline = subsearch::parse(text, subsearches, &env).await?;
         plan_pipeline(&pipeline, &env).await
@@ -221,7 +221,7 @@ pub async fn plan_search(
 /// Plans a pipeline. One that does not begin with a generating command works on no rows.
 pub(crate) async fn plan_pipeline(
     pipeline: &Pipeline,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<PlannedSearch, Error> {
     plan_before(pipeline, None, env).await
 }
@@ -230,7 +230,7 @@ pub(crate) async fn plan_pipeline(
 pub(crate) fn plan_before<'p>(
     pipeline: &'p Pipeline,
     tail: Option<&'p [Spanned<Command>]>,
-    env: &'p Env<'_>,
+    env: &'p PlanningContext<'_>,
 ) -> Planning<'p, PlannedSearch> {
     Box::pin(plan_whole(pipeline, tail, env))
 }
@@ -238,7 +238,7 @@ pub(crate) fn plan_before<'p>(
 async fn plan_whole(
     pipeline: &Pipeline,
     tail: Option<&[Spanned<Command>]>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<PlannedSearch, Error> {
     let limit = env.context.limits.commands;
     if pipeline.commands.len() > limit {
@@ -263,19 +263,19 @@ async fn plan_whole(
         planned.normalized = pipeline.to_string();
         return Ok(planned);
     }
-    let mentioned = read_by(&pipeline.commands, tail);
-    let (start, finish, rest) = match commands::begin(first, &mentioned, env).await? {
+    let mentioned = readers(&pipeline.commands, tail);
+    let (start, breaker, rest) = match commands::begin(first, &mentioned, env).await? {
         Begin::Rows(start) => (start, None, rest),
-        Begin::Table(start, finish) => (start, Some(finish), rest),
-        Begin::Nothing => (Start::nothing(env)?, None, &pipeline.commands[..]),
+        Begin::Materialize(start, breaker) => (start, Some(breaker), rest),
+        Begin::Nothing => (SourceRows::nothing(env)?, None, &pipeline.commands[..]),
     };
     let mut context = env.context.clone();
     context.range = start.range;
     let ranged = env.within(&context);
     let mut frame = start.frame;
     frame.words = highlight(std::slice::from_ref(first));
-    let stage = match finish {
-        Some(finish) => stage_before(&frame, finish, rest, &ranged)?,
+    let stage = match breaker {
+        Some(breaker) => stage_before(&frame, breaker, rest, &ranged)?,
         None => plan_stage(frame, rest, &ranged).await?,
     };
     Ok(PlannedSearch {
@@ -298,12 +298,12 @@ async fn plan_whole(
 pub(crate) fn plan_stage<'p>(
     frame: Frame,
     commands: &'p [Spanned<Command>],
-    env: &'p Env<'_>,
+    env: &'p PlanningContext<'_>,
 ) -> Planning<'p, StagePlan> {
     env.context.planning.counted(Box::pin(async move {
-        let (frame, finish) = advance(frame, commands, env).await?;
-        match finish {
-            Some((finish, left)) => stage_before(&frame, finish, &left, env),
+        let (frame, breaker) = advance(frame, commands, env).await?;
+        match breaker {
+            Some((breaker, left)) => stage_before(&frame, breaker, &left, env),
             None => stage(&frame, None, env),
         }
     }))
@@ -314,8 +314,8 @@ pub(crate) fn plan_stage<'p>(
 pub(crate) async fn advance(
     mut frame: Frame,
     commands: &[Spanned<Command>],
-    env: &Env<'_>,
-) -> Result<(Frame, Option<(Finish, Vec<Spanned<Command>>)>), Error> {
+    env: &PlanningContext<'_>,
+) -> Result<(Frame, Option<(Breaker, Vec<Spanned<Command>>)>), Error> {
     let mut commands = Cow::Borrowed(commands);
     let mut at = 0;
     while let Some(command) = commands.get(at) {
@@ -332,11 +332,11 @@ pub(crate) async fn advance(
                 frame = next;
                 commands.to_mut().splice(at..=at, instead);
             }
-            Step::Finish(frame, finish) => {
+            Step::Materialize(frame, breaker) => {
                 // A command that asked for the extent of a field runs again once it is known.
-                let again = matches!(finish, Finish::Extent(_));
+                let again = matches!(breaker, Breaker::Extent(_));
                 let left = commands[if again { at } else { at + 1 }..].to_vec();
-                return Ok((frame, Some((finish, left))));
+                return Ok((frame, Some((breaker, left))));
             }
         }
         frame.extent = None;
@@ -347,16 +347,20 @@ pub(crate) async fn advance(
 /// A stage that ends before commands which are planned once its rows are known.
 fn stage_before(
     frame: &Frame,
-    finish: Finish,
+    breaker: Breaker,
     commands: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<StagePlan, Error> {
     let (context, formats) = (env.context.clone(), frame.formats.clone());
-    let rest = Continuation { finish, commands: commands.to_vec(), context, formats };
+    let rest = Remainder { breaker, commands: commands.to_vec(), context, formats };
     stage(frame, Some(rest), env)
 }
 
-fn stage(frame: &Frame, rest: Option<Continuation>, env: &Env<'_>) -> Result<StagePlan, Error> {
+fn stage(
+    frame: &Frame,
+    rest: Option<Remainder>,
+    env: &PlanningContext<'_>,
+) -> Result<StagePlan, Error> {
     crate::depth::check(frame.plan(), env.context.limits.plan_depth)?;
     let (mut plan, mut columns) = frame.finish()?;
     let mut unformatted = None;
@@ -376,7 +380,7 @@ fn highlight(commands: &[Spanned<Command>]) -> Vec<String> {
     if let Some(Command::Search(search)) = commands.first().map(|command| &command.node)
         && let Some(expr) = &search.expr
     {
-        collect_words(expr, &mut words);
+        expr.walk_positive(&mut |part| words.extend(words_of(part)));
     }
     for command in commands {
         if let Command::Highlight(command) = &command.node {
@@ -386,21 +390,19 @@ fn highlight(commands: &[Spanned<Command>]) -> Vec<String> {
     words
 }
 
-fn collect_words(expr: &SearchExpr, words: &mut Vec<String>) {
+/// The words that a part of a filter looks for, if it is not negated.
+fn words_of(expr: &SearchExpr) -> Option<String> {
     match expr {
-        SearchExpr::And(members) | SearchExpr::Or(members) => {
-            members.iter().for_each(|member| collect_words(member, words));
-        }
-        SearchExpr::Term(term) if !term.pattern.is_any() => words.push(term.pattern.text()),
-        SearchExpr::Directive(directive) => words.push(directive.pattern.text()),
+        SearchExpr::Term(term) if !term.pattern.is_any() => Some(term.pattern.text()),
+        SearchExpr::Directive(directive) => Some(directive.pattern.text()),
         SearchExpr::Comparison(comparison)
             if comparison.operator == spl::ast::ComparisonOperator::Equal
                 && !is_metadata(&comparison.field.node)
                 && !comparison.value.pattern.is_any() =>
         {
-            words.push(comparison.value.pattern.text());
+            Some(comparison.value.pattern.text())
         }
-        _ => {}
+        _ => None,
     }
 }
 

@@ -8,10 +8,11 @@ use model::{EventTime, IndexName, TimeRange};
 
 use crate::pipeline::StagePlan;
 use crate::planning::PlanningTime;
+use crate::required_fields::wildcard;
 use crate::shared::Shared;
-use crate::stage::Continuation;
+use crate::stage::Remainder;
 use crate::types::ValueType;
-use crate::{EventSource, Restriction, Surroundings, names};
+use crate::{EventSource, Restriction, Surroundings};
 
 /// Everything a search is planned against.
 #[derive(Debug, Clone)]
@@ -175,8 +176,7 @@ impl FieldFilter {
     /// Whether a field that extraction finds is to be shown.
     #[must_use]
     pub fn admits(&self, name: &str) -> bool {
-        let any =
-            |patterns: &[String]| patterns.iter().any(|pattern| names::wildcard(pattern, name));
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| wildcard(pattern, name));
         self.keep.as_deref().is_none_or(any) && !any(&self.drop)
     }
 }
@@ -203,7 +203,7 @@ pub struct PlannedSearch {
     /// The search as it was understood.
     pub normalized: String,
     /// What happens to the rows of `plan` before they are results; `None` if they are.
-    pub rest: Option<Continuation>,
+    pub rest: Option<Remainder>,
     /// The first stage and its columns without the formats of fields, if there are any.
     pub(crate) unformatted: Option<(Shared<LogicalPlan>, Vec<OutputColumn>)>,
     /// Where operators of `plan` leave their messages.

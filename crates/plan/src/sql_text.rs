@@ -4,17 +4,19 @@
 //! reason names them; a text that is given holds for fields of one value each. What it takes for
 //! granted beyond that is told in notes. Leaves to others: running it (`search::sql`).
 
-mod aggregate;
-mod commands;
-mod expr;
+pub(crate) mod aggregate;
+pub(crate) mod events;
+pub(crate) mod expr;
 mod filter;
-mod layer;
+pub(crate) mod layer;
 
 use std::fmt;
 
 use spl::ast::{Command, Pipeline, Spanned};
 
-use layer::Layer;
+pub(crate) use layer::Layer;
+
+use crate::commands::of;
 
 /// Longest text: expressions are written out where they are used.
 const MAX_TEXT: usize = 100_000;
@@ -48,7 +50,10 @@ impl fmt::Display for NoSql {
 }
 
 /// Why a part has no equivalent.
-type Reason = String;
+pub(crate) type Reason = String;
+
+/// Why a command has none.
+pub(crate) const NO_EQUIVALENT: &str = "it has no equivalent";
 
 /// The search as SQL over indexes as tables.
 ///
@@ -63,8 +68,8 @@ pub fn sql_text(pipeline: &Pipeline) -> Result<SqlText, NoSql> {
     let mut layer: Option<Layer> = None;
     for command in &pipeline.commands {
         let next = match layer.take() {
-            None => commands::begin(&command.node, &mut text),
-            Some(layer) => commands::step(&command.node, layer, &mut text),
+            None => of(&command.node).sql_source(&mut text),
+            Some(layer) => of(&command.node).sql(layer, &mut text),
         };
         let next = next.map_err(refused(command))?;
         if next.size() > MAX_TEXT {
@@ -78,12 +83,12 @@ pub fn sql_text(pipeline: &Pipeline) -> Result<SqlText, NoSql> {
 }
 
 /// A name as SQL writes it.
-fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A text as SQL writes it.
-fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

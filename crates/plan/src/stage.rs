@@ -3,7 +3,7 @@
 //! The columns of `timechart by`, `transpose` or `xyseries` are values of their input, and default
 //! bins depend on the extent of the data, so they are not known when the search is planned. Such a
 //! command ends a stage: the rows so far, which are few after a transforming command, are
-//! collected, a [`Finish`] turns them into the frame of the next stage, and the rest of the
+//! collected, a [`Breaker`] turns them into the frame of the next stage, and the rest of the
 //! pipeline is planned over that. Rows are bounded by `Limits::stage_rows`.
 
 pub(crate) mod append;
@@ -29,7 +29,7 @@ pub(crate) use totals::ColumnTotals;
 
 use crate::formats::Formats;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::shared::Shared;
 use crate::{Error, PlanContext};
 
@@ -37,12 +37,12 @@ use crate::{Error, PlanContext};
 #[async_trait]
 pub(crate) trait TableOp: Debug + Send + Sync {
     /// The rows that come of rows.
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error>;
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error>;
 }
 
-/// What happens with the rows of a stage.
+/// A pipeline breaker: what happens with the rows of a stage.
 #[derive(Debug, Clone)]
-pub(crate) enum Finish {
+pub(crate) enum Breaker {
     /// A command makes other rows of them.
     Table(Arc<dyn TableOp>),
     /// The only row holds the least and the greatest value of a field of this frame, which goes on.
@@ -51,33 +51,41 @@ pub(crate) enum Finish {
 
 /// The part of a pipeline that is planned once the rows before it are known.
 #[derive(Debug, Clone)]
-pub struct Continuation {
-    pub(crate) finish: Finish,
+pub struct Remainder {
+    pub(crate) breaker: Breaker,
     pub(crate) commands: Vec<Spanned<Command>>,
     pub(crate) context: PlanContext,
     /// How fields are shown at the end.
     pub(crate) formats: Formats,
 }
 
-impl Continuation {
+impl Remainder {
     /// The frame that the rest of the pipeline works on.
-    pub(crate) async fn frame(&self, rows: Rows, env: &Env<'_>) -> Result<Frame, Error> {
-        let mut frame = self.finish.apply(rows, env).await?;
-        if matches!(self.finish, Finish::Table(_)) {
+    pub(crate) async fn frame(
+        &self,
+        rows: Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<Frame, Error> {
+        let mut frame = self.breaker.apply(rows, env).await?;
+        if matches!(self.breaker, Breaker::Table(_)) {
             frame.formats = self.formats.clone();
         }
         Ok(frame)
     }
 }
 
-impl Finish {
+impl Breaker {
     /// A command over all rows.
     pub(crate) fn table(op: impl TableOp + 'static) -> Self {
         Self::Table(Arc::new(op))
     }
 
     /// Turns the rows of the stage before into the frame of the next.
-    pub(crate) async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Frame, Error> {
+    pub(crate) async fn apply(
+        &self,
+        rows: Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<Frame, Error> {
         match self {
             Self::Table(op) => {
                 let rows = op.apply(rows, env).await?;

@@ -4,7 +4,7 @@
 use spl::ast::Pipeline;
 
 use crate::execute::run_to_rows;
-use crate::pipeline::{Env, Planning, plan_pipeline};
+use crate::pipeline::{Planning, PlanningContext, plan_pipeline};
 use crate::stage::inner::within_time;
 use crate::{Error, MessageKind, Rows, Session, rights};
 
@@ -24,7 +24,7 @@ const SKIPPED: &str = "1";
 pub(crate) async fn parse(
     text: &str,
     subsearches: Subsearches<'_>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Pipeline, Error> {
     parse_placed(text, None, subsearches, env).await
 }
@@ -34,7 +34,7 @@ pub(crate) fn parse_placed<'p>(
     text: &'p str,
     place: Option<spl::Span>,
     subsearches: Subsearches<'p>,
-    env: &'p Env<'_>,
+    env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Pipeline> {
     Box::pin(resolved(text, place, subsearches, env))
 }
@@ -43,7 +43,7 @@ async fn resolved(
     text: &str,
     place: Option<spl::Span>,
     subsearches: Subsearches<'_>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Pipeline, Error> {
     let mut resolution = begin(text, place, env)?;
     loop {
@@ -66,7 +66,11 @@ async fn resolved(
     }
 }
 
-fn begin(text: &str, place: Option<spl::Span>, env: &Env<'_>) -> Result<spl::Resolution, Error> {
+fn begin(
+    text: &str,
+    place: Option<spl::Span>,
+    env: &PlanningContext<'_>,
+) -> Result<spl::Resolution, Error> {
     let macros = crate::macros::Macros::of(&env.context.knowledge);
     let macros = Some(&macros as &dyn spl::MacroResolver);
     let options = spl::ParseOptions { macros, place, ..spl::ParseOptions::default() };
@@ -74,7 +78,7 @@ fn begin(text: &str, place: Option<spl::Span>, env: &Env<'_>) -> Result<spl::Res
 }
 
 /// The rows of a subsearch as a filter.
-async fn result(pipeline: &Pipeline, env: &Env<'_>) -> Result<String, Error> {
+async fn result(pipeline: &Pipeline, env: &PlanningContext<'_>) -> Result<String, Error> {
     let planned = plan_pipeline(pipeline, env).await?;
     let run = run_to_rows(planned.stage(), env);
     let mut rows = within_time("search", None, env, run).await?;

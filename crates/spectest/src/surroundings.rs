@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use model::IndexName;
 use plan::{
-    CollectedEvent, Error, Location, LookupSource, LookupWrite, RestRequest, Rows, Surroundings,
+    Action, CollectedEvent, Error, Location, LookupSource, LookupWrite, RestRequest, Rows,
+    Surroundings,
 };
 
 /// What the searches of a block find around them.
 #[derive(Debug)]
 pub(crate) struct MemorySurroundings {
     lookups: Mutex<HashMap<String, Arc<Rows>>>,
+    jobs: Mutex<HashMap<String, Rows>>,
 }
 
 impl MemorySurroundings {
@@ -23,7 +25,13 @@ impl MemorySurroundings {
         for (name, text) in lookups {
             found.insert(name.clone(), Arc::new(rows(text)));
         }
-        Ok(Self { lookups: Mutex::new(found) })
+        Ok(Self { lookups: Mutex::new(found), jobs: Mutex::default() })
+    }
+
+    /// The same lookups, and rows that `loadjob` finds by these names.
+    pub(crate) fn with_jobs(&self, jobs: HashMap<String, Rows>) -> Self {
+        let lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { lookups: Mutex::new(lookups), jobs: Mutex::new(jobs) }
     }
 }
 
@@ -68,6 +76,22 @@ impl Surroundings for MemorySurroundings {
         };
         lookups.insert(name(source).to_owned(), Arc::new(rows));
         Ok(())
+    }
+
+    async fn job(&self, name: &str) -> Result<Rows, Error> {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = format!("there is no job \"{name}\"");
+        jobs.get(name).cloned().ok_or(Error::Invalid { message, span: None })
+    }
+
+    async fn act(&self, action: &Action, _: &Rows) -> Result<(), Error> {
+        match action.name.as_str() {
+            "email" | "logger" => Ok(()),
+            name => {
+                let message = format!("there is no alert action \"{name}\"");
+                Err(Error::Invalid { message, span: None })
+            }
+        }
     }
 
     async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {

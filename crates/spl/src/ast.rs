@@ -6,7 +6,6 @@
 //! Leaves to others: what fields exist, what types values have, and what a command computes.
 
 mod chart;
-mod commands;
 mod dataset;
 mod expr;
 mod search;
@@ -15,21 +14,17 @@ mod stats;
 pub use crate::commands::Command;
 pub use crate::commands::arguments::*;
 pub use chart::{
-    BinOptions, BinSpan, ChartCommand, SeriesLimit, SeriesOptions, SplitBy, SplitWhere,
-    SplitWhereCondition, TimeSpan, TimeUnit, TimechartCommand,
+    BinOptions, BinSpan, SeriesLimit, SeriesOptions, SplitBy, SplitWhere, SplitWhereCondition,
+    TimeSpan, TimeUnit,
 };
-pub use commands::*;
 pub use dataset::{Dataset, NamedDataset, NamedDatasetKind, SubsearchOptions};
 pub use expr::{BinaryOperator, Call, Expr, ExprKind, FieldRef, UnaryOperator};
 pub use search::{
-    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchCommand, SearchComparison,
-    SearchComputed, SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term,
-    TimeModifier, TimeModifierKind,
+    ComparisonOperator, Directive, DirectiveKind, PatternPart, SearchComparison, SearchComputed,
+    SearchExpr, SearchIn, SearchPattern, SearchValue, Subsearch, Term, TimeModifier,
+    TimeModifierKind,
 };
-pub use stats::{
-    EventstatsCommand, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsFunction, StatsKind,
-    StreamstatsCommand, TstatsCommand, aggregation_name,
-};
+pub use stats::{StatsArgument, StatsBy, StatsCall, StatsFunction, StatsKind, aggregation_name};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

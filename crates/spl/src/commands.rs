@@ -154,116 +154,6 @@ mod xmlunescape;
 mod xpath;
 mod xyseries;
 
-/// The arguments of commands that stand with their grammar.
-pub(crate) mod arguments {
-    pub use super::abstract_::AbstractCommand;
-    pub use super::addcoltotals::AddcoltotalsCommand;
-    pub use super::addinfo::AddinfoCommand;
-    pub use super::analyzefields::AnalyzefieldsCommand;
-    pub use super::anomalies::AnomaliesCommand;
-    pub use super::anomalousvalue::{AnomalousvalueCommand, AnomalousvalueOptions, AnomalyAction};
-    pub use super::anomalydetection::{AnomalyMethod, AnomalydetectionCommand};
-    pub use super::appendcols::AppendcolsCommand;
-    pub use super::arules::ArulesCommand;
-    pub use super::associate::AssociateCommand;
-    pub use super::autoregress::AutoregressCommand;
-    pub use super::cluster::{ClusterCommand, ClusterMatch};
-    pub use super::cofilter::CofilterCommand;
-    pub use super::collect::CollectCommand;
-    pub use super::concurrency::ConcurrencyCommand;
-    pub use super::contingency::ContingencyCommand;
-    pub use super::correlate::CorrelateCommand;
-    pub use super::datamodel::{DatamodelCommand, DatamodelMode};
-    pub use super::dbinspect::DbinspectCommand;
-    pub use super::delete::DeleteCommand;
-    pub use super::diff::DiffCommand;
-    pub use super::erex::ErexCommand;
-    pub use super::eventcount::EventcountCommand;
-    pub use super::extract::ExtractCommand;
-    pub use super::fieldformat::FieldformatCommand;
-    pub use super::fieldsummary::FieldsummaryCommand;
-    pub use super::findtypes::FindtypesCommand;
-    pub use super::folderize::FolderizeCommand;
-    pub use super::foreach::{ForeachCommand, ForeachMode, Placeholders};
-    pub use super::format::FormatCommand;
-    pub use super::from::{FromCommand, FromKind};
-    pub use super::fromjson::FromjsonCommand;
-    pub use super::gauge::{GaugeCommand, GaugeNumber};
-    pub use super::gentimes::GentimesCommand;
-    pub use super::geom::GeomCommand;
-    pub use super::geomfilter::{GeomBounds, GeomfilterCommand};
-    pub use super::geostats::GeostatsCommand;
-    pub use super::highlight::HighlightCommand;
-    pub use super::history::HistoryCommand;
-    pub use super::iconify::IconifyCommand;
-    pub use super::inputlookup::InputlookupCommand;
-    pub use super::iplocation::IplocationCommand;
-    pub use super::join::{JoinCommand, JoinOn};
-    pub use super::kmeans::{KmeansCommand, KmeansDistance};
-    pub use super::kvform::KvformCommand;
-    pub use super::loadjob::{LoadedJob, LoadjobCommand};
-    pub use super::localize::LocalizeCommand;
-    pub use super::localop::LocalopCommand;
-    pub use super::lookup::{LookupCommand, LookupField, LookupOutput};
-    pub use super::makecontinuous::MakecontinuousCommand;
-    pub use super::map::{MapCommand, MapSearch};
-    pub use super::mcatalog::McatalogCommand;
-    pub use super::mcollect::{McollectCommand, MetricSplit};
-    pub use super::metasearch::MetasearchCommand;
-    pub use super::mpreview::MpreviewCommand;
-    pub use super::mstats::MstatsCommand;
-    pub use super::multikv::MultikvCommand;
-    pub use super::multisearch::MultisearchCommand;
-    pub use super::mvcombine::MvcombineCommand;
-    pub use super::noop::NoopCommand;
-    pub use super::outlier::{OutlierAction, OutlierCommand, OutlierOptions};
-    pub use super::outputlookup::OutputlookupCommand;
-    pub use super::outputtext::OutputtextCommand;
-    pub use super::overlap::OverlapCommand;
-    pub use super::pivot::{
-        PivotCommand, PivotCondition, PivotFilter, PivotGroups, PivotLimit, PivotPeriod, PivotSplit,
-    };
-    pub use super::predict::{
-        PredictAlgorithm, PredictBound, PredictCommand, PredictField, PredictGroup, PredictOptions,
-    };
-    pub use super::rangemap::{Range, RangemapCommand};
-    pub use super::redistribute::RedistributeCommand;
-    pub use super::relevancy::RelevancyCommand;
-    pub use super::reltime::ReltimeCommand;
-    pub use super::require::RequireCommand;
-    pub use super::rest::RestCommand;
-    pub use super::return_::{ReturnCommand, Returned, ReturnedForm};
-    pub use super::rtorder::RtorderCommand;
-    pub use super::savedsearch::SavedsearchCommand;
-    pub use super::script::ScriptCommand;
-    pub use super::scrub::ScrubCommand;
-    pub use super::searchtxn::SearchtxnCommand;
-    pub use super::selfjoin::SelfjoinCommand;
-    pub use super::sendalert::SendalertCommand;
-    pub use super::sendemail::SendemailCommand;
-    pub use super::set::{SetCommand, SetOperation};
-    pub use super::setfields::SetfieldsCommand;
-    pub use super::tags::TagsCommand;
-    pub use super::timewrap::{TimewrapAlign, TimewrapCommand, TimewrapSeries};
-    pub use super::tojson::{JsonKind, TojsonCommand};
-    pub use super::transaction::{
-        TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
-    };
-    pub use super::trendline::{Trend, TrendKind, TrendlineCommand};
-    pub use super::tscollect::TscollectCommand;
-    pub use super::typeahead::TypeaheadCommand;
-    pub use super::typelearner::TypelearnerCommand;
-    pub use super::typer::TyperCommand;
-    pub use super::union::UnionCommand;
-    pub use super::uniq::UniqCommand;
-    pub use super::walklex::{LexiconKind, WalklexCommand};
-    pub use super::x11::X11Command;
-    pub use super::xmlkv::XmlkvCommand;
-    pub use super::xmlunescape::XmlunescapeCommand;
-    pub use super::xpath::XpathCommand;
-}
-
-use crate::ast;
 use crate::parser::{Parsed, Parser};
 
 /// How a command works on rows.
@@ -281,6 +171,37 @@ pub enum CommandKind {
     Generating,
 }
 
+/// What a command needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandRight {
+    /// The capability that the user has to have, besides `search`.
+    pub capability: Option<&'static str>,
+    /// Whether it changes something outside the search.
+    pub writes: bool,
+    /// Whether it reads what buckets say of themselves, which no search filter reaches.
+    pub unfiltered: bool,
+}
+
+impl CommandRight {
+    /// Whoever may search may use it.
+    pub const FREE: Self = Self { capability: None, writes: false, unfiltered: false };
+
+    /// It reads what the capability is for.
+    const fn reads(capability: &'static str) -> Self {
+        Self { capability: Some(capability), ..Self::FREE }
+    }
+
+    /// It changes what the capability is for.
+    const fn writes(capability: &'static str) -> Self {
+        Self { capability: Some(capability), writes: true, ..Self::FREE }
+    }
+
+    /// It reads what buckets say of themselves.
+    const fn summary(capability: Option<&'static str>) -> Self {
+        Self { capability, unfiltered: true, ..Self::FREE }
+    }
+}
+
 /// A command's entry.
 #[derive(Clone, Copy)]
 pub struct CommandDefinition {
@@ -294,6 +215,8 @@ pub struct CommandDefinition {
     pub syntax: &'static str,
     /// How it works on rows.
     pub kind: CommandKind,
+    /// What its user needs.
+    pub right: CommandRight,
     /// The names of its options.
     pub options: &'static [&'static str],
     /// What completion offers besides options.
@@ -333,15 +256,176 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()))
 }
 
-/// Declares every command once, in the order of names: its module, its variant and its arguments.
+/// Hands every command to a macro, in the order of names: its module, its variant and its arguments. A crate that
+/// has to know something of each command makes a `match` of them, which does not compile without it.
+#[macro_export]
+macro_rules! for_each_command {
+    ($callback:ident) => {
+        $callback! {
+            abstract_ Abstract(AbstractCommand),
+            accum Accum(AccumCommand),
+            addcoltotals Addcoltotals(AddcoltotalsCommand),
+            addinfo Addinfo(AddinfoCommand),
+            addtotals Addtotals(AddtotalsCommand),
+            analyzefields Analyzefields(AnalyzefieldsCommand),
+            anomalies Anomalies(AnomaliesCommand),
+            anomalousvalue Anomalousvalue(AnomalousvalueCommand),
+            anomalydetection Anomalydetection(AnomalydetectionCommand),
+            append Append(AppendCommand),
+            appendcols Appendcols(AppendcolsCommand),
+            appendpipe Appendpipe(AppendpipeCommand),
+            arules Arules(ArulesCommand),
+            associate Associate(AssociateCommand),
+            autoregress Autoregress(AutoregressCommand),
+            bin Bin(BinCommand),
+            chart Chart(ChartCommand),
+            cluster Cluster(ClusterCommand),
+            cofilter Cofilter(CofilterCommand),
+            collect Collect(CollectCommand),
+            concurrency Concurrency(ConcurrencyCommand),
+            contingency Contingency(ContingencyCommand),
+            convert Convert(ConvertCommand),
+            correlate Correlate(CorrelateCommand),
+            datamodel Datamodel(DatamodelCommand),
+            dbinspect Dbinspect(DbinspectCommand),
+            dedup Dedup(DedupCommand),
+            delete Delete(DeleteCommand),
+            delta Delta(DeltaCommand),
+            diff Diff(DiffCommand),
+            erex Erex(ErexCommand),
+            eval Eval(EvalCommand),
+            eventcount Eventcount(EventcountCommand),
+            eventstats Eventstats(EventstatsCommand),
+            extract Extract(ExtractCommand),
+            fieldformat Fieldformat(FieldformatCommand),
+            fields Fields(FieldsCommand),
+            fieldsummary Fieldsummary(FieldsummaryCommand),
+            filldown Filldown(FilldownCommand),
+            fillnull Fillnull(FillnullCommand),
+            findtypes Findtypes(FindtypesCommand),
+            folderize Folderize(FolderizeCommand),
+            foreach Foreach(ForeachCommand),
+            format Format(FormatCommand),
+            from From(FromCommand),
+            fromjson Fromjson(FromjsonCommand),
+            gauge Gauge(GaugeCommand),
+            gentimes Gentimes(GentimesCommand),
+            geom Geom(GeomCommand),
+            geomfilter Geomfilter(GeomfilterCommand),
+            geostats Geostats(GeostatsCommand),
+            head Head(HeadCommand),
+            highlight Highlight(HighlightCommand),
+            history History(HistoryCommand),
+            iconify Iconify(IconifyCommand),
+            inputcsv Inputcsv(InputcsvCommand),
+            inputlookup Inputlookup(InputlookupCommand),
+            iplocation Iplocation(IplocationCommand),
+            join Join(JoinCommand),
+            kmeans Kmeans(KmeansCommand),
+            kvform Kvform(KvformCommand),
+            loadjob Loadjob(LoadjobCommand),
+            localize Localize(LocalizeCommand),
+            localop Localop(LocalopCommand),
+            lookup Lookup(LookupCommand),
+            makecontinuous Makecontinuous(MakecontinuousCommand),
+            makemv Makemv(MakemvCommand),
+            makeresults Makeresults(MakeresultsCommand),
+            map Map(MapCommand),
+            mcatalog Mcatalog(McatalogCommand),
+            mcollect Mcollect(McollectCommand),
+            metadata Metadata(MetadataCommand),
+            metasearch Metasearch(MetasearchCommand),
+            meventcollect Meventcollect(MeventcollectCommand),
+            mpreview Mpreview(MpreviewCommand),
+            mstats Mstats(MstatsCommand),
+            multikv Multikv(MultikvCommand),
+            multisearch Multisearch(MultisearchCommand),
+            mvcombine Mvcombine(MvcombineCommand),
+            mvexpand Mvexpand(MvexpandCommand),
+            nomv Nomv(NomvCommand),
+            noop Noop(NoopCommand),
+            outlier Outlier(OutlierCommand),
+            outputcsv Outputcsv(OutputcsvCommand),
+            outputlookup Outputlookup(OutputlookupCommand),
+            outputtext Outputtext(OutputtextCommand),
+            overlap Overlap(OverlapCommand),
+            pivot Pivot(PivotCommand),
+            predict Predict(PredictCommand),
+            rangemap Rangemap(RangemapCommand),
+            rare Rare(RareCommand),
+            redistribute Redistribute(RedistributeCommand),
+            regex Regex(RegexCommand),
+            relevancy Relevancy(RelevancyCommand),
+            reltime Reltime(ReltimeCommand),
+            rename Rename(RenameCommand),
+            replace Replace(ReplaceCommand),
+            require Require(RequireCommand),
+            rest Rest(RestCommand),
+            return_ Return(ReturnCommand),
+            reverse Reverse(ReverseCommand),
+            rex Rex(RexCommand),
+            rtorder Rtorder(RtorderCommand),
+            savedsearch Savedsearch(SavedsearchCommand),
+            script Script(ScriptCommand),
+            scrub Scrub(ScrubCommand),
+            search Search(SearchCommand),
+            searchtxn Searchtxn(SearchtxnCommand),
+            selfjoin Selfjoin(SelfjoinCommand),
+            sendalert Sendalert(SendalertCommand),
+            sendemail Sendemail(SendemailCommand),
+            set Set(SetCommand),
+            setfields Setfields(SetfieldsCommand),
+            sichart Sichart(SichartCommand),
+            sirare Sirare(SirareCommand),
+            sistats Sistats(SistatsCommand),
+            sitimechart Sitimechart(SitimechartCommand),
+            sitop Sitop(SitopCommand),
+            sort Sort(SortCommand),
+            spath Spath(SpathCommand),
+            stats Stats(StatsCommand),
+            strcat Strcat(StrcatCommand),
+            streamstats Streamstats(StreamstatsCommand),
+            table Table(TableCommand),
+            tags Tags(TagsCommand),
+            tail Tail(TailCommand),
+            timechart Timechart(TimechartCommand),
+            timewrap Timewrap(TimewrapCommand),
+            tojson Tojson(TojsonCommand),
+            top Top(TopCommand),
+            transaction Transaction(TransactionCommand),
+            transpose Transpose(TransposeCommand),
+            trendline Trendline(TrendlineCommand),
+            tscollect Tscollect(TscollectCommand),
+            tstats Tstats(TstatsCommand),
+            typeahead Typeahead(TypeaheadCommand),
+            typelearner Typelearner(TypelearnerCommand),
+            typer Typer(TyperCommand),
+            union Union(UnionCommand),
+            uniq Uniq(UniqCommand),
+            untable Untable(UntableCommand),
+            walklex Walklex(WalklexCommand),
+            where_ Where(WhereCommand),
+            x11 X11(X11Command),
+            xmlkv Xmlkv(XmlkvCommand),
+            xmlunescape Xmlunescape(XmlunescapeCommand),
+            xpath Xpath(XpathCommand),
+            xyseries Xyseries(XyseriesCommand),
+        }
+    };
+}
+
 macro_rules! registry {
     ($($module:ident $variant:ident($arguments:ident),)*) => {
         /// One command with its arguments.
         #[derive(Debug, Clone, PartialEq)]
-        #[non_exhaustive]
         #[allow(missing_docs, reason = "each variant is named after its command; see its struct")]
         pub enum Command {
-            $($variant(ast::$arguments),)*
+            $($variant(arguments::$arguments),)*
+        }
+
+        /// The arguments of commands, and what they are made of.
+        pub(crate) mod arguments {
+            $(pub use super::$module::*;)*
         }
 
         /// Every command.
@@ -365,156 +449,7 @@ macro_rules! registry {
     };
 }
 
-registry! {
-    abstract_ Abstract(AbstractCommand),
-    accum Accum(AccumCommand),
-    addcoltotals Addcoltotals(AddcoltotalsCommand),
-    addinfo Addinfo(AddinfoCommand),
-    addtotals Addtotals(AddtotalsCommand),
-    analyzefields Analyzefields(AnalyzefieldsCommand),
-    anomalies Anomalies(AnomaliesCommand),
-    anomalousvalue Anomalousvalue(AnomalousvalueCommand),
-    anomalydetection Anomalydetection(AnomalydetectionCommand),
-    append Append(AppendCommand),
-    appendcols Appendcols(AppendcolsCommand),
-    appendpipe Appendpipe(AppendpipeCommand),
-    arules Arules(ArulesCommand),
-    associate Associate(AssociateCommand),
-    autoregress Autoregress(AutoregressCommand),
-    bin Bin(BinCommand),
-    chart Chart(ChartCommand),
-    cluster Cluster(ClusterCommand),
-    cofilter Cofilter(CofilterCommand),
-    collect Collect(CollectCommand),
-    concurrency Concurrency(ConcurrencyCommand),
-    contingency Contingency(ContingencyCommand),
-    convert Convert(ConvertCommand),
-    correlate Correlate(CorrelateCommand),
-    datamodel Datamodel(DatamodelCommand),
-    dbinspect Dbinspect(DbinspectCommand),
-    dedup Dedup(DedupCommand),
-    delete Delete(DeleteCommand),
-    delta Delta(DeltaCommand),
-    diff Diff(DiffCommand),
-    erex Erex(ErexCommand),
-    eval Eval(EvalCommand),
-    eventcount Eventcount(EventcountCommand),
-    eventstats Eventstats(EventstatsCommand),
-    extract Extract(ExtractCommand),
-    fieldformat Fieldformat(FieldformatCommand),
-    fields Fields(FieldsCommand),
-    fieldsummary Fieldsummary(FieldsummaryCommand),
-    filldown Filldown(FilldownCommand),
-    fillnull Fillnull(FillnullCommand),
-    findtypes Findtypes(FindtypesCommand),
-    folderize Folderize(FolderizeCommand),
-    foreach Foreach(ForeachCommand),
-    format Format(FormatCommand),
-    from From(FromCommand),
-    fromjson Fromjson(FromjsonCommand),
-    gauge Gauge(GaugeCommand),
-    gentimes Gentimes(GentimesCommand),
-    geom Geom(GeomCommand),
-    geomfilter Geomfilter(GeomfilterCommand),
-    geostats Geostats(GeostatsCommand),
-    head Head(HeadCommand),
-    highlight Highlight(HighlightCommand),
-    history History(HistoryCommand),
-    iconify Iconify(IconifyCommand),
-    inputcsv Inputcsv(InputlookupCommand),
-    inputlookup Inputlookup(InputlookupCommand),
-    iplocation Iplocation(IplocationCommand),
-    join Join(JoinCommand),
-    kmeans Kmeans(KmeansCommand),
-    kvform Kvform(KvformCommand),
-    loadjob Loadjob(LoadjobCommand),
-    localize Localize(LocalizeCommand),
-    localop Localop(LocalopCommand),
-    lookup Lookup(LookupCommand),
-    makecontinuous Makecontinuous(MakecontinuousCommand),
-    makemv Makemv(MakemvCommand),
-    makeresults Makeresults(MakeresultsCommand),
-    map Map(MapCommand),
-    mcatalog Mcatalog(McatalogCommand),
-    mcollect Mcollect(McollectCommand),
-    metadata Metadata(MetadataCommand),
-    metasearch Metasearch(MetasearchCommand),
-    meventcollect Meventcollect(McollectCommand),
-    mpreview Mpreview(MpreviewCommand),
-    mstats Mstats(MstatsCommand),
-    multikv Multikv(MultikvCommand),
-    multisearch Multisearch(MultisearchCommand),
-    mvcombine Mvcombine(MvcombineCommand),
-    mvexpand Mvexpand(MvexpandCommand),
-    nomv Nomv(NomvCommand),
-    noop Noop(NoopCommand),
-    outlier Outlier(OutlierCommand),
-    outputcsv Outputcsv(OutputlookupCommand),
-    outputlookup Outputlookup(OutputlookupCommand),
-    outputtext Outputtext(OutputtextCommand),
-    overlap Overlap(OverlapCommand),
-    pivot Pivot(PivotCommand),
-    predict Predict(PredictCommand),
-    rangemap Rangemap(RangemapCommand),
-    rare Rare(TopCommand),
-    redistribute Redistribute(RedistributeCommand),
-    regex Regex(RegexCommand),
-    relevancy Relevancy(RelevancyCommand),
-    reltime Reltime(ReltimeCommand),
-    rename Rename(RenameCommand),
-    replace Replace(ReplaceCommand),
-    require Require(RequireCommand),
-    rest Rest(RestCommand),
-    return_ Return(ReturnCommand),
-    reverse Reverse(ReverseCommand),
-    rex Rex(RexCommand),
-    rtorder Rtorder(RtorderCommand),
-    savedsearch Savedsearch(SavedsearchCommand),
-    script Script(ScriptCommand),
-    scrub Scrub(ScrubCommand),
-    search Search(SearchCommand),
-    searchtxn Searchtxn(SearchtxnCommand),
-    selfjoin Selfjoin(SelfjoinCommand),
-    sendalert Sendalert(SendalertCommand),
-    sendemail Sendemail(SendemailCommand),
-    set Set(SetCommand),
-    setfields Setfields(SetfieldsCommand),
-    sichart Sichart(ChartCommand),
-    sirare Sirare(TopCommand),
-    sistats Sistats(StatsCommand),
-    sitimechart Sitimechart(TimechartCommand),
-    sitop Sitop(TopCommand),
-    sort Sort(SortCommand),
-    spath Spath(SpathCommand),
-    stats Stats(StatsCommand),
-    strcat Strcat(StrcatCommand),
-    streamstats Streamstats(StreamstatsCommand),
-    table Table(TableCommand),
-    tags Tags(TagsCommand),
-    tail Tail(TailCommand),
-    timechart Timechart(TimechartCommand),
-    timewrap Timewrap(TimewrapCommand),
-    tojson Tojson(TojsonCommand),
-    top Top(TopCommand),
-    transaction Transaction(TransactionCommand),
-    transpose Transpose(TransposeCommand),
-    trendline Trendline(TrendlineCommand),
-    tscollect Tscollect(TscollectCommand),
-    tstats Tstats(TstatsCommand),
-    typeahead Typeahead(TypeaheadCommand),
-    typelearner Typelearner(TypelearnerCommand),
-    typer Typer(TyperCommand),
-    union Union(UnionCommand),
-    uniq Uniq(UniqCommand),
-    untable Untable(UntableCommand),
-    walklex Walklex(WalklexCommand),
-    where_ Where(WhereCommand),
-    x11 X11(X11Command),
-    xmlkv Xmlkv(XmlkvCommand),
-    xmlunescape Xmlunescape(XmlunescapeCommand),
-    xpath Xpath(XpathCommand),
-    xyseries Xyseries(XyseriesCommand),
-}
+for_each_command!(registry);
 
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];

@@ -33,7 +33,7 @@ mod tests;
 mod wildcard;
 
 pub use ast::{Pipeline, Span, Spanned};
-pub use commands::{COMMANDS, CommandDefinition, CommandKind};
+pub use commands::{COMMANDS, CommandDefinition, CommandKind, CommandRight};
 pub use complete::{Suggestion, SuggestionKind, complete};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use functions::{FUNCTIONS, FunctionDefinition};

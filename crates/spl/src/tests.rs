@@ -351,3 +351,23 @@ fn every_example_of_the_documentation_is_accepted() {
     }
     assert!(examples >= crate::COMMANDS.len());
 }
+
+#[test]
+fn the_index_of_the_reference_lists_every_command_once() {
+    use crate::CommandKind as Kind;
+    let index = std::fs::read_to_string("../../docs/spl/README.md").expect("the index");
+    for command in crate::COMMANDS {
+        let kind = match command.kind {
+            Kind::Streaming => "streaming",
+            Kind::Centralised => "centralized streaming",
+            Kind::Transforming => "transforming",
+            Kind::Dataset => "dataset processing",
+            Kind::Generating => "generating",
+        };
+        let rows = |row: &str| index.lines().filter(|line| line.starts_with(row)).count();
+        let link = format!("| [{0}]({0}.md) |", command.name);
+        assert_eq!(rows(&link), 1, "rows of {} in the index", command.name);
+        let typed = rows(&format!("{link} {kind} |")) + rows(&format!("{link} - |"));
+        assert_eq!(typed, 1, "{} is {kind}", command.name);
+    }
+}

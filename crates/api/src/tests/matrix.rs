@@ -2,7 +2,7 @@
 //! capabilities: what the table does not give, the service does not give either.
 
 use axum::http::StatusCode;
-use plan::rights::GUARDED;
+use plan::rights::guarded;
 
 use super::server::Server;
 use crate::rights::Need;
@@ -75,9 +75,9 @@ async fn every_path_answers_each_role_as_the_table_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_guarded_command_answers_each_role_as_the_table_says() {
     let server = Server::start().await;
-    assert_eq!(SEARCHES.len(), GUARDED.len(), "a guarded command has no search here");
-    for (name, right) in GUARDED {
-        let (_, search) = SEARCHES.iter().find(|(command, _)| command == name).unwrap();
+    assert_eq!(SEARCHES.len(), guarded().len(), "a guarded command has no search here");
+    for (name, right) in guarded() {
+        let (_, search) = SEARCHES.iter().find(|(command, _)| *command == name).unwrap();
         for user in USERS {
             let answer = server.search(user, search).await;
             let may = has(&server, user, Some("search")) && has(&server, user, right.capability);
@@ -97,8 +97,8 @@ async fn a_get_never_writes() {
     let server = Server::start().await;
     let sid = server.job("admin", "search index=open").await;
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    for (name, _) in GUARDED.iter().filter(|(_, right)| right.writes) {
-        let (_, search) = SEARCHES.iter().find(|(command, _)| command == name).unwrap();
+    for (name, _) in guarded().into_iter().filter(|(_, right)| right.writes) {
+        let (_, search) = SEARCHES.iter().find(|(command, _)| *command == name).unwrap();
         let further = encoded(&format!("| {}", search.rsplit_once("| ").unwrap().1));
         let mut paths: Vec<String> = ["results", "events", "results_preview"]
             .iter()

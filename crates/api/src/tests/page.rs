@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use access::capabilities;
-use plan::rights::{FREE, GUARDED};
+use plan::rights::{free, guarded};
 
 use crate::rights::{MORE, Need};
 use crate::routing::Operations;
@@ -49,7 +49,7 @@ fn asked_by(capability: &str) -> Vec<String> {
     if paths > 0 {
         found.push(format!("{paths} paths"));
     }
-    let commands = GUARDED.iter().filter(|(_, right)| right.capability == Some(capability));
+    let commands = guarded().into_iter().filter(|(_, right)| right.capability == Some(capability));
     found.extend(commands.map(|(name, _)| format!("`{name}`")));
     let more = MORE.iter().filter(|(name, _)| *name == capability);
     found.extend(more.map(|(_, what)| (*what).to_owned()));
@@ -80,14 +80,14 @@ fn page() -> String {
          | command | needs | changes something | reads summaries | admin | power | user | can_delete |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for (name, right) in GUARDED {
+    for (name, right) in guarded() {
         let capability = right.capability.unwrap_or("search");
         let has: Vec<&str> = ROLES.iter().map(|role| yes(holds(role, capability))).collect();
         let (writes, unfiltered) = (yes(right.writes), yes(right.unfiltered));
         let has = has.join(" | ");
         writeln!(out, "| `{name}` | `{capability}` | {writes} | {unfiltered} | {has} |").unwrap();
     }
-    let free: Vec<String> = FREE.iter().map(|name| format!("`{name}`")).collect();
+    let free: Vec<String> = free().iter().map(|name| format!("`{name}`")).collect();
     write!(out, "\nThe others need nothing more: {}.\n", free.join(", ")).unwrap();
     out.push_str("\n## Paths\n\n| path | GET | POST | DELETE |\n| --- | --- | --- | --- |\n");
     for (path, operations) in crate::routes::all().into_paths() {
@@ -118,7 +118,7 @@ fn nothing_is_offered_that_nothing_asks_for() {
     let paths = crate::routes::all().into_paths();
     let asked = paths.iter().flat_map(|(_, operations)| needs(operations));
     let asked = asked.filter_map(Need::capability);
-    let asked = asked.chain(GUARDED.iter().filter_map(|(_, right)| right.capability));
+    let asked = asked.chain(guarded().into_iter().filter_map(|(_, right)| right.capability));
     let unknown: Vec<_> = asked.filter(|name| !capabilities::ALL.contains(name)).collect();
     assert!(unknown.is_empty(), "asked, but cannot be granted: {unknown:?}");
 }

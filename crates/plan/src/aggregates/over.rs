@@ -12,7 +12,7 @@ use spl::ast::{StatsArgument, StatsCall, StatsKind, aggregation_name};
 use super::{Place, aggregate_with, error};
 use crate::Error;
 use crate::expr::{Scope, Typed, compile};
-use crate::names::Mentions;
+use crate::required_fields::RequiredFields;
 use crate::types::ValueType;
 
 /// What the expression sees: nothing but the results of its aggregations.
@@ -52,7 +52,7 @@ pub(super) fn aggregate(
         let value = aggregate_with(part, place.scope, place.order, place.options)?;
         parts.push((aggregation_name(at), value));
     }
-    let mut read = Mentions::default();
+    let mut read = RequiredFields::default();
     read.expr(expr);
     let known = |name: &String| parts.iter().any(|(part, _)| part == name);
     if let Some(name) = read.names.iter().find(|name| !known(name)) {

@@ -6,9 +6,28 @@ use std::cmp::Reverse;
 
 use spl::ast::AbstractCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for AbstractCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 const RAW: &str = "_raw";
 

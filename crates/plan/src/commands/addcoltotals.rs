@@ -4,10 +4,31 @@
 
 use spl::ast::AddcoltotalsCommand;
 
-use super::Step;
 use super::fields::expand_or_all;
+use super::{CommandPlan, Input, Step};
+use crate::Error;
 use crate::frame::Frame;
-use crate::stage::{ColumnTotals, Finish};
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, ColumnTotals};
+
+impl CommandPlan for AddcoltotalsCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 pub(super) fn plan(command: &AddcoltotalsCommand, frame: Frame) -> Step {
     let totals = ColumnTotals {
@@ -15,5 +36,5 @@ pub(super) fn plan(command: &AddcoltotalsCommand, frame: Frame) -> Step {
         label_field: command.labelfield.clone(),
         label: command.label.clone(),
     };
-    Step::Finish(frame, Finish::table(totals))
+    Step::Materialize(frame, Breaker::table(totals))
 }

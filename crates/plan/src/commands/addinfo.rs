@@ -3,13 +3,33 @@
 //! Split: runs where the rows are.
 
 use model::{EventTime, TimeRange};
+use spl::ast::AddinfoCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 
-pub(super) fn plan(frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+impl CommandPlan for AddinfoCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(input.frame, input.env).map(Step::Next)
+    }
+}
+
+pub(super) fn plan(frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
     let context = env.context;
     let range = context.range;
     let earliest = match range.earliest == TimeRange::ALL.earliest {

@@ -4,18 +4,38 @@
 
 use spl::ast::AddtotalsCommand;
 
-use super::Step;
 use super::fields::expand_or_all;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::number;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{ColumnTotals, Finish};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, ColumnTotals};
+
+impl CommandPlan for AddtotalsCommand {
+    fn place(&self) -> Place {
+        if self.col { Place::SearchHead } else { Place::Streaming }
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+}
 
 pub(super) fn plan(
     command: &AddtotalsCommand,
     mut frame: Frame,
-    _: &Env<'_>,
+    _: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let mut fields = expand_or_all(&command.fields, &frame);
     if command.row {
@@ -41,5 +61,5 @@ pub(super) fn plan(
         label_field: command.labelfield.clone(),
         label: command.label.clone(),
     };
-    Ok(Step::Finish(frame, Finish::table(totals)))
+    Ok(Step::Materialize(frame, Breaker::table(totals)))
 }

@@ -8,15 +8,35 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use spl::ast::AnalyzefieldsCommand;
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::NumberText;
 
+impl CommandPlan for AnalyzefieldsCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
+
 pub(super) fn plan(command: &AnalyzefieldsCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Analyzefields(command.classfield.node.clone())))
+    Step::Materialize(frame, Breaker::table(Analyzefields(command.classfield.node.clone())))
 }
 
 #[derive(Debug)]
@@ -24,7 +44,7 @@ struct Analyzefields(String);
 
 #[async_trait]
 impl TableOp for Analyzefields {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let classes = rows.texts(&self.0)?;
         let names = sample::fields(&rows, &[]);
         let mut records = Vec::new();

@@ -9,19 +9,39 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use async_trait::async_trait;
 use spl::ast::AnomaliesCommand;
 
-use super::{Step, sample};
-use crate::Error;
-use crate::LookupSource;
+use super::{CommandPlan, Input, Step, sample};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
+use crate::{Error, LookupSource};
+
+impl CommandPlan for AnomaliesCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field);
+        fields.patterns(&self.by);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 /// Where the score goes.
 const SCORE: &str = "unexpectedness";
 
 pub(super) fn plan(command: &AnomaliesCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Anomalies(command.clone())))
+    Step::Materialize(frame, Breaker::table(Anomalies(command.clone())))
 }
 
 #[derive(Debug)]
@@ -32,7 +52,7 @@ type Runs = HashSet<[char; 3]>;
 
 #[async_trait]
 impl TableOp for Anomalies {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let command = &self.0;
         let number = |text: &str| parse_number(text).unwrap_or_default();
         let (threshold, alike) = (number(&command.threshold), number(&command.denylistthreshold));
@@ -70,7 +90,7 @@ impl Anomalies {
     }
 
     /// The texts of the deny list.
-    async fn expected(&self, env: &Env<'_>) -> Result<Vec<Runs>, Error> {
+    async fn expected(&self, env: &PlanningContext<'_>) -> Result<Vec<Runs>, Error> {
         let Some(name) = &self.0.denylist else { return Ok(Vec::new()) };
         for file in [name.node.clone(), format!("{}.csv", name.node)] {
             let source = LookupSource::File(file);

@@ -6,14 +6,34 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use spl::ast::{AnomalousvalueOptions, AnomalyAction, FieldPattern};
+use spl::ast::{AnomalousvalueCommand, AnomalousvalueOptions, AnomalyAction, FieldPattern};
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
+
+impl CommandPlan for AnomalousvalueCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(&self.options, &self.fields, input.frame)
+    }
+}
 
 pub(super) fn plan(
     options: &AnomalousvalueOptions,
@@ -33,7 +53,7 @@ pub(super) fn plan(
         least_anomalous: share(&options.minnormfreq)?,
         fields: fields.to_vec(),
     };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -62,7 +82,7 @@ struct Finding {
 
 #[async_trait]
 impl TableOp for Anomalousvalue {
-    async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut stays = vec![false; rows.count];
         let mut records = Vec::new();
         for name in sample::fields(&rows, &self.fields) {

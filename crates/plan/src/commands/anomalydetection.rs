@@ -8,12 +8,32 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::{AnomalyAction, AnomalyMethod, AnomalydetectionCommand, FieldPattern};
 
-use super::{Step, anomalousvalue, outlier, sample};
+use super::{CommandPlan, Input, Step, anomalousvalue, outlier, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
+
+impl CommandPlan for AnomalydetectionCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        if self.fields.is_empty() { OutputFields::Unchanged } else { OutputFields::Collected }
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame)
+    }
+}
 
 /// How many quartile distances below the first quartile an event is an anomaly.
 const REACH: f64 = 1.5;
@@ -30,7 +50,7 @@ pub(super) fn plan(command: &AnomalydetectionCommand, frame: Frame) -> Result<St
             let threshold = pthresh.as_deref().and_then(parse_number).map(f64::ln);
             let fields = command.fields.clone();
             let op = Histogram { action: *action, threshold, cutoff: *cutoff, fields };
-            Ok(Step::Finish(frame, Finish::table(op)))
+            Ok(Step::Materialize(frame, Breaker::table(op)))
         }
     }
 }
@@ -57,7 +77,7 @@ struct Event {
 
 #[async_trait]
 impl TableOp for Histogram {
-    async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let names = sample::fields(&rows, &self.fields);
         let mut events = vec![Event::default(); rows.count];
         for (field, name) in names.iter().enumerate() {

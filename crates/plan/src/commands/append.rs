@@ -4,19 +4,39 @@
 
 use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
+use crate::Error;
 use crate::frame::Frame;
-use crate::stage::Finish;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::Breaker;
 use crate::stage::append::{Append, Appendpipe};
 use crate::stage::inner::{Bounds, Inner};
+
+impl CommandPlan for AppendCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let tail = input.tail();
+        Ok(append(self, input.frame, tail))
+    }
+}
 
 pub(super) fn append(command: &AppendCommand, frame: Frame, tail: Vec<Spanned<Command>>) -> Step {
     let pipeline = (*command.subsearch.pipeline).clone();
     let bounds = Bounds { rows: command.maxout, seconds: command.maxtime };
     let inner = Inner { pipeline, tail, bounds, command: "append" };
-    Step::Finish(frame, Finish::table(Append(inner)))
+    Step::Materialize(frame, Breaker::table(Append(inner)))
 }
 
 pub(super) fn appendpipe(command: &AppendpipeCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Appendpipe(command.subsearch.pipeline.clone())))
+    Step::Materialize(frame, Breaker::table(Appendpipe(command.subsearch.pipeline.clone())))
 }

@@ -5,13 +5,32 @@
 use async_trait::async_trait;
 use spl::ast::AppendcolsCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::places;
 use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for AppendcolsCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let tail = input.tail();
+        Ok(plan(self, input.frame, tail))
+    }
+}
 
 pub(super) fn plan(
     command: &AppendcolsCommand,
@@ -21,7 +40,7 @@ pub(super) fn plan(
     let pipeline = (*command.subsearch.pipeline).clone();
     let bounds = Bounds::from(&command.options);
     let inner = Inner { pipeline, tail, bounds, command: "appendcols" };
-    Step::Finish(frame, Finish::table(Appendcols { inner, replace: command.replace }))
+    Step::Materialize(frame, Breaker::table(Appendcols { inner, replace: command.replace }))
 }
 
 #[derive(Debug)]
@@ -33,7 +52,7 @@ struct Appendcols {
 
 #[async_trait]
 impl TableOp for Appendcols {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut other = self.inner.rows(env).await?;
         other.columns.retain(|column| !column.name.starts_with('_'));
         let count = rows.count.max(other.count);

@@ -9,18 +9,38 @@ use std::collections::{HashMap, HashSet};
 use async_trait::async_trait;
 use spl::ast::ArulesCommand;
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
+
+impl CommandPlan for ArulesCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.fields(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 /// Values in a set at most.
 const LARGEST: usize = 4;
 
 pub(super) fn plan(command: &ArulesCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Arules(command.clone())))
+    Step::Materialize(frame, Breaker::table(Arules(command.clone())))
 }
 
 #[derive(Debug)]
@@ -31,7 +51,7 @@ type Items = Vec<u32>;
 
 #[async_trait]
 impl TableOp for Arules {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let (names, events) = self.items(&rows)?;
         let frequent = self.frequent(&events);
         let confidence = parse_number(&self.0.conf).unwrap_or_default();

@@ -7,15 +7,35 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::AssociateCommand;
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::parse_number;
 
+impl CommandPlan for AssociateCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
+
 pub(super) fn plan(command: &AssociateCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Associate(command.clone())))
+    Step::Materialize(frame, Breaker::table(Associate(command.clone())))
 }
 
 #[derive(Debug)]
@@ -86,7 +106,7 @@ impl Distribution {
 
 #[async_trait]
 impl TableOp for Associate {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let names = sample::fields(&rows, &self.0.fields);
         let fields = names.into_iter().map(|name| Coded::of(&rows, name));
         let fields: Vec<Coded> = fields.collect::<Result<_, _>>()?;

@@ -12,17 +12,38 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use spl::ast::AutoregressCommand;
 
 use super::eval::{convert, is_time};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 use crate::types::{ArrowType, ValueType};
+
+impl CommandPlan for AutoregressCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(
     command: &AutoregressCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> std::result::Result<Frame, Error> {
     let name = &command.field.node;
     let limit = env.context.limits.stream_window;

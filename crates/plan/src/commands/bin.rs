@@ -3,26 +3,76 @@
 //! Split: runs where the rows are; where the bins depend on the extent of the data, that is looked
 //! up first as `stats min(x) max(x)`.
 
-use datafusion::functions_aggregate::expr_fn::{max, min};
-use spl::ast::{BinCommand, BinOptions, BinSpan};
 use std::sync::Arc;
 
-use super::Step;
+use datafusion::functions_aggregate::expr_fn::{max, min};
+use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
+
 use super::eval::convert;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::bins::{NumberBins, TimeBins, default_span};
 use crate::expr::Typed;
 use crate::expr::kernel::{EvalFunction, Kernel, integer};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::Finish;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::{Kind, Value};
+use crate::sql_text::{Layer, Reason, SqlText};
+use crate::stage::Breaker;
 use crate::types::{ArrowType, ValueType};
 use crate::value::NumberText;
+
+impl CommandPlan for BinCommand {
+    fn place(&self) -> Place {
+        if self.bins.span.is_some() { Place::Streaming } else { Place::SearchHead }
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &BinCommand, mut layer: Layer) -> Result<Layer, Reason> {
+    let value = layer.field(&command.field.node);
+    let bins = &command.bins;
+    let Some(BinSpan::Time(span)) = &bins.span else { return Err("bins without span".to_owned()) };
+    let unit = match span.unit {
+        TimeUnit::Second => "second",
+        TimeUnit::Minute => "minute",
+        TimeUnit::Hour => "hour",
+        _ => return Err("spans of days and more, which are of a time zone".to_owned()),
+    };
+    if value.kind != Kind::Time || bins.aligntime.is_some() {
+        return Err("bins of something else than _time".to_owned());
+    }
+    let sql = format!("date_bin(INTERVAL '{} {unit}', {})", span.count, value.sql);
+    let name = command.alias.as_ref().unwrap_or(&command.field).node.clone();
+    layer.replace(&name, Value::new(sql, Kind::Time));
+    Ok(layer)
+}
 
 /// Bins at most where the command gives none.
 pub(super) const DEFAULT_BINS: u64 = 100;
 
-pub(super) fn plan(command: &BinCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+pub(super) fn plan(
+    command: &BinCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Step, Error> {
     let name = &command.field.node;
     if frame.kind(name).is_none() {
         return Ok(Step::Next(frame));
@@ -50,7 +100,7 @@ pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {
         ("high".to_owned(), Typed::new(high, value.kind)),
     ];
     let extent = frame.clone().aggregate(Vec::new(), values)?;
-    Ok(Step::Finish(extent, Finish::Extent(frame.into())))
+    Ok(Step::Materialize(extent, Breaker::Extent(frame.into())))
 }
 
 /// The step that looks up the extent, if the bins depend on it and it is not known yet.
@@ -58,7 +108,7 @@ pub(super) fn extent_needed(
     name: &str,
     options: &BinOptions,
     frame: &Frame,
-    _: &Env<'_>,
+    _: &PlanningContext<'_>,
 ) -> Result<Option<Step>, Error> {
     let bounded = options.start.is_some() && options.end.is_some();
     let known = options.span.is_some() || bounded || frame.extent.is_some();
@@ -70,7 +120,7 @@ pub(super) fn binned(
     name: &str,
     options: &BinOptions,
     frame: &Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Typed, Error> {
     let value = frame.field(name);
     let extent = frame.extent.flatten();
@@ -118,7 +168,10 @@ fn number(text: Option<&str>) -> Result<Option<f64>, Error> {
 }
 
 /// Where bins of clock units are counted from.
-pub(super) fn alignment(aligntime: Option<&str>, env: &Env<'_>) -> Result<Option<i64>, Error> {
+pub(super) fn alignment(
+    aligntime: Option<&str>,
+    env: &PlanningContext<'_>,
+) -> Result<Option<i64>, Error> {
     let range = env.context.range;
     Ok(match aligntime {
         None => None,

@@ -6,15 +6,44 @@ use spl::ast::{BinOptions, ChartCommand, SplitBy};
 
 use super::split::{Series, pivot};
 use super::stats::{Rules, split_values};
-use super::{Step, bin, stats, summary};
+use super::{CommandPlan, Input, Step, bin, stats, summary};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
 
-pub(super) fn plan(command: &ChartCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+impl CommandPlan for ChartCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Aggregate)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.calls(&self.calls);
+        fields.splits([&self.row, &self.column]);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn merges_summaries(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+}
+
+pub(super) fn plan(
+    command: &ChartCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Step, Error> {
     let frame = summary::prepared(frame)?;
     if let Some(step) = stats::times_needed(&command.calls, &frame, env)? {
         let splits = [command.row.as_ref(), command.column.as_ref()];

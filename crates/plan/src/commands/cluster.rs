@@ -7,16 +7,35 @@ mod alike;
 
 use std::collections::HashMap;
 
+use alike::Clusters;
 use async_trait::async_trait;
 use spl::ast::{ClusterCommand, ClusterMatch};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 
-use alike::Clusters;
+impl CommandPlan for ClusterCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame)
+    }
+}
 
 /// Terms of a text that count; what stands behind them does not make events different.
 const MOST_TERMS: usize = 1_000;
@@ -27,7 +46,7 @@ pub(super) fn plan(command: &ClusterCommand, frame: Frame) -> Result<Step, Error
         return Err(Error::invalid_anywhere("t= is a number between 0 and 1"));
     };
     let op = Cluster { threshold, command: command.clone() };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -38,7 +57,7 @@ struct Cluster {
 
 #[async_trait]
 impl TableOp for Cluster {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let texts = rows.texts(&self.command.field)?;
         let mut terms = Terms::new(self.command.matching, self.command.delims.as_deref());
         let ordered = self.command.matching == ClusterMatch::TermList;

@@ -8,15 +8,36 @@ use std::collections::{HashMap, HashSet};
 use async_trait::async_trait;
 use spl::ast::CofilterCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for CofilterCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.user.node);
+        fields.name(&self.item.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 pub(super) fn plan(command: &CofilterCommand, frame: Frame) -> Step {
     let op = Cofilter { user: command.user.node.clone(), item: command.item.node.clone() };
-    Step::Finish(frame, Finish::table(op))
+    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]
@@ -27,7 +48,7 @@ struct Cofilter {
 
 #[async_trait]
 impl TableOp for Cofilter {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let (users, items) = (rows.lists(&self.user)?, rows.lists(&self.item)?);
         let mut names: Vec<&str> = Vec::new();
         let mut number: HashMap<&str, usize> = HashMap::new();

@@ -7,18 +7,42 @@ use model::{EventTime, IndexName, columns};
 use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
-use super::{Step, summary};
+use super::{CommandPlan, Input, Step, summary};
 use crate::expr::column::Values;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::quoted;
 use crate::{CollectedEvent, Error};
+
+impl CommandPlan for CollectCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+}
 
 /// The source type of events whose text is the fields of rows.
 const STASH: &str = "stash";
 
-pub(super) fn plan(command: &CollectCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+pub(super) fn plan(
+    command: &CollectCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Step, Error> {
     let name = &command.index;
     let index = IndexName::new(&name.node)
         .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
@@ -27,7 +51,7 @@ pub(super) fn plan(command: &CollectCommand, frame: Frame, env: &Env<'_>) -> Res
         return Err(Error::at(format!("there is no index \"{index}\""), name.span));
     }
     let op = Collect { command: command.clone(), index };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -38,8 +62,8 @@ struct Collect {
 
 #[async_trait]
 impl TableOp for Collect {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 || !env.may_act() {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        if rows.count == 0 || !!env.is_dry_run() {
             return Ok(rows);
         }
         let events = self.events(&rows, env)?;
@@ -54,7 +78,7 @@ impl TableOp for Collect {
 }
 
 impl Collect {
-    fn events(&self, rows: &Rows, env: &Env<'_>) -> Result<Vec<CollectedEvent>, Error> {
+    fn events(&self, rows: &Rows, env: &PlanningContext<'_>) -> Result<Vec<CollectedEvent>, Error> {
         let times = match rows.column(columns::TIME) {
             Some(column) => Some(Values::new(&column.array)?),
             None => None,

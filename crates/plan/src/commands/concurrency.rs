@@ -8,11 +8,32 @@ use std::collections::BinaryHeap;
 use async_trait::async_trait;
 use spl::ast::ConcurrencyCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for ConcurrencyCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.duration.node);
+        fields.name(&self.start);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 pub(super) fn plan(command: &ConcurrencyCommand, frame: Frame) -> Step {
     let op = Concurrency {
@@ -20,7 +41,7 @@ pub(super) fn plan(command: &ConcurrencyCommand, frame: Frame) -> Step {
         start: command.start.clone(),
         output: command.output.clone(),
     };
-    Step::Finish(frame, Finish::table(op))
+    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]
@@ -32,7 +53,7 @@ struct Concurrency {
 
 #[async_trait]
 impl TableOp for Concurrency {
-    async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let starts = rows.numbers(&self.start)?;
         let durations = rows.numbers(&self.duration)?;
         let spans = starts.into_iter().zip(durations).enumerate();

@@ -7,18 +7,39 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::ContingencyCommand;
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{Error, MessageKind};
+
+impl CommandPlan for ContingencyCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.row.node);
+        fields.name(&self.column.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 /// What stands for the empty text.
 const EMPTY: &str = "EMPTY_STR";
 
 pub(super) fn plan(command: &ContingencyCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Contingency(command.clone())))
+    Step::Materialize(frame, Breaker::table(Contingency(command.clone())))
 }
 
 #[derive(Debug)]
@@ -26,7 +47,7 @@ struct Contingency(ContingencyCommand);
 
 #[async_trait]
 impl TableOp for Contingency {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let command = &self.0;
         let (ones, twos) = (rows.lists(&command.row.node)?, rows.lists(&command.column.node)?);
         let mut cells: HashMap<(&str, &str), i64> = HashMap::new();

@@ -2,17 +2,37 @@
 //!
 //! Split: runs where the rows are.
 
+use knowledge::time::{LocalClock, TimeFormat};
 use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
 
-use knowledge::time::{LocalClock, TimeFormat};
-
 use super::fields::expand;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::{Row, number, text};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::value::parse_number;
+
+impl CommandPlan for ConvertCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.conversions.iter().for_each(|conversion| fields.pattern(&conversion.field.text));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 /// How `ctime` writes times unless told otherwise.
 const TIME_FORMAT: &str = "%m/%d/%Y %H:%M:%S";
@@ -20,7 +40,7 @@ const TIME_FORMAT: &str = "%m/%d/%Y %H:%M:%S";
 pub(super) fn plan(
     command: &ConvertCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let format = command.timeformat.as_deref().unwrap_or(TIME_FORMAT);
     for conversion in &command.conversions {
@@ -63,7 +83,7 @@ fn converted(
     function: ConvertFunction,
     value: Typed,
     format: &str,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Option<Typed>, Error> {
     let one = vec![value];
     Ok(Some(match function {

@@ -5,12 +5,32 @@
 use async_trait::async_trait;
 use spl::ast::{CorrelateCommand, FieldPattern};
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::expr::column::Values;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
+
+impl CommandPlan for CorrelateCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 /// The column that names the field of a row.
 const ROW: &str = "RowField";
@@ -18,7 +38,7 @@ const ROW: &str = "RowField";
 const MOST: usize = 1000;
 
 pub(super) fn plan(command: &CorrelateCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Correlate(command.fields.clone())))
+    Step::Materialize(frame, Breaker::table(Correlate(command.fields.clone())))
 }
 
 #[derive(Debug)]
@@ -26,7 +46,7 @@ struct Correlate(Vec<FieldPattern>);
 
 #[async_trait]
 impl TableOp for Correlate {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut fields: Vec<(String, Vec<u64>)> = Vec::new();
         for name in sample::fields(&rows, &self.0) {
             let present = present(&rows, &name)?;

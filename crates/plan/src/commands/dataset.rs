@@ -10,14 +10,14 @@ use model::TimeRange;
 use serde_json::Value;
 use spl::Span;
 use spl::ast::{
-    BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode, Field,
+    BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode,
     FieldPattern, FillnullCommand, FromCommand, FromKind, InputlookupCommand, Pipeline, Rename,
-    RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison, SearchExpr, SearchPattern,
-    SearchValue, Spanned, StatsCommand, TstatsCommand,
+    RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison, SearchExpr, SearchIn,
+    SearchPattern, SearchValue, Spanned, StatsCommand, TstatsCommand,
 };
 
-use super::begin::Expanded;
-use crate::pipeline::{Env, Start};
+use super::Expanded;
+use crate::pipeline::{PlanningContext, SourceRows};
 use crate::{Error, Rows, subsearch};
 
 type Commands = Vec<Spanned<Command>>;
@@ -27,7 +27,7 @@ pub(super) fn find(
     model: &str,
     dataset: Option<&str>,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Dataset, Error> {
     let model = model_of(model, span, env)?;
     let found = model.dataset(dataset).cloned();
@@ -43,7 +43,7 @@ pub(super) fn find(
     })
 }
 
-fn model_of(name: &str, span: Span, env: &Env<'_>) -> Result<DataModel, Error> {
+fn model_of(name: &str, span: Span, env: &PlanningContext<'_>) -> Result<DataModel, Error> {
     env.context.knowledge.data_model(name).map_err(|error| Error::at(error, span))
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn commands(
     filter: &SearchCommand,
     prefixed: bool,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Commands, Error> {
     let at = |command: Command| Spanned::new(command, span);
     if let Some(search) = &dataset.base_search {
@@ -71,7 +71,7 @@ pub(super) async fn commands(
     }
     let mut late = Vec::new();
     for member in conjuncts(filter.expr.as_ref()) {
-        let mut reads = crate::names::Mentions::default();
+        let mut reads = crate::required_fields::RequiredFields::default();
         reads.search(&member);
         let field = |name: &String| dataset.field(name);
         if reads.names.iter().filter_map(field).any(|field| field.calculated) {
@@ -96,7 +96,7 @@ async fn add_fields(
     dataset: &Dataset,
     prefixed: bool,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<(), Error> {
     for calculation in &dataset.calculations {
         let text = match calculation {
@@ -130,7 +130,11 @@ async fn add_fields(
 }
 
 /// The commands of a text of the configuration.
-pub(super) async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Commands, Error> {
+pub(super) async fn parsed(
+    text: &str,
+    span: Span,
+    env: &PlanningContext<'_>,
+) -> Result<Commands, Error> {
     let parsed = subsearch::parse_placed(text, Some(span), env.subsearches(), env);
     let Pipeline { commands } = parsed.await.map_err(|error| {
         Error::at(format!("the data model has an invalid search: {error}: {text}"), span)
@@ -139,7 +143,7 @@ pub(super) async fn parsed(text: &str, span: Span, env: &Env<'_>) -> Result<Comm
 }
 
 /// The terms of a constraint.
-fn terms(text: &str, span: Span, env: &Env<'_>) -> Result<Option<SearchExpr>, Error> {
+fn terms(text: &str, span: Span, env: &PlanningContext<'_>) -> Result<Option<SearchExpr>, Error> {
     let macros = crate::macros::Macros::of(&env.context.knowledge);
     let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
     let text = text.trim().strip_prefix("search ").unwrap_or(text);
@@ -167,34 +171,23 @@ fn joined(mut members: Vec<SearchExpr>) -> Option<SearchExpr> {
 
 /// A filter with the names that fields have in events.
 fn renamed(expr: &SearchExpr, dataset: &Dataset) -> SearchExpr {
-    let all = |members: &[SearchExpr]| members.iter().map(|m| renamed(m, dataset)).collect();
-    let name = |field: &Field| {
-        let known = dataset.field(&field.node).map(|known| known.name.clone());
-        Spanned::new(known.unwrap_or_else(|| field.node.clone()), field.span)
-    };
-    match expr {
-        SearchExpr::And(members) => SearchExpr::And(all(members)),
-        SearchExpr::Or(members) => SearchExpr::Or(all(members)),
-        SearchExpr::Not(inner, span) => SearchExpr::Not(Box::new(renamed(inner, dataset)), *span),
-        SearchExpr::Comparison(comparison) => {
-            let mut comparison = comparison.clone();
-            comparison.field = name(&comparison.field);
-            SearchExpr::Comparison(comparison)
+    let mut renamed = expr.clone();
+    renamed.walk_mut(&mut |part| {
+        if let SearchExpr::Comparison(SearchComparison { field, .. })
+        | SearchExpr::In(SearchIn { field, .. }) = part
+            && let Some(known) = dataset.field(&field.node)
+        {
+            field.node.clone_from(&known.name);
         }
-        SearchExpr::In(list) => {
-            let mut list = list.clone();
-            list.field = name(&list.field);
-            SearchExpr::In(list)
-        }
-        other => other.clone(),
-    }
+    });
+    renamed
 }
 
 /// The commands that `from` stands for.
 pub(super) async fn expand_from(
     command: &FromCommand,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Expanded, Error> {
     let name = command.name.clone();
     let commands = match command.kind {
@@ -250,7 +243,7 @@ fn split(name: &str) -> (&str, Option<&str>) {
 pub(super) async fn expand_datamodel(
     command: &DatamodelCommand,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Option<Expanded>, Error> {
     let (Some(model), Some(dataset), Some(mode)) = (&command.model, &command.dataset, command.mode)
     else {
@@ -263,7 +256,10 @@ pub(super) async fn expand_datamodel(
 }
 
 /// What data models say of themselves.
-pub(super) fn describe(command: &DatamodelCommand, env: &Env<'_>) -> Result<Start, Error> {
+pub(super) fn describe(
+    command: &DatamodelCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let knowledge = &env.context.knowledge;
     let mut texts = Vec::new();
     match (&command.model, &command.dataset) {
@@ -287,7 +283,7 @@ pub(super) fn describe(command: &DatamodelCommand, env: &Env<'_>) -> Result<Star
     rows.set_texts("_raw", texts.iter().map(Some));
     let frame = rows.into_frame()?;
     let range = env.context.range;
-    Ok(Start { frame, range, indexes: Vec::new(), messages: Vec::new() })
+    Ok(SourceRows { frame, range, indexes: Vec::new(), messages: Vec::new() })
 }
 
 /// The commands that `tstats` stands for where it is not asked of the fields of events alone; none where it
@@ -295,7 +291,7 @@ pub(super) fn describe(command: &DatamodelCommand, env: &Env<'_>) -> Result<Star
 pub(super) async fn expand_tstats(
     command: &TstatsCommand,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Option<Expanded>, Error> {
     if command.datamodel.is_none() && !command.prestats {
         return Ok(None);
@@ -342,7 +338,7 @@ fn narrowed(
     filter: &SearchCommand,
     model: &str,
     dataset: &mut Dataset,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<SearchCommand, Error> {
     let mut rest = Vec::new();
     for member in conjuncts(filter.expr.as_ref()) {

@@ -6,19 +6,81 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::logical_expr::when;
-use spl::ast::DedupCommand;
+use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
+use super::{CommandPlan, Input, Step, sort};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::{Key, Kind, Value, names};
+use crate::sql_text::{Layer, Reason, SqlText, identifier};
 use crate::stream::{Dedup, StreamNode};
+
+/// The column that numbers rows of a group.
+const ROW: &str = "__row";
+
+impl CommandPlan for DedupCommand {
+    fn place(&self) -> Place {
+        if self.consecutive || self.keepevents {
+            Place::SearchHead
+        } else {
+            Place::TwoStep(TwoStep::Reduce { rows: None })
+        }
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns(&self.fields);
+        self.sortby.iter().for_each(|key| fields.name(&key.field.node));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &DedupCommand, layer: Layer) -> Result<Layer, Reason> {
+    if command.keepevents || command.keepempty || command.consecutive {
+        return Err("its options".to_owned());
+    }
+    let names = names(&command.fields)?;
+    let sort_first = SortCommand { limit: Some(0), keys: command.sortby.clone(), reversed: false };
+    let layer = if command.sortby.is_empty() { layer } else { sort::select(&sort_first, layer)? };
+    let mut layer = layer.unlimited()?;
+    let order = layer.order.clone();
+    if order.is_empty() {
+        return Err("rows without an order".to_owned());
+    }
+    let values: Vec<String> = names.iter().map(|name| layer.field(name).sql).collect();
+    layer.filters.extend(values.iter().map(|value| format!("{value} IS NOT NULL")));
+    let keys: Vec<String> = order.iter().map(Key::render).collect();
+    let number = format!(
+        "ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {})",
+        values.join(", "),
+        keys.join(", ")
+    );
+    layer.set(ROW, Value::new(number, Kind::Integer));
+    let mut layer = layer.sealed(true)?;
+    layer.filters.push(format!("{} <= {}", identifier(ROW), command.count));
+    layer.remove(ROW);
+    Ok(layer)
+}
 
 pub(super) fn plan(
     command: &DedupCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let names = expand(&command.fields, &frame, true);
     let op = Dedup {
@@ -55,6 +117,6 @@ pub(super) fn plan(
     if command.sortby.is_empty() {
         return Ok(frame);
     }
-    let keys = super::sort::keys(&command.sortby, &frame, false);
+    let keys = sort::keys(&command.sortby, &frame, false);
     frame.order_by(keys, true)
 }

@@ -1,9 +1,28 @@
 //! `delete` and `tscollect`: what Karst does in other ways, and how.
 
 use spl::Span;
-use spl::ast::TscollectCommand;
+use spl::ast::{DeleteCommand, TscollectCommand};
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for DeleteCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Err(refused(input.span()))
+    }
+}
 
 /// Buckets never change, so nothing can be marked as gone in them.
 pub(super) fn refused(span: Span) -> Error {

@@ -5,19 +5,39 @@
 use async_trait::async_trait;
 use spl::ast::DiffCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
 use crate::lines::{Style, difference};
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
+
+impl CommandPlan for DiffCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(field_or(&self.attribute, "_raw"));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 const RAW: &str = "_raw";
 
 pub(super) fn plan(command: &DiffCommand, frame: Frame) -> Step {
     let last = command.position1.max(command.position2);
     let frame = frame.limit(usize::try_from(last).unwrap_or(usize::MAX));
-    Step::Finish(frame, Finish::table(Diff(command.clone())))
+    Step::Materialize(frame, Breaker::table(Diff(command.clone())))
 }
 
 #[derive(Debug)]
@@ -25,7 +45,7 @@ struct Diff(DiffCommand);
 
 #[async_trait]
 impl TableOp for Diff {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let command = &self.0;
         let field = command.attribute.as_ref().map_or(RAW, |field| field.node.as_str());
         let texts = rows.texts(field)?;

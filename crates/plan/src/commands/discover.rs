@@ -16,10 +16,10 @@ use crate::expr::Typed;
 use crate::expr::column::{Value, Values};
 use crate::expr::kernel::{Row, Several, Texts, multi, text};
 use crate::frame::{Frame, column};
-use crate::names::{Mentions, choose_fields};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::required_fields::{RequiredFields, choose_fields};
 use crate::stage::gather::check_cells;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 use crate::{Error, MessageKind, MessageLog};
 
@@ -66,15 +66,15 @@ impl Discovery {
         self,
         frame: Frame,
         rest: &[Spanned<Command>],
-        env: &Env<'_>,
+        env: &PlanningContext<'_>,
     ) -> Result<Step, Error> {
         let names = self.finder.names().or_else(|| {
-            let later = Mentions::of(rest);
+            let later = RequiredFields::of(rest);
             (choose_fields(rest) && later.patterns.is_empty()).then_some(later.names)
         });
         match names {
             Some(names) => self.named(names, frame, env).map(Step::Next),
-            None => Ok(Step::Finish(frame, Finish::table(self))),
+            None => Ok(Step::Materialize(frame, Breaker::table(self))),
         }
     }
 
@@ -83,7 +83,7 @@ impl Discovery {
         self,
         mut names: Vec<String>,
         frame: Frame,
-        env: &Env<'_>,
+        env: &PlanningContext<'_>,
     ) -> Result<Frame, Error> {
         let fixed = |name: &str| matches!(name, "host" | "source" | "sourcetype" | "index");
         names.retain(|name| !(name.starts_with('_') || frame.open && fixed(name)));
@@ -284,7 +284,7 @@ impl FoundField {
 
 #[async_trait]
 impl TableOp for Discovery {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let inputs: Vec<_> =
             self.inputs.iter().map(|input| rows.texts(input)).collect::<Result<_, _>>()?;
         let mut found = FoundFields::new(env.context.limits.columns);

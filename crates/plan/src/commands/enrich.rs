@@ -1,7 +1,7 @@
 //! What the configuration adds to events as they are searched, in Splunk's order: calculated fields, then
 //! automatic lookups, then event types and tags.
 //!
-//! Only what a search mentions is computed. Everything runs where the events are.
+//! Only what a search requires is computed. Everything runs where the events are.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::expr::Typed;
 use crate::expr::kernel::truth;
 use crate::frame::Frame;
 use crate::lookup::Lookup;
-use crate::names::{Mentions, wildcard};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::required_fields::{RequiredFields, wildcard};
 use crate::types::ValueType;
 use crate::{Error, MessageKind, classify};
 
@@ -42,17 +42,20 @@ struct Automatic {
 }
 
 impl Enrichment {
-    /// What of it a search mentions. What it is made of is mentioned then, too.
-    pub(super) async fn of(mentions: &mut Mentions, env: &Env<'_>) -> Result<Self, Error> {
-        let classes = classify::Wanted::of(mentions, &env.context.knowledge)?;
-        let lookups = automatic_lookups(mentions, env).await?;
-        let calculated = calculated_fields(mentions, env)?;
+    /// The part of it that a search requires. Adds the fields that it is made of.
+    pub(super) async fn of(
+        required: &mut RequiredFields,
+        env: &PlanningContext<'_>,
+    ) -> Result<Self, Error> {
+        let classes = classify::Wanted::of(required, &env.context.knowledge)?;
+        let lookups = automatic_lookups(required, env).await?;
+        let calculated = calculated_fields(required, env)?;
         Ok(Self { calculated, lookups, classes })
     }
 
     /// Whether a filter reads something that is added here.
     pub(super) fn sets(&self, expr: &SearchExpr) -> bool {
-        let mut read = Mentions::default();
+        let mut read = RequiredFields::default();
         read.search(expr);
         let calculated = self.calculated.iter().map(|calculated| &calculated.field.field);
         let mut set = calculated.chain(self.lookups.iter().flat_map(|lookup| &lookup.outputs));
@@ -60,7 +63,7 @@ impl Enrichment {
     }
 
     /// The events with all of it.
-    pub(super) fn apply(self, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+    pub(super) fn apply(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         if !self.calculated.is_empty() {
             frame = calculate(frame, self.calculated, env)?;
         }
@@ -73,14 +76,14 @@ impl Enrichment {
 }
 
 /// Whether a search may read a field.
-fn is_meant(mentions: &Mentions, name: &str) -> bool {
-    mentions.names.iter().any(|known| known == name)
-        || mentions.patterns.iter().any(|pattern| wildcard(pattern, name))
+fn is_meant(required: &RequiredFields, name: &str) -> bool {
+    required.names.iter().any(|known| known == name)
+        || required.patterns.iter().any(|pattern| wildcard(pattern, name))
 }
 
 async fn automatic_lookups(
-    mentions: &mut Mentions,
-    env: &Env<'_>,
+    required: &mut RequiredFields,
+    env: &PlanningContext<'_>,
 ) -> Result<Vec<Automatic>, Error> {
     let mut found = Vec::new();
     for AutomaticLookup { matcher, arguments, place } in env.context.knowledge.automatic_lookups() {
@@ -94,7 +97,7 @@ async fn automatic_lookups(
             .flat_map(|output| &output.fields)
             .map(|field| field.event_name().to_owned())
             .collect();
-        if !named.is_empty() && !named.iter().any(|name| is_meant(mentions, name)) {
+        if !named.is_empty() && !named.iter().any(|name| is_meant(required, name)) {
             continue;
         }
         // A lookup that cannot be read must not stop searches that hardly need it.
@@ -111,23 +114,26 @@ async fn automatic_lookups(
             .iter()
             .map(|field| field.event_name().to_owned())
             .collect();
-        if !outputs.iter().any(|name| is_meant(mentions, name)) {
+        if !outputs.iter().any(|name| is_meant(required, name)) {
             continue;
         }
         for input in &command.inputs {
-            mentions.field(input.event_name());
+            required.name(input.event_name());
         }
-        outputs.iter().for_each(|output| mentions.field(output));
+        outputs.iter().for_each(|output| required.name(output));
         found.push(Automatic { matcher, command, lookup, outputs });
     }
     Ok(found)
 }
 
 /// The calculated fields among those mentioned; what they read is mentioned too.
-fn calculated_fields(mentions: &mut Mentions, env: &Env<'_>) -> Result<Vec<Calculated>, Error> {
+fn calculated_fields(
+    required: &mut RequiredFields,
+    env: &PlanningContext<'_>,
+) -> Result<Vec<Calculated>, Error> {
     let mut found = Vec::new();
     for field in env.context.knowledge.calculated_fields() {
-        if !is_meant(mentions, &field.field) {
+        if !is_meant(required, &field.field) {
             continue;
         }
         let expr = spl::parse_expression(&field.expression).map_err(|error| {
@@ -139,15 +145,19 @@ fn calculated_fields(mentions: &mut Mentions, env: &Env<'_>) -> Result<Vec<Calcu
         found.push(Calculated { field, expr });
     }
     for Calculated { field, expr } in &found {
-        mentions.expr(expr);
-        mentions.field(&field.field);
+        required.expr(expr);
+        required.name(&field.field);
     }
     Ok(found)
 }
 
 /// Sets calculated fields. All see the values before any of them, as documented; of several
 /// stanzas that apply to an event the first one counts.
-fn calculate(frame: Frame, fields: Vec<Calculated>, env: &Env<'_>) -> Result<Frame, Error> {
+fn calculate(
+    frame: Frame,
+    fields: Vec<Calculated>,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     // One choice per field, however many stanzas set it: choices within each other grow with each of them.
     let mut choices: Vec<(String, Vec<(Expr, Typed)>)> = Vec::new();
     for Calculated { field, expr } in fields {

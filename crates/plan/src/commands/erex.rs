@@ -8,14 +8,34 @@ mod learning;
 use async_trait::async_trait;
 use spl::ast::ErexCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 
+impl CommandPlan for ErexCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.fromfield);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
+
 pub(super) fn plan(command: &ErexCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Erex(command.clone())))
+    Step::Materialize(frame, Breaker::table(Erex(command.clone())))
 }
 
 #[derive(Debug)]
@@ -23,7 +43,7 @@ struct Erex(ErexCommand);
 
 #[async_trait]
 impl TableOp for Erex {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let command = &self.0;
         let texts = rows.texts(&command.fromfield)?;
         let most = usize::try_from(command.maxtrainers).unwrap_or(usize::MAX);

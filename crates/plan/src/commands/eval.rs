@@ -7,13 +7,60 @@ use std::collections::HashSet;
 use datafusion::logical_expr::cast;
 use spl::ast::{EvalCommand, Expr, ExprKind, Spanned, WhereCommand};
 
-use super::{Step, eval_named};
-use crate::Error;
+use super::eval_named::Piece;
+use super::{CommandPlan, Input, Step, eval_named};
 use crate::expr::kernel::{multi, number, text, truth};
 use crate::expr::{Typed, compile};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::Kind;
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::{ArrowType, ValueType};
+use crate::{Error, sql_text};
+
+impl CommandPlan for EvalCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for assignment in &self.assignments {
+            fields.expr(&assignment.expr);
+            fields.name(&assignment.field.node);
+            for piece in eval_named::pieces(&assignment.field.node).unwrap_or_default() {
+                if let Piece::Field(name) = piece {
+                    fields.name(&name);
+                }
+            }
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.rest, input.env)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &EvalCommand, mut layer: Layer) -> Result<Layer, Reason> {
+    for assignment in &command.assignments {
+        let value = sql_text::expr::value(&assignment.expr, &layer)?;
+        let name = assignment.field.node.as_str();
+        if value.kind == Kind::Boolean {
+            return Err(format!("{name} would be a condition"));
+        }
+        layer.replace(name, value);
+    }
+    Ok(layer)
+}
 
 /// Functions whose truth fields hold as a text.
 const SHOWN_TRUTH: [&str; 4] = ["if", "json_has_key_exact", "json_valid", "tobool"];
@@ -23,7 +70,7 @@ pub(super) fn plan(
     span: spl::Span,
     frame: Frame,
     rest: &[Spanned<spl::ast::Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let first = command.assignments.first();
     let pieces = first.and_then(|first| eval_named::pieces(&first.field.node));
@@ -37,7 +84,11 @@ pub(super) fn plan(
 }
 
 /// Sets fields. Those that do not read each other are set at once.
-fn assign(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+fn assign(
+    command: &EvalCommand,
+    mut frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let mut values: Vec<(String, Typed)> = Vec::new();
     let mut set: HashSet<&str> = HashSet::new();
     for assignment in &command.assignments {
@@ -63,12 +114,16 @@ fn assign(command: &EvalCommand, mut frame: Frame, env: &Env<'_>) -> Result<Fram
 
 /// Whether an expression may read one of these fields: it names it, or calls a function that may read any.
 fn reads_any(expr: &Expr, set: &HashSet<&str>) -> bool {
-    let mut read = crate::names::Mentions::default();
+    let mut read = RequiredFields::default();
     read.expr(expr);
     !read.patterns.is_empty() || read.names.iter().any(|name| set.contains(name.as_str()))
 }
 
-pub(super) fn filter(command: &WhereCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn filter(
+    command: &WhereCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let condition = condition(&command.expr, &frame, env)?;
     frame.filter(condition)
 }
@@ -77,7 +132,7 @@ pub(super) fn filter(command: &WhereCommand, frame: Frame, env: &Env<'_>) -> Res
 pub(super) fn condition(
     expr: &Expr,
     frame: &Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<datafusion::logical_expr::Expr, Error> {
     let value = compile(expr, &env.scope(frame))?;
     Ok(match value.kind {

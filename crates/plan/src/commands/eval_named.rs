@@ -14,7 +14,7 @@ use crate::Error;
 use crate::expr::compile;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 
 /// Where the name and the value stand until rows have them; `Discovery` takes such columns away.
 const COLUMNS: [&str; 2] = ["__assigned_name", "__assigned_value"];
@@ -74,7 +74,7 @@ pub(super) fn plan(
     pieces: Vec<Piece>,
     frame: Frame,
     rest: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let value = compile(&assignment.expr, &env.scope(&frame))?.shown();
     let value = stored(value, &assignment.expr)?;

@@ -4,15 +4,45 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
 
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::indexes::covers;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
-pub(super) async fn eventcount(command: &EventcountCommand, env: &Env<'_>) -> Result<Start, Error> {
+#[async_trait]
+impl CommandPlan for EventcountCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        eventcount(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
+pub(super) async fn eventcount(
+    command: &EventcountCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let indexes = meant(&command.indexes, env);
     let range = env.context.range;
     let mut counts: BTreeMap<&IndexName, u64> = BTreeMap::new();
@@ -52,14 +82,17 @@ pub(super) async fn eventcount(command: &EventcountCommand, env: &Env<'_>) -> Re
     started(Rows::of_records(records), env)
 }
 
-pub(super) async fn dbinspect(command: &DbinspectCommand, env: &Env<'_>) -> Result<Start, Error> {
+pub(super) async fn dbinspect(
+    command: &DbinspectCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let indexes = meant(&command.indexes, env);
     let found = env.context.surroundings.buckets(&indexes, &env.context.range).await?;
     started(found, env)
 }
 
 /// The indexes that patterns mean; the default ones if there are no patterns.
-pub(super) fn meant(patterns: &[SearchPattern], env: &Env<'_>) -> Vec<IndexName> {
+pub(super) fn meant(patterns: &[SearchPattern], env: &PlanningContext<'_>) -> Vec<IndexName> {
     let mut indexes = env.context.source.indexes();
     indexes.sort();
     match patterns {
@@ -69,7 +102,7 @@ pub(super) fn meant(patterns: &[SearchPattern], env: &Env<'_>) -> Vec<IndexName>
     indexes
 }
 
-fn started(rows: Rows, env: &Env<'_>) -> Result<Start, Error> {
+fn started(rows: Rows, env: &PlanningContext<'_>) -> Result<SourceRows, Error> {
     let range = env.context.range;
-    Ok(Start { frame: rows.into_frame()?, range, indexes: Vec::new(), messages: Vec::new() })
+    Ok(SourceRows { frame: rows.into_frame()?, range, indexes: Vec::new(), messages: Vec::new() })
 }

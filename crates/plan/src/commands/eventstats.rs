@@ -12,15 +12,36 @@ use datafusion::logical_expr::{
 use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for EventstatsCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.stats(&self.calls, &self.by);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(
     command: &EventstatsCommand,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let keys = by_fields(&command.by, &frame);
     let rules = Rules { only_numbers: command.allnum, ..Rules::default() };

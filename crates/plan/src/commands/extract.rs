@@ -9,12 +9,34 @@ use std::sync::Arc;
 use knowledge::{Extractor, FieldRules};
 use spl::ast::{Command, ExtractCommand, Spanned};
 
-use super::Step;
 use super::discover::{Discovery, Existing, Finder};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::names::Mentions;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for ExtractCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        // Fields that every event is searched for are found without it.
+        if self.pairdelim.is_some() || !self.stanzas.is_empty() {
+            OutputFields::Collected
+        } else {
+            OutputFields::Unchanged
+        }
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.rest, input.env)
+    }
+}
 
 /// What is read where a rule does not say otherwise.
 const RAW: &str = "_raw";
@@ -23,7 +45,7 @@ pub(super) fn plan(
     command: &ExtractCommand,
     frame: Frame,
     rest: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let mut inputs = vec![RAW.to_owned()];
     let mut rules = Vec::new();
@@ -69,12 +91,12 @@ pub(super) fn plan(
     let discovery = Discovery { command: "extract", inputs, finder, several, existing };
     if frame.open && is_automatic {
         // Fields of events that nobody names are found when they are shown, by the same looking.
-        return discovery.named(Mentions::of(rest).names, frame, env).map(Step::Next);
+        return discovery.named(RequiredFields::of(rest).names, frame, env).map(Step::Next);
     }
     discovery.plan(frame, rest, env)
 }
 
-fn extractor(stanza: &Spanned<String>, env: &Env<'_>) -> Result<Extractor, Error> {
+fn extractor(stanza: &Spanned<String>, env: &PlanningContext<'_>) -> Result<Extractor, Error> {
     let name = &stanza.node;
     match env.context.knowledge.extractor(name) {
         Some(Ok(extractor)) => Ok(extractor),

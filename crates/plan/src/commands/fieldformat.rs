@@ -5,15 +5,39 @@
 use spl::ast::FieldformatCommand;
 
 use super::eval::storable;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::compile;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for FieldformatCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for assignment in &self.assignments {
+            fields.expr(&assignment.expr);
+            fields.name(&assignment.field.node);
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(
     command: &FieldformatCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     for assignment in &command.assignments {
         // Mistakes are told here, where their place is known.

@@ -4,8 +4,63 @@
 
 use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::names;
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::{Error, FieldFilter};
+
+impl CommandPlan for FieldsCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        if !self.remove {
+            fields.patterns(&self.fields);
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        if self.remove { OutputFields::Unchanged } else { OutputFields::Chosen }
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        fields(self, input.frame).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &FieldsCommand, mut layer: Layer) -> Result<Layer, Reason> {
+    let is_internal = |field: &FieldPattern| field.text == "_*";
+    if command.remove {
+        let named: Vec<FieldPattern> =
+            command.fields.iter().filter(|field| !is_internal(field)).cloned().collect();
+        for name in names(&named)? {
+            layer.remove(&name);
+        }
+        if command.fields.iter().any(is_internal) {
+            return Err("the wildcard of _*".to_owned());
+        }
+        return Ok(layer);
+    }
+    let mut kept = names(&command.fields)?;
+    if layer.columns.is_none() {
+        // Time and text of an event stay unless they are removed.
+        for name in [model::columns::RAW, model::columns::TIME] {
+            if !kept.iter().any(|known| known == name) {
+                kept.insert(0, name.to_owned());
+            }
+        }
+    }
+    layer.keep(kept);
+    Ok(layer)
+}
 
 pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame, Error> {
     let internal = |name: &str| name.starts_with('_');

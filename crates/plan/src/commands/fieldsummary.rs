@@ -8,18 +8,37 @@ use async_trait::async_trait;
 use serde_json::json;
 use spl::ast::{FieldPattern, FieldsummaryCommand};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::names::wildcard;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, wildcard};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
+
+impl CommandPlan for FieldsummaryCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 pub(super) fn plan(command: &FieldsummaryCommand, frame: Frame) -> Step {
     let values = usize::try_from(command.maxvals).unwrap_or(usize::MAX);
     let op = Fieldsummary { values, fields: command.fields.clone() };
-    Step::Finish(frame, Finish::table(op))
+    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]
@@ -38,7 +57,7 @@ impl Fieldsummary {
 
 #[async_trait]
 impl TableOp for Fieldsummary {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut records = Vec::new();
         for name in rows.names().iter().filter(|name| self.wants(name)) {
             let lists = rows.lists(name)?;

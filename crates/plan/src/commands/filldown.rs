@@ -8,11 +8,32 @@ use arrow::datatypes::Field;
 use spl::ast::FilldownCommand;
 
 use super::fields::expand_or_all;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{FillDown, StreamNode};
 use crate::types::ArrowType;
+
+impl CommandPlan for FilldownCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &FilldownCommand, mut frame: Frame) -> Result<Frame, Error> {
     let mut added = Vec::new();

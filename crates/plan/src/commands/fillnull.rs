@@ -7,11 +7,60 @@ use spl::ast::FillnullCommand;
 
 use super::eval::convert;
 use super::fields::expand_or_all;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::{Kind, Value, names};
+use crate::sql_text::{Layer, Reason, SqlText, literal};
 use crate::types::ValueType;
 use crate::value::parse_number;
+
+impl CommandPlan for FillnullCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &FillnullCommand, mut layer: Layer) -> Result<Layer, Reason> {
+    let mut names = names(&command.fields)?;
+    if names.is_empty() {
+        names = layer.columns.clone().ok_or("fields that are not named")?;
+    }
+    for name in names {
+        let value = layer.field(&name);
+        let number = command.value.parse::<f64>().is_ok();
+        let filled = match value.kind {
+            Kind::Integer | Kind::Number if number => {
+                Value::new(format!("COALESCE({}, {})", value.sql, command.value), value.kind)
+            }
+            _ => {
+                let text = value.text()?;
+                Value::new(format!("COALESCE({text}, {})", literal(&command.value)), Kind::Text)
+            }
+        };
+        layer.set(&name, filled);
+    }
+    Ok(layer)
+}
 
 pub(super) fn plan(command: &FillnullCommand, frame: Frame) -> Result<Frame, Error> {
     let mut values = Vec::new();

@@ -9,12 +9,32 @@ use std::collections::{BTreeSet, HashMap};
 use async_trait::async_trait;
 use spl::ast::{FindtypesCommand, TypelearnerCommand};
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::NumberText;
 use crate::{Error, MessageKind};
+
+impl CommandPlan for FindtypesCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(findtypes(self, input.frame))
+    }
+}
 
 const RAW: &str = "_raw";
 const PUNCT: &str = "punct";
@@ -34,7 +54,7 @@ pub(super) fn findtypes(command: &FindtypesCommand, frame: Frame) -> Step {
         uncovered: command.notcovered,
         most: usize::try_from(command.max).unwrap_or(usize::MAX),
     };
-    Step::Finish(frame, Finish::table(op))
+    Step::Materialize(frame, Breaker::table(op))
 }
 
 pub(super) fn typelearner(command: &TypelearnerCommand, frame: Frame) -> Step {
@@ -45,7 +65,7 @@ pub(super) fn typelearner(command: &TypelearnerCommand, frame: Frame) -> Step {
         uncovered: false,
         most: usize::MAX,
     };
-    Step::Finish(frame, Finish::table(op))
+    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]
@@ -71,7 +91,7 @@ struct Look {
 
 #[async_trait]
 impl TableOp for Learner {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         if rows.count > MOST_EVENTS {
             let text = format!("event types are learnt from the first {MOST_EVENTS} events");
             env.log.add(MessageKind::Info, text);

@@ -7,14 +7,35 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::FolderizeCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for FolderizeCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.attr.node);
+        fields.name(&self.size);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 pub(super) fn plan(command: &FolderizeCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Folderize(command.clone())))
+    Step::Materialize(frame, Breaker::table(Folderize(command.clone())))
 }
 
 #[derive(Debug)]
@@ -29,7 +50,7 @@ struct Folder {
 
 #[async_trait]
 impl TableOp for Folderize {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let command = &self.0;
         let values = rows.texts(&command.attr.node)?;
         let values: Vec<String> = values.into_iter().flatten().collect();

@@ -11,14 +11,43 @@ use spl::ast::{
 use spl::{CommandKind, ParseOptions};
 
 use self::items::Items;
-use super::Step;
 use super::template::{Replacement, named};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::execute::run_to_rows;
 use crate::frame::Frame;
-use crate::names::Mentions;
-use crate::pipeline::{Env, plan_stage};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::{PlanningContext, plan_stage};
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for ForeachCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        match self.mode {
+            ForeachMode::Multifield => fields.patterns(&self.fields),
+            _ => self.fields.iter().for_each(|field| fields.name(&field.text)),
+        }
+        match required(self) {
+            Some(inner) if !self.fields.is_empty() => fields.merge(inner),
+            _ => fields.all(),
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        match self.mode {
+            ForeachMode::Multifield => OutputFields::Unchanged,
+            _ => OutputFields::Collected,
+        }
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame)
+    }
+}
 
 /// Commands that are planned together. More than these work on collected rows, a part after the other:
 /// a plan of thousands of steps is one that nobody can optimise.
@@ -26,7 +55,7 @@ const AT_ONCE: usize = 64;
 
 pub(super) fn plan(command: &ForeachCommand, frame: Frame) -> Result<Step, Error> {
     if command.mode != ForeachMode::Multifield {
-        return Ok(Step::Finish(frame, Finish::table(Items::new(command)?)));
+        return Ok(Step::Materialize(frame, Breaker::table(Items::new(command)?)));
     }
     let mut commands = Vec::new();
     for found in matches(command, &frame) {
@@ -36,12 +65,12 @@ pub(super) fn plan(command: &ForeachCommand, frame: Frame) -> Result<Step, Error
         return Ok(Step::Replace(frame, commands));
     }
     let parts = commands.chunks(AT_ONCE).map(<[_]>::to_vec).collect();
-    Ok(Step::Finish(frame, Finish::table(Parts(parts))))
+    Ok(Step::Materialize(frame, Breaker::table(Parts(parts))))
 }
 
 /// What the commands of a template mention, whatever stands for its placeholders; nothing if that cannot
 /// be told.
-pub(crate) fn mentions(command: &ForeachCommand) -> Option<Mentions> {
+fn required(command: &ForeachCommand) -> Option<RequiredFields> {
     const ANY: &str = "any9placeholder";
     let placeholders = &command.placeholders;
     let all = [&placeholders.field, &placeholders.matched, &placeholders.item, &placeholders.iter];
@@ -51,16 +80,16 @@ pub(crate) fn mentions(command: &ForeachCommand) -> Option<Mentions> {
         .map(|placeholder| replacement(placeholder, ANY))
         .collect();
     let commands = parse(&named(&command.template.node, &replacements), command).ok()?;
-    let mut mentions = Mentions::of(&commands);
-    let names = std::mem::take(&mut mentions.names);
+    let mut required = RequiredFields::of(&commands);
+    let names = std::mem::take(&mut required.names);
     for name in names {
         match name.contains(ANY) {
-            true => mentions.patterns.push(name.replace(ANY, "*")),
-            false => mentions.names.push(name),
+            true => required.patterns.push(name.replace(ANY, "*")),
+            false => required.names.push(name),
         }
     }
-    mentions.patterns.iter_mut().for_each(|pattern| *pattern = pattern.replace(ANY, "*"));
-    Some(mentions)
+    required.patterns.iter_mut().for_each(|pattern| *pattern = pattern.replace(ANY, "*"));
+    Some(required)
 }
 
 /// A field that the template is for.
@@ -136,10 +165,10 @@ fn parse(text: &str, command: &ForeachCommand) -> Result<Vec<Spanned<Command>>, 
 fn adding(command: &mut Command, field: &str) {
     let Command::Eval(eval) = command else { return };
     for Assignment { field: target, expr } in &mut eval.assignments {
-        let mut mentions = Mentions::default();
-        mentions.expr(expr);
-        let mentions = |name: &str| mentions.names.iter().any(|known| known == name);
-        if target.node == field || !mentions(field) || !mentions(&target.node) {
+        let mut required = RequiredFields::default();
+        required.expr(expr);
+        let required = |name: &str| required.names.iter().any(|known| known == name);
+        if target.node == field || !required(field) || !required(&target.node) {
             continue;
         }
         let span = expr.span;
@@ -163,7 +192,7 @@ struct Parts(Vec<Vec<Spanned<Command>>>);
 
 #[async_trait]
 impl TableOp for Parts {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         for commands in &self.0 {
             let stage = plan_stage(rows.into_frame()?, commands, env).await?;
             rows = run_to_rows(stage, env).await?;

@@ -5,12 +5,32 @@
 use async_trait::async_trait;
 use spl::ast::{FormatCommand, ReturnCommand, Returned, ReturnedForm};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::{Format, comparison};
+
+impl CommandPlan for FormatCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(format(self, input.frame))
+    }
+}
 
 /// The field with the filter.
 const TARGET: &str = "search";
@@ -32,7 +52,7 @@ pub(super) fn format(command: &FormatCommand, frame: Frame) -> Step {
         0 => usize::MAX,
         most => usize::try_from(most).unwrap_or(usize::MAX),
     };
-    Step::Finish(frame, Finish::table(Formatted { format, most }))
+    Step::Materialize(frame, Breaker::table(Formatted { format, most }))
 }
 
 #[derive(Debug)]
@@ -44,7 +64,7 @@ struct Formatted {
 
 #[async_trait]
 impl TableOp for Formatted {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let rows = rows.slice(0, self.most);
         Ok(one(self.format.text(&rows)?))
     }
@@ -60,7 +80,7 @@ fn one(text: String) -> Rows {
 pub(super) fn returned(command: &ReturnCommand, frame: Frame) -> Step {
     let most = usize::try_from(command.count).unwrap_or(usize::MAX);
     let frame = frame.limit(most);
-    Step::Finish(frame, Finish::table(ReturnedRows(command.fields.clone())))
+    Step::Materialize(frame, Breaker::table(ReturnedRows(command.fields.clone())))
 }
 
 #[derive(Debug)]
@@ -68,7 +88,7 @@ struct ReturnedRows(Vec<Returned>);
 
 #[async_trait]
 impl TableOp for ReturnedRows {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut columns = Vec::with_capacity(self.0.len());
         for Returned { field, form } in &self.0 {
             columns.push((field.node.as_str(), form, rows.lists(&field.node)?));

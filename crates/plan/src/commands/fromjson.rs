@@ -7,18 +7,38 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use spl::ast::{Command, FromjsonCommand, Spanned};
 
-use super::Step;
 use super::discover::{Discovery, Existing, Finder};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
 use crate::functions::json::json_text;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for FromjsonCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.rest, input.env)
+    }
+}
 
 pub(super) fn plan(
     command: &FromjsonCommand,
     frame: Frame,
     rest: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let discovery = Discovery {
         command: "fromjson",

@@ -5,15 +5,39 @@
 use async_trait::async_trait;
 use spl::ast::{GaugeCommand, GaugeNumber};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 
+impl CommandPlan for GaugeCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for number in std::iter::once(&self.value).chain(&self.bounds) {
+            if let GaugeNumber::Field(field) = number {
+                fields.name(&field.node);
+            }
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
+
 pub(super) fn plan(command: &GaugeCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Gauge(command.clone())))
+    Step::Materialize(frame, Breaker::table(Gauge(command.clone())))
 }
 
 #[derive(Debug)]
@@ -21,7 +45,7 @@ struct Gauge(GaugeCommand);
 
 #[async_trait]
 impl TableOp for Gauge {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut bounds = Vec::new();
         for bound in &self.0.bounds {
             bounds.push(number(bound, &rows)?);

@@ -2,19 +2,47 @@
 //!
 //! Split: runs at the search head.
 
+use async_trait::async_trait;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
 
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::Error;
 use crate::bins::length_of;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
+
+#[async_trait]
+impl CommandPlan for GentimesCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// How times are written for people.
 const HUMAN: &str = "%a %b %e %H:%M:%S %Y";
 
-pub(super) fn start(command: &GentimesCommand, env: &Env<'_>) -> Result<Start, Error> {
+pub(super) fn start(
+    command: &GentimesCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let today = today(env)?;
     let from = point(&command.start, &today)?;
     let to = command.end.as_ref().map_or_else(|| Ok(today.clone()), |end| point(end, &today))?;
@@ -42,7 +70,7 @@ pub(super) fn start(command: &GentimesCommand, env: &Env<'_>) -> Result<Start, E
     rows.set_texts("starthuman", ends.iter().map(|(start, _)| human(start)));
     rows.set_integers("endtime", ends.iter().map(|(_, end)| seconds(end)));
     rows.set_texts("endhuman", ends.iter().map(|(_, end)| human(end)));
-    Ok(Start {
+    Ok(SourceRows {
         frame: rows.into_frame()?,
         range: env.context.range,
         indexes: Vec::new(),
@@ -55,7 +83,7 @@ fn too_far(span: spl::ast::Span) -> Error {
 }
 
 /// The beginning of today in the zone of the user.
-fn today(env: &Env<'_>) -> Result<Zoned, Error> {
+fn today(env: &PlanningContext<'_>) -> Result<Zoned, Error> {
     let now = jiff::Timestamp::from_microsecond(env.context.now.0);
     let now = now.map_err(|error| Error::internal(error.to_string()))?;
     let now = now.to_zoned(env.context.timezone.clone());

@@ -9,12 +9,32 @@ use async_trait::async_trait;
 use serde_json::Value;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource};
+
+impl CommandPlan for GeomfilterCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name("geom");
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        geomfilter(self, input.frame).map(Step::Next)
+    }
+}
 
 /// The field with the shape.
 const GEOM: &str = "geom";
@@ -93,7 +113,7 @@ pub(super) fn geom(command: &GeomCommand, span: spl::Span, frame: Frame) -> Resu
         let message = "geom needs the name of a lookup with the columns featureId and geom";
         return Err(Error::at(message, span));
     }
-    Ok(Step::Finish(frame, Finish::table(Geom(command.clone()))))
+    Ok(Step::Materialize(frame, Breaker::table(Geom(command.clone()))))
 }
 
 #[derive(Debug)]
@@ -101,7 +121,7 @@ struct Geom(GeomCommand);
 
 #[async_trait]
 impl TableOp for Geom {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let lookup = self.lookup(env).await?;
         let bounds = Bounds::of(&self.0.bounds);
         let (features, shapes) = (lookup.texts(FEATURE)?, lookup.texts(GEOM)?);
@@ -136,7 +156,7 @@ impl TableOp for Geom {
 }
 
 impl Geom {
-    async fn lookup(&self, env: &Env<'_>) -> Result<Arc<Rows>, Error> {
+    async fn lookup(&self, env: &PlanningContext<'_>) -> Result<Arc<Rows>, Error> {
         let Some(name) = &self.0.collection else {
             return Err(Error::internal("geom without lookup"));
         };

@@ -10,14 +10,36 @@ use datafusion::logical_expr::lit;
 use spl::ast::{GeostatsCommand, StatsKind};
 
 use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::{multi, number};
 use crate::frame::{Frame, column};
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
+
+impl CommandPlan for GeostatsCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Aggregate)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.stats(&self.calls, &self.by);
+        fields.name(&self.latfield);
+        fields.name(&self.longfield);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+}
 
 const GEOBIN: &str = "geobin";
 /// Hidden columns: the place of an event, and sums over the events of a bin.
@@ -27,7 +49,11 @@ const EVENTS: &str = "__events";
 /// The series of all that have none of their own.
 const OTHER: &str = "OTHER";
 
-pub(super) fn plan(command: &GeostatsCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+pub(super) fn plan(
+    command: &GeostatsCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Step, Error> {
     if command.by.span.is_some() {
         return Err(Error::invalid_anywhere("geostats has no span; use binspanlat, binspanlong"));
     }
@@ -73,7 +99,7 @@ pub(super) fn plan(command: &GeostatsCommand, frame: Frame, env: &Env<'_>) -> Re
         local_limit: limit(command.locallimit),
         series: command.translatetoxy,
     };
-    Ok(Step::Finish(grouped(frame, keys, values)?, Finish::table(op)))
+    Ok(Step::Materialize(grouped(frame, keys, values)?, Breaker::table(op)))
 }
 
 /// The bins of a place, one for each level of zoom; each level has four times as many.
@@ -118,7 +144,7 @@ struct Geostats {
 
 #[async_trait]
 impl TableOp for Geostats {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         if self.series && !self.by.is_empty() { self.pivot(&rows, env) } else { self.flat(&rows) }
     }
 }
@@ -183,7 +209,7 @@ impl Geostats {
     }
 
     /// A row for each bin, a column for each series.
-    fn pivot(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    fn pivot(&self, rows: &Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let centers = Self::centers(rows)?;
         let bins = rows.texts(GEOBIN)?;
         let row_of: HashMap<&str, usize> =

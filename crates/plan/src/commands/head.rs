@@ -7,15 +7,59 @@ use std::sync::Arc;
 
 use spl::ast::{HeadCommand, TailCommand};
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::stream::{HeadWhile, StreamNode};
+
+impl CommandPlan for HeadCommand {
+    fn place(&self) -> Place {
+        match (&self.condition, self.limit) {
+            (Some(_), _) => Place::SearchHead,
+            (None, limit) => {
+                Place::TwoStep(TwoStep::Reduce { rows: Some(limit.unwrap_or(DEFAULT)) })
+            }
+        }
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.condition.iter().for_each(|expr| fields.expr(expr));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        head(self, input.frame, input.env).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &HeadCommand, mut layer: Layer) -> Result<Layer, Reason> {
+    if command.condition.is_some() {
+        return Err("a condition".to_owned());
+    }
+    let limit = command.limit.unwrap_or(DEFAULT);
+    layer.limit = Some(layer.limit.map_or(limit, |before| before.min(limit)));
+    Ok(layer)
+}
 
 /// Rows without a count.
 const DEFAULT: u64 = 10;
 
-pub(super) fn head(command: &HeadCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn head(
+    command: &HeadCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let Some(condition) = &command.condition else {
         return Ok(frame.limit(rows(command.limit.unwrap_or(DEFAULT))));
     };

@@ -2,18 +2,46 @@
 //!
 //! Split: runs at the search head.
 
+use async_trait::async_trait;
 use spl::ast::HistoryCommand;
 
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::Error;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 
-pub(super) async fn start(command: &HistoryCommand, env: &Env<'_>) -> Result<Start, Error> {
+#[async_trait]
+impl CommandPlan for HistoryCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
+pub(super) async fn start(
+    command: &HistoryCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let mut rows = env.context.surroundings.history().await?;
     if command.events && rows.column("_raw").is_none() {
         let texts = rows.texts("search")?;
         rows.set_texts("_raw", texts);
     }
-    Ok(Start {
+    Ok(SourceRows {
         frame: rows.into_frame()?,
         range: env.context.range,
         indexes: Vec::new(),

@@ -5,12 +5,35 @@
 use async_trait::async_trait;
 use spl::ast::{InputlookupCommand, Span};
 
-use super::Step;
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::execute::collect;
 use crate::frame::Frame;
-use crate::pipeline::{Env, Start};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, MessageKind, lookup, predicate};
+
+#[async_trait]
+impl CommandPlan for InputlookupCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, Named::Lookup, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, Named::Lookup, input.frame, input.command.span)
+    }
+}
 
 /// What the name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +47,11 @@ pub(super) enum Named {
 pub(super) async fn start(
     command: &InputlookupCommand,
     named: Named,
-    env: &Env<'_>,
-) -> Result<Start, Error> {
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let frame = frame(command, named, env).await?;
     let range = env.context.range;
-    Ok(Start { frame, range, indexes: Vec::new(), messages: Vec::new() })
+    Ok(SourceRows { frame, range, indexes: Vec::new(), messages: Vec::new() })
 }
 
 /// Below the rows so far.
@@ -42,7 +65,7 @@ pub(super) fn plan(
         let message = "this command begins a search, or comes with append=true behind other rows";
         return Err(Error::at(message, span));
     }
-    Ok(Step::Finish(frame, Finish::table(Append { command: command.clone(), named })))
+    Ok(Step::Materialize(frame, Breaker::table(Append { command: command.clone(), named })))
 }
 
 #[derive(Debug)]
@@ -53,14 +76,18 @@ struct Append {
 
 #[async_trait]
 impl TableOp for Append {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let frame = frame(&self.command, self.named, env).await?;
         let (plan, columns) = frame.finish()?;
         rows.append(collect(&plan, &columns, env).await?)
     }
 }
 
-async fn frame(command: &InputlookupCommand, named: Named, env: &Env<'_>) -> Result<Frame, Error> {
+async fn frame(
+    command: &InputlookupCommand,
+    named: Named,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let rows = match Box::pin(rows(command, named, env)).await {
         Ok(rows) => rows,
         Err(Error::Invalid { message, .. }) if !command.strict => {
@@ -89,7 +116,11 @@ async fn frame(command: &InputlookupCommand, named: Named, env: &Env<'_>) -> Res
     Ok(frame)
 }
 
-async fn rows(command: &InputlookupCommand, named: Named, env: &Env<'_>) -> Result<Rows, Error> {
+async fn rows(
+    command: &InputlookupCommand,
+    named: Named,
+    env: &PlanningContext<'_>,
+) -> Result<Rows, Error> {
     let name = &command.name.node;
     match named {
         Named::Lookup => {

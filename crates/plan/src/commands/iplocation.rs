@@ -9,12 +9,33 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StringViewBuilder};
 use spl::ast::IplocationCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::expr::column::Argument;
 use crate::expr::kernel::{columns, text};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 use crate::{Error, Location, MessageKind, Surroundings};
+
+impl CommandPlan for IplocationCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 /// Between the parts of a location.
 const SEPARATOR: char = '\u{1f}';
@@ -47,7 +68,7 @@ enum Part {
 pub(super) fn plan(
     command: &IplocationCommand,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     if command.lang.is_some() {
         let text = "iplocation knows names of places in one language only (lang)";

@@ -7,35 +7,59 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
 
-use super::Step;
-use crate::frame::Frame;
-use crate::names::Mentions;
-use crate::pipeline::Env;
+use super::{CommandPlan, Input, Step};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::{check_count, places};
-use crate::stage::inner::{Bounds, Inner, pipeline_of, tail};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::inner::{Bounds, Inner, pipeline_of};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 
-pub(super) fn plan(
-    command: &Spanned<Command>,
-    join: &JoinCommand,
-    frame: Frame,
-    rest: &[Spanned<Command>],
-) -> Result<Step, Error> {
+impl CommandPlan for JoinCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        if self.on.is_none() {
+            fields.fields(&self.fields);
+            if self.fields.is_empty() {
+                fields.all();
+            }
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn required_after(&self, rest: &[Spanned<Command>]) -> Option<RequiredFields> {
+        let on = self.on.as_ref()?;
+        let keys = on.pairs.iter().map(|(left, _)| left.node.clone());
+        Some(RequiredFields::joined(&on.left, keys, rest))
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input)
+    }
+}
+
+fn plan(join: &JoinCommand, input: Input<'_>) -> Result<Step, Error> {
     let pipeline = pipeline_of(&join.dataset)?;
     let tail = match &join.on {
-        Some(on) => right_tail(on, rest, command.span),
-        None => tail(command, rest),
+        Some(on) => right_tail(on, input.rest, input.span()),
+        None => input.tail(),
     };
     let inner = Inner { pipeline, tail, bounds: Bounds::from(&join.options), command: "join" };
-    Ok(Step::Finish(frame, Finish::table(Join { inner, join: join.clone() })))
+    Ok(Step::Materialize(input.frame, Breaker::table(Join { inner, join: join.clone() })))
 }
 
 /// What the right side has to read: its keys, and what is mentioned behind its alias.
 fn right_tail(on: &JoinOn, rest: &[Spanned<Command>], span: spl::Span) -> Vec<Spanned<Command>> {
     let keys = on.pairs.iter().map(|(_, right)| right.node.clone());
-    let mentions = Mentions::joined(&on.right, keys, rest);
-    let names = mentions.names.into_iter().chain(mentions.patterns);
+    let required = RequiredFields::joined(&on.right, keys, rest);
+    let names = required.names.into_iter().chain(required.patterns);
     let fields = names.map(|name| FieldPattern::new(name, span)).collect();
     vec![Spanned::new(Command::Table(TableCommand { fields }), span)]
 }
@@ -48,7 +72,7 @@ struct Join {
 
 #[async_trait]
 impl TableOp for Join {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let other = self.inner.rows(env).await?;
         let (left_keys, right_keys) = self.key_fields(&rows, &other, env);
         let pairs = self.matches(&rows, &left_keys, &other, &right_keys, env)?;
@@ -66,7 +90,12 @@ impl TableOp for Join {
 
 impl Join {
     /// The fields of both sides that must be equal.
-    fn key_fields(&self, rows: &Rows, other: &Rows, env: &Env<'_>) -> (Vec<String>, Vec<String>) {
+    fn key_fields(
+        &self,
+        rows: &Rows,
+        other: &Rows,
+        env: &PlanningContext<'_>,
+    ) -> (Vec<String>, Vec<String>) {
         if let Some(on) = &self.join.on {
             let names = |(left, right): &(spl::ast::Field, spl::ast::Field)| {
                 (left.node.clone(), right.node.clone())
@@ -93,7 +122,7 @@ impl Join {
         left_fields: &[String],
         other: &Rows,
         right_fields: &[String],
-        env: &Env<'_>,
+        env: &PlanningContext<'_>,
     ) -> Result<Vec<(usize, Option<usize>)>, Error> {
         let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
         let right_keys = match right_fields {

@@ -6,15 +6,35 @@
 use async_trait::async_trait;
 use spl::ast::{KmeansCommand, KmeansDistance};
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 
+impl CommandPlan for KmeansCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
+
 pub(super) fn plan(command: &KmeansCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Kmeans(command.clone())))
+    Step::Materialize(frame, Breaker::table(Kmeans(command.clone())))
 }
 
 #[derive(Debug)]
@@ -22,7 +42,7 @@ struct Kmeans(KmeansCommand);
 
 #[async_trait]
 impl TableOp for Kmeans {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let (names, columns) = self.columns(&rows)?;
         let complete = |row: &usize| columns.iter().all(|column| column[*row].is_some());
         let places: Vec<usize> = (0..rows.count).filter(complete).collect();

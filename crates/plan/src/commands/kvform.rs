@@ -8,18 +8,40 @@ use std::sync::Arc;
 use knowledge::Extractor;
 use spl::ast::{Command, KvformCommand, Span, Spanned};
 
-use super::Step;
 use super::discover::{Discovery, Existing, Finder};
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, field_or};
 use crate::{Error, MessageKind};
+
+impl CommandPlan for KvformCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        if self.form.is_none() {
+            fields.name(field_or(&self.field, "sourcetype"));
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.rest, input.env)
+    }
+}
 
 pub(super) fn plan(
     command: &KvformCommand,
     span: Span,
     frame: Frame,
     rest: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let mut inputs = vec!["_raw".to_owned()];
     let by_name = match &command.form {
@@ -41,7 +63,7 @@ pub(super) fn plan(
     discovery.plan(frame, rest, env)
 }
 
-fn form(name: &str, span: Span, env: &Env<'_>) -> Result<Extractor, Error> {
+fn form(name: &str, span: Span, env: &PlanningContext<'_>) -> Result<Extractor, Error> {
     match env.context.knowledge.form(name) {
         Some(Ok(form)) => Ok(form),
         Some(Err(reason)) => {
@@ -57,7 +79,7 @@ fn form(name: &str, span: Span, env: &Env<'_>) -> Result<Extractor, Error> {
     }
 }
 
-fn all(span: Span, env: &Env<'_>) -> Result<BTreeMap<String, Extractor>, Error> {
+fn all(span: Span, env: &PlanningContext<'_>) -> Result<BTreeMap<String, Extractor>, Error> {
     let names = env.context.knowledge.form_names();
     if names.is_empty() {
         let text = "kvform: there are no forms, files <name>.form in a default or local directory of the \

@@ -2,12 +2,40 @@
 //!
 //! Split: runs at the search head.
 
+use async_trait::async_trait;
 use spl::ast::{LoadedJob, LoadjobCommand};
 
-use crate::pipeline::{Env, Start};
+use super::{Begin, CommandPlan, First, Input, Step};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::{Error, Message, MessageKind};
 
-pub(super) async fn start(command: &LoadjobCommand, env: &Env<'_>) -> Result<Start, Error> {
+#[async_trait]
+impl CommandPlan for LoadjobCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
+pub(super) async fn start(
+    command: &LoadjobCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let (LoadedJob::Id(name) | LoadedJob::Saved(name)) = &command.job;
     let rows = env.context.surroundings.job(&name.node).await.map_err(|error| match error {
         Error::Invalid { message, span: None } => Error::at(message, name.span),
@@ -20,5 +48,5 @@ pub(super) async fn start(command: &LoadjobCommand, env: &Env<'_>) -> Result<Sta
         messages.push(Message { kind: MessageKind::Warning, text });
     }
     let frame = rows.into_frame()?;
-    Ok(Start { frame, range: env.context.range, indexes: Vec::new(), messages })
+    Ok(SourceRows { frame, range: env.context.range, indexes: Vec::new(), messages })
 }

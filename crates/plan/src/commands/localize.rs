@@ -5,12 +5,30 @@
 use async_trait::async_trait;
 use spl::ast::{LocalizeCommand, TimeSpan};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::bins::length_of;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for LocalizeCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
@@ -23,7 +41,7 @@ pub(super) fn plan(command: &LocalizeCommand, frame: Frame) -> Step {
         before: length(&command.timebefore, 30),
         after: length(&command.timeafter, 30),
     };
-    Step::Finish(frame, Finish::table(op))
+    Step::Materialize(frame, Breaker::table(op))
 }
 
 /// Lengths in microseconds.
@@ -36,7 +54,7 @@ struct Localize {
 
 #[async_trait]
 impl TableOp for Localize {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut times = Vec::with_capacity(rows.count);
         for seconds in rows.numbers("_time")?.into_iter().flatten() {
             times.push(model::EventTime::from_seconds(seconds).0);

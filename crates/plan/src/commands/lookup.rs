@@ -14,30 +14,66 @@ use model::columns::TIME;
 use spl::ast::{LookupCommand, LookupField, LookupOutput};
 
 use super::eval::convert;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::column::{Argument, Value, Values};
 use crate::expr::kernel::{EvalFunction, Row, Several, columns, multi, text};
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::{ArrowType, ValueType};
 
-pub(super) async fn plan(
+impl CommandPlan for LookupCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.inputs.iter().for_each(|input| fields.name(input.event_name()));
+        // OUTPUTNEW keeps values that are there, so those are read too.
+        let new = self.output.iter().filter(|output| output.only_new);
+        let outputs = new.flat_map(|output| &output.fields);
+        outputs.for_each(|field| fields.name(field.event_name()));
+        fields.fields(&self.event_time_field);
+    }
+
+    fn table(&self) -> Option<&LookupCommand> {
+        Some(self)
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input).map(Step::Next)
+    }
+}
+
+fn plan(command: &LookupCommand, input: Input<'_>) -> Result<Frame, Error> {
+    let lookup = input.table.ok_or_else(|| Error::internal("the rows of a lookup are not read"))?;
+    apply(command, &lookup, input.frame, None)
+}
+
+/// The lookup of a command; errors are placed at its name.
+pub(super) async fn read(
     command: &LookupCommand,
-    frame: Frame,
-    env: &Env<'_>,
-) -> Result<Frame, Error> {
-    let span = command.name.span;
-    let found = Box::pin(prepare(command, env)).await.map_err(|error| match error {
-        Error::Invalid { message, span: None } => Error::at(message, span),
+    env: &PlanningContext<'_>,
+) -> Result<Arc<Lookup>, Error> {
+    Box::pin(prepare(command, env)).await.map_err(|error| match error {
+        Error::Invalid { message, span: None } => Error::at(message, command.name.span),
         other => other,
-    })?;
-    apply(command, &found, frame, None)
+    })
 }
 
 /// The lookup, ready to be asked by the inputs of a command.
-pub(super) async fn prepare(command: &LookupCommand, env: &Env<'_>) -> Result<Arc<Lookup>, Error> {
+pub(super) async fn prepare(
+    command: &LookupCommand,
+    env: &PlanningContext<'_>,
+) -> Result<Arc<Lookup>, Error> {
     let inputs: Vec<String> = command.inputs.iter().map(|i| i.lookup.node.clone()).collect();
     let outputs = command.output.iter().flat_map(|output| &output.fields);
     let wanted: Vec<_> = command.inputs.iter().chain(outputs).map(|field| &field.lookup).collect();

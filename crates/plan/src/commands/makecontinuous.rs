@@ -6,15 +6,35 @@ use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use spl::ast::{BinOptions, BinSpan, MakecontinuousCommand};
 
-use super::Step;
 use super::bin::{DEFAULT_BINS, alignment};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::bins::{NumberBins, TimeBins, default_span};
 use crate::expr::column::{Value, Values};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
+
+impl CommandPlan for MakecontinuousCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(field_or(&self.field, "_time"));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+}
 
 /// Microseconds in a second.
 const SECOND: f64 = 1e6;
@@ -22,7 +42,7 @@ const SECOND: f64 = 1e6;
 pub(super) fn plan(
     command: &MakecontinuousCommand,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let field = command.field.as_ref().map_or("_time", |field| field.node.as_str());
     if frame.kind(field).is_none() {
@@ -34,7 +54,7 @@ pub(super) fn plan(
         align: alignment(command.bins.aligntime.as_deref(), env)?,
         zone: env.context.timezone.clone(),
     };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -47,7 +67,7 @@ struct Continuous {
 
 #[async_trait]
 impl TableOp for Continuous {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let Some(column) = rows.column(&self.field) else { return Ok(rows) };
         let values = Values::new(&column.array)?;
         let most = env.context.limits.bins;

@@ -5,19 +5,47 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicrosecondArray};
+use async_trait::async_trait;
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::Error;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::types::{ArrowType, ValueType};
 
-pub(super) fn start(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Start, Error> {
+#[async_trait]
+impl CommandPlan for MakeresultsCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
+pub(super) fn start(
+    command: &MakeresultsCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let rows = match &command.data {
         Some(data) => from_data(data, env)?,
         None => blank(command, env)?,
     };
-    Ok(Start {
+    Ok(SourceRows {
         frame: rows.into_frame()?,
         range: env.context.range,
         indexes: Vec::new(),
@@ -25,7 +53,7 @@ pub(super) fn start(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Start
     })
 }
 
-fn check(count: usize, env: &Env<'_>) -> Result<(), Error> {
+fn check(count: usize, env: &PlanningContext<'_>) -> Result<(), Error> {
     let limit = env.context.limits.generated_rows;
     if count > limit {
         let message = format!("makeresults makes at most {limit} rows (limit generated_rows)");
@@ -34,13 +62,13 @@ fn check(count: usize, env: &Env<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn times(count: usize, env: &Env<'_>) -> ArrayRef {
+fn times(count: usize, env: &PlanningContext<'_>) -> ArrayRef {
     // Whole seconds, as Splunk gives.
     let now = env.context.now.0.div_euclid(1_000_000) * 1_000_000;
     Arc::new(TimestampMicrosecondArray::from(vec![now; count]).with_timezone("UTC"))
 }
 
-fn blank(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Rows, Error> {
+fn blank(command: &MakeresultsCommand, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     let count = usize::try_from(command.count).unwrap_or(usize::MAX);
     check(count, env)?;
     let mut rows = Rows { columns: Vec::new(), count };
@@ -55,14 +83,14 @@ fn blank(command: &MakeresultsCommand, env: &Env<'_>) -> Result<Rows, Error> {
     Ok(rows)
 }
 
-fn from_data(data: &MakeresultsData, env: &Env<'_>) -> Result<Rows, Error> {
+fn from_data(data: &MakeresultsData, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     match data.format {
         MakeresultsFormat::Csv => from_csv(data, env),
         MakeresultsFormat::Json => from_json(data, env),
     }
 }
 
-fn from_csv(data: &MakeresultsData, env: &Env<'_>) -> Result<Rows, Error> {
+fn from_csv(data: &MakeresultsData, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     let mut records = csv_records(&data.text.node).into_iter();
     let Some(header) = records.next() else {
         return Err(Error::at("data= needs a line with field names", data.text.span));
@@ -114,7 +142,7 @@ fn csv_records(text: &str) -> Vec<Vec<String>> {
     records
 }
 
-fn from_json(data: &MakeresultsData, env: &Env<'_>) -> Result<Rows, Error> {
+fn from_json(data: &MakeresultsData, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     let invalid = |reason: &str| {
         let message = format!("data= needs a JSON array of objects: {reason}");
         Error::at(message, data.text.span)

@@ -6,26 +6,49 @@ use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, MapCommand, MapSearch, Spanned};
 
-use super::Step;
 use super::savedsearch::{Saved, is_name};
 use super::template::{Kind, Scan};
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::check_count;
 use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};
+
+impl CommandPlan for MapCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        match required(self) {
+            Some(names) => names.iter().for_each(|name| fields.name(name)),
+            None => fields.all(),
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame, input.rest))
+    }
+}
 
 /// The field that stands for the number of the run.
 const SERIAL: &str = "_serial_id";
 
 pub(super) fn plan(command: &MapCommand, frame: Frame, rest: &[Spanned<Command>]) -> Step {
     let map = Map { command: command.clone(), tail: rest.to_vec() };
-    Step::Finish(frame, Finish::table(map))
+    Step::Materialize(frame, Breaker::table(map))
 }
 
 /// The fields whose values a search needs; nothing if that is known only when it runs.
-pub(crate) fn fields(command: &MapCommand) -> Option<Vec<String>> {
+fn required(command: &MapCommand) -> Option<Vec<String>> {
     let (MapSearch::Text(text) | MapSearch::Template(text)) = &command.search else { return None };
     let mut names = Vec::new();
     let _ = filled(&text.node, |name| {
@@ -44,7 +67,7 @@ struct Map {
 
 #[async_trait]
 impl TableOp for Map {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let most = usize::try_from(self.command.maxsearches).unwrap_or(usize::MAX);
         let runs = rows.count.min(most);
         if runs < rows.count {

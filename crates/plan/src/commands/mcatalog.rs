@@ -2,20 +2,54 @@
 //!
 //! Split: as `stats`, over the events that hold the points.
 
-use spl::ast::{McatalogCommand, StatsArgument, StatsCall};
+use async_trait::async_trait;
+use spl::ast::{McatalogCommand, SearchExpr, StatsArgument, StatsCall};
 
 use super::metrics::{METRIC, Shape, VALUE, Wanted, is_about_points, read};
 use super::stats::{aggregates, by_fields, grouped, split_values};
+use super::{Begin, CommandPlan, First, Input, Step, prestats};
 use crate::Error;
-use crate::names::Mentions;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 
-pub(super) async fn start(command: &McatalogCommand, env: &Env<'_>) -> Result<Start, Error> {
-    let mut mentions = Mentions::default();
+#[async_trait]
+impl CommandPlan for McatalogCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        if self.append { OutputFields::Collected } else { OutputFields::Replaced }
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn event_filter(&self) -> Option<&SearchExpr> {
+        self.filter.expr.as_ref()
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        match self.append {
+            true => Ok(prestats::append(input)),
+            false => input.only_begins(),
+        }
+    }
+}
+
+pub(super) async fn start(
+    command: &McatalogCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
+    let mut required = RequiredFields::default();
     for call in &command.calls {
         match &call.argument {
             StatsArgument::Field(pattern) if !pattern.has_wildcard() => {
-                mentions.field(&pattern.text);
+                required.name(&pattern.text);
             }
             StatsArgument::None => {}
             _ => {
@@ -24,12 +58,12 @@ pub(super) async fn start(command: &McatalogCommand, env: &Env<'_>) -> Result<St
             }
         }
     }
-    command.by.fields.iter().for_each(|field| mentions.field(&field.text));
+    command.by.fields.iter().for_each(|field| required.name(&field.text));
     let filter = &command.filter;
-    let each = mentions.names.iter().any(|name| name == METRIC || name == VALUE)
+    let each = required.names.iter().any(|name| name == METRIC || name == VALUE)
         || filter.expr.as_ref().is_some_and(is_about_points);
     let shape = if each { Shape::Points(Vec::new()) } else { Shape::Events };
-    let start = read(Wanted { filter, shape, patterns: Vec::new(), mentions }, env).await?;
+    let start = read(Wanted { filter, shape, patterns: Vec::new(), required }, env).await?;
     let mut context = env.context.clone();
     context.range = start.range;
     let ranged = env.within(&context);
@@ -37,5 +71,5 @@ pub(super) async fn start(command: &McatalogCommand, env: &Env<'_>) -> Result<St
     let (frame, keys) = split_values(start.frame, keys, true)?;
     let calls: Vec<StatsCall> = command.calls.clone();
     let values = aggregates(&calls, &keys, &frame, &ranged)?;
-    Ok(Start { frame: grouped(frame, keys, values)?, ..start })
+    Ok(SourceRows { frame: grouped(frame, keys, values)?, ..start })
 }

@@ -6,14 +6,34 @@ use async_trait::async_trait;
 use model::{EventTime, IndexName, columns};
 use spl::ast::{McollectCommand, MetricSplit, Span};
 
-use super::Step;
 use super::metrics::{METRIC, POINT, VALUE};
+use super::{CommandPlan, Input, Step};
 use crate::expr::column::Values;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{CollectedEvent, Error, MessageKind};
+
+impl CommandPlan for McollectCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.env)
+    }
+}
 
 /// The text of events whose points are in their fields.
 const TEXT: &str = "metric";
@@ -24,7 +44,7 @@ pub(super) fn plan(
     command: &McollectCommand,
     span: Span,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let name = &command.index;
     let index = IndexName::new(&name.node)
@@ -38,7 +58,7 @@ pub(super) fn plan(
         return Err(Error::at(message, span));
     }
     let op = Mcollect { command: command.clone(), index };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -49,8 +69,8 @@ struct Mcollect {
 
 #[async_trait]
 impl TableOp for Mcollect {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 || !env.may_act() {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        if rows.count == 0 || !!env.is_dry_run() {
             return Ok(rows);
         }
         let events = self.events(&rows, env)?;
@@ -75,7 +95,7 @@ impl TableOp for Mcollect {
 type Cells<'r> = Vec<(&'r str, &'r [String])>;
 
 impl Mcollect {
-    fn events(&self, rows: &Rows, env: &Env<'_>) -> Result<Vec<CollectedEvent>, Error> {
+    fn events(&self, rows: &Rows, env: &PlanningContext<'_>) -> Result<Vec<CollectedEvent>, Error> {
         let times = match rows.column(columns::TIME) {
             Some(column) => Some(Values::new(&column.array)?),
             None => None,

@@ -5,15 +5,43 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
+use async_trait::async_trait;
 use spl::ast::MetadataCommand;
 
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::indexes::covers;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::types::ValueType;
 use crate::{Error, Message, MessageKind, MetadataKind};
 
-pub(super) async fn start(command: &MetadataCommand, env: &Env<'_>) -> Result<Start, Error> {
+#[async_trait]
+impl CommandPlan for MetadataCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
+pub(super) async fn start(
+    command: &MetadataCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let mut indexes = env.context.source.indexes();
     indexes.sort();
     let mut messages = Vec::new();
@@ -53,5 +81,5 @@ pub(super) async fn start(command: &MetadataCommand, env: &Env<'_>) -> Result<St
     rows.push("type", ValueType::Text, Arc::new(types));
     let names: StringViewArray = found.iter().map(|value| Some(value.value.as_str())).collect();
     rows.push(name, ValueType::Text, Arc::new(names));
-    Ok(Start { frame: rows.into_frame()?, range, indexes, messages })
+    Ok(SourceRows { frame: rows.into_frame()?, range, indexes, messages })
 }

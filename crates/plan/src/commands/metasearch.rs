@@ -2,16 +2,45 @@
 //!
 //! Split: as `search`, of which only the fixed fields of events are read.
 
+use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, FieldPattern, MetasearchCommand, Spanned, TableCommand};
 
-use super::begin::Expanded;
-use crate::pipeline::Env;
+use super::{CommandPlan, Expanded, First, Input, Step};
+use crate::Error;
+use crate::pipeline::PlanningContext;
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
+
+#[async_trait]
+impl CommandPlan for MetasearchCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::Expanded)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        Ok(Some(expand(self, first.span, first.env)))
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// What is told of an event.
 const FIELDS: [&str; 5] = ["_time", "host", "index", "source", "sourcetype"];
 
-pub(super) fn expand(command: &MetasearchCommand, span: Span, env: &Env<'_>) -> Expanded {
+pub(super) fn expand(
+    command: &MetasearchCommand,
+    span: Span,
+    env: &PlanningContext<'_>,
+) -> Expanded {
     let fields = FIELDS.iter().map(|name| FieldPattern::new(*name, span)).collect();
     let commands = vec![
         Spanned::new(Command::Search(command.search.clone()), span),

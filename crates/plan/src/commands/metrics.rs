@@ -21,12 +21,11 @@ use crate::aggregates::SERIES;
 use crate::expr::Typed;
 use crate::expr::kernel::{multi, number, text, truth};
 use crate::frame::Frame;
-use crate::indexes;
-use crate::names::{Mentions, wildcard};
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
+use crate::required_fields::{RequiredFields, wildcard};
 use crate::value::parse_number;
-use crate::{Error, FieldInfo};
+use crate::{Error, FieldInfo, indexes};
 
 /// The name of the metric of a point.
 pub(super) const METRIC: &str = "metric_name";
@@ -63,11 +62,14 @@ pub(super) struct Wanted<'w> {
     /// Patterns with `*`, one of which the name of a point must fit; all names fit if there are none.
     pub(super) patterns: Vec<String>,
     /// Fields that are read besides.
-    pub(super) mentions: Mentions,
+    pub(super) required: RequiredFields,
 }
 
 /// The names that metric events of the indexes of a filter have.
-pub(super) async fn known(filter: &SearchCommand, env: &Env<'_>) -> Result<Vec<FieldInfo>, Error> {
+pub(super) async fn known(
+    filter: &SearchCommand,
+    env: &PlanningContext<'_>,
+) -> Result<Vec<FieldInfo>, Error> {
     let (indexes, _) = indexes::select(filter.expr.as_ref(), env.context);
     let range = bounds(filter, env.context)?.time;
     env.context.source.fields(&indexes, &range).await
@@ -75,30 +77,33 @@ pub(super) async fn known(filter: &SearchCommand, env: &Env<'_>) -> Result<Vec<F
 
 /// Whether a filter speaks of points rather than of events.
 pub(super) fn is_about_points(expr: &SearchExpr) -> bool {
-    let mut mentions = Mentions::default();
-    mentions.search(expr);
-    mentions.names.iter().any(|name| [METRIC, VALUE, DIMENSIONS, SERIES].contains(&name.as_str()))
+    let mut required = RequiredFields::default();
+    required.search(expr);
+    required.names.iter().any(|name| [METRIC, VALUE, DIMENSIONS, SERIES].contains(&name.as_str()))
 }
 
 /// The points of metrics.
-pub(super) async fn read(wanted: Wanted<'_>, env: &Env<'_>) -> Result<Start, Error> {
+pub(super) async fn read(
+    wanted: Wanted<'_>,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let filter = search::expanded(wanted.filter, env)?;
     let known = known(&filter, env).await?;
     let (indexes, messages) = indexes::select(filter.expr.as_ref(), env.context);
     let bounds = bounds(&filter, env.context)?;
     let asked = Asked::of(&wanted, &filter, &known);
-    let mut mentions = wanted.mentions;
-    asked.mention(&mut mentions);
-    let needs = |name: &str| mentions.names.iter().any(|known| known == name);
+    let mut required = wanted.required;
+    asked.mention(&mut required);
+    let needs = |name: &str| required.names.iter().any(|known| known == name);
     let (series, dimensions) = (needs(SERIES), needs(DIMENSIONS));
     let names: Vec<String> = known.iter().map(|field| field.name.clone()).collect();
     let names: Vec<String> = names.into_iter().filter(|name| is_dimension(name)).collect();
     if series || dimensions {
-        names.iter().for_each(|name| mentions.field(name));
+        names.iter().for_each(|name| required.name(name));
     }
     let early = SearchCommand { expr: asked.early.clone(), time: filter.time.clone() };
-    early.expr.iter().for_each(|expr| mentions.search(expr));
-    let mut frame = search::events(&early, &indexes, bounds, mentions, env).await?;
+    early.expr.iter().for_each(|expr| required.search(expr));
+    let mut frame = search::events(&early, &indexes, bounds, required, env).await?;
     if dimensions {
         let value = dimensions_of(&names, &frame);
         frame = frame.with_columns(vec![(DIMENSIONS.to_owned(), value)])?;
@@ -111,7 +116,7 @@ pub(super) async fn read(wanted: Wanted<'_>, env: &Env<'_>) -> Result<Start, Err
     let late = SearchCommand { expr: asked.late, time: Vec::new() };
     frame = search::filter(&late, frame, env)?;
     frame.open = false;
-    Ok(Start { frame, range: bounds.time, indexes, messages })
+    Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
 /// Whether a field of a metric event is a dimension that it was sent with.
@@ -161,11 +166,11 @@ impl Asked {
         Self { shape: wanted.shape.clone(), metrics, early, late, patterns }
     }
 
-    fn mention(&self, mentions: &mut Mentions) {
-        mentions.field(METRIC);
-        mentions.field(VALUE);
-        self.metrics.iter().for_each(|name| mentions.field(&format!("{POINT}{name}")));
-        self.late.iter().for_each(|expr| mentions.search(expr));
+    fn mention(&self, required: &mut RequiredFields) {
+        required.name(METRIC);
+        required.name(VALUE);
+        self.metrics.iter().for_each(|name| required.name(&format!("{POINT}{name}")));
+        self.late.iter().for_each(|expr| required.search(expr));
     }
 
     /// The fields a point is looked for in: those of the one form, and those of the other.

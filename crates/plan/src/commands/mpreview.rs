@@ -2,16 +2,39 @@
 //!
 //! Split: the events are read and filtered where they are; the search head keeps the first of each series.
 
+use async_trait::async_trait;
 use model::columns;
 use spl::ast::{DedupCommand, FieldPattern, MpreviewCommand, Span};
 
-use super::dedup;
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, object, read};
+use super::{Begin, CommandPlan, First, Input, Step, dedup};
 use crate::Error;
 use crate::aggregates::SERIES;
 use crate::expr::kernel::text;
-use crate::names::Mentions;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
+
+#[async_trait]
+impl CommandPlan for MpreviewCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// The fields of the result.
 const SHOWN: [&str; 7] = [
@@ -24,11 +47,14 @@ const SHOWN: [&str; 7] = [
     METRIC,
 ];
 
-pub(super) async fn start(command: &MpreviewCommand, env: &Env<'_>) -> Result<Start, Error> {
-    let mut mentions = Mentions::default();
-    mentions.field(SERIES);
+pub(super) async fn start(
+    command: &MpreviewCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
+    let mut required = RequiredFields::default();
+    required.name(SERIES);
     let filter = &command.filter;
-    let wanted = Wanted { filter, shape: Shape::Events, patterns: Vec::new(), mentions };
+    let wanted = Wanted { filter, shape: Shape::Events, patterns: Vec::new(), required };
     let start = read(wanted, env).await?;
     let mut frame = start.frame;
     if command.target > 0 {
@@ -60,7 +86,7 @@ pub(super) async fn start(command: &MpreviewCommand, env: &Env<'_>) -> Result<St
     let raw = object(names.into_iter().map(member).collect());
     frame = frame.with_columns(vec![(columns::RAW.to_owned(), raw)])?;
     let shown = SHOWN.map(str::to_owned);
-    Ok(Start { frame: frame.select(&shown)?, ..start })
+    Ok(SourceRows { frame: frame.select(&shown)?, ..start })
 }
 
 fn is_dimension(name: &str) -> bool {

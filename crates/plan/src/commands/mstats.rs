@@ -11,31 +11,71 @@ use async_trait::async_trait;
 use model::columns;
 use spl::ast::{
     BinCommand, BinOptions, BinSpan, ChartCommand, Command, FieldPattern, FillnullCommand,
-    MstatsCommand, SeriesOptions, Span, Spanned, SplitBy, StatsArgument, StatsCall, StatsCommand,
-    StatsKind, TimechartCommand,
+    MstatsCommand, SearchExpr, SeriesOptions, Span, Spanned, SplitBy, StatsArgument, StatsCall,
+    StatsCommand, StatsKind, TimechartCommand,
 };
 
-use super::begin::{Begin, Expanded};
-use super::bin;
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, is_about_points, known, read};
 use super::stats::{aggregates, by_fields, grouped, specific, split_values};
+use super::{Begin, CommandPlan, Expanded, First, Input, Step, bin, prestats};
 use crate::aggregates::{EXACT_TIME, SERIES};
 use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::expr::kernel::truth;
 use crate::frame::Frame;
-use crate::names::Mentions;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::places;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 use crate::{Error, FieldInfo};
+
+#[async_trait]
+impl CommandPlan for MstatsCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        match (self.append, self.points) {
+            (true, _) => OutputFields::Collected,
+            (false, true) => OutputFields::Unchanged,
+            (false, false) => OutputFields::Replaced,
+        }
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        begin(self, first.pipeline, first.env).await
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        Ok(expand(self, first.span, first.env))
+    }
+
+    fn event_filter(&self) -> Option<&SearchExpr> {
+        self.filter.expr.as_ref()
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        match self.append {
+            true => Ok(prestats::append(input)),
+            false => input.only_begins(),
+        }
+    }
+}
 
 /// The start of a row's span, beside the time itself, which rates are computed with.
 const SPAN: &str = "__span";
 
 /// The commands that stand for `prestats=` and `chart=`: the points, and what aggregates them.
-pub(super) fn expand(command: &MstatsCommand, span: Span, env: &Env<'_>) -> Option<Expanded> {
+pub(super) fn expand(
+    command: &MstatsCommand,
+    span: Span,
+    env: &PlanningContext<'_>,
+) -> Option<Expanded> {
     let auto = command.bins.as_ref().is_some_and(|bins| bins.span.is_none());
     if command.points || !(command.prestats || command.chart || auto) {
         return None;
@@ -139,32 +179,32 @@ fn named(call: &StatsCall) -> StatsCall {
 pub(super) async fn begin(
     command: &MstatsCommand,
     pipeline: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Begin, Error> {
     let calls: Vec<StatsCall> = command.calls.iter().map(named).collect();
     check(command, &calls)?;
     let wild = calls.iter().any(|call| pattern(call).is_some_and(FieldPattern::has_wildcard));
-    let mut mentions = match command.points {
-        true => Mentions::of(pipeline.get(1..).unwrap_or_default()),
-        false => Mentions::default(),
+    let mut required = match command.points {
+        true => RequiredFields::of(pipeline.get(1..).unwrap_or_default()),
+        false => RequiredFields::default(),
     };
-    command.by.fields.iter().for_each(|field| mentions.field(&field.text));
+    command.by.fields.iter().for_each(|field| required.name(&field.text));
     let rates = [StatsKind::RateAverage, StatsKind::RateSum];
     if calls.iter().any(|call| rates.contains(&call.function.kind)) {
-        mentions.field(SERIES);
+        required.name(SERIES);
     }
     if wild && !command.points {
-        return widened(command, &calls, mentions, env).await;
+        return widened(command, &calls, required, env).await;
     }
     let filter = &command.filter;
     let fields = if wild { known(filter, env).await? } else { Vec::new() };
     let unnamed = fields.iter().any(|field| field.name == METRIC && field.count > 0);
-    let shape = shape(command, &calls, &mentions, &fields, unnamed);
+    let shape = shape(command, &calls, &required, &fields, unnamed);
     let patterns = match calls.iter().any(is_value) {
         true => Vec::new(),
         false => patterns(&calls),
     };
-    let mut start = read(Wanted { filter, shape, patterns, mentions }, env).await?;
+    let mut start = read(Wanted { filter, shape, patterns, required }, env).await?;
     if command.points && command.bins.is_some() {
         start.frame = sampled(command, start.frame)?;
         if calls.iter().any(depends_on_time) {
@@ -175,7 +215,7 @@ pub(super) async fn begin(
     if command.points && unnamed {
         let wild = calls.iter().filter_map(pattern).filter(|pattern| pattern.has_wildcard());
         let op = Named { patterns: wild.cloned().collect() };
-        return Ok(Begin::Table(start, Finish::table(op)));
+        return Ok(Begin::Materialize(start, Breaker::table(op)));
     }
     if command.points {
         return Ok(Begin::Rows(start));
@@ -186,7 +226,7 @@ pub(super) async fn begin(
     let (frame, keys) = prepared(command, start.frame, &ranged)?;
     let values = aggregates(&calls, &keys, &frame, &ranged)?;
     let frame = timed(grouped(frame, keys, values)?)?;
-    Ok(Begin::Rows(Start { frame, ..start }))
+    Ok(Begin::Rows(SourceRows { frame, ..start }))
 }
 
 /// The field or pattern that a call aggregates.
@@ -229,7 +269,7 @@ fn check(command: &MstatsCommand, calls: &[StatsCall]) -> Result<(), Error> {
 fn shape(
     command: &MstatsCommand,
     calls: &[StatsCall],
-    mentions: &Mentions,
+    required: &RequiredFields,
     fields: &[FieldInfo],
     unnamed: bool,
 ) -> Shape {
@@ -244,7 +284,7 @@ fn shape(
         metrics.extend(names.filter(|name| pattern.matches(name)).map(str::to_owned));
     }
     let metrics: Vec<String> = metrics.into_iter().collect();
-    let by_point = mentions.names.iter().any(|name| name == METRIC || name == VALUE);
+    let by_point = required.names.iter().any(|name| name == METRIC || name == VALUE);
     let filtered = command.filter.expr.as_ref().is_some_and(is_about_points);
     let each = unnamed || by_point || filtered || calls.iter().any(is_value);
     if each { Shape::Points(metrics) } else { Shape::Metrics(metrics) }
@@ -259,7 +299,7 @@ fn patterns(calls: &[StatsCall]) -> Vec<String> {
 fn prepared(
     command: &MstatsCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<(Frame, Vec<String>), Error> {
     let mut keys = by_fields(&command.by, &frame);
     if let Some(text) = &command.fillnull_value {
@@ -319,13 +359,13 @@ fn timed(frame: Frame) -> Result<Frame, Error> {
 async fn widened(
     command: &MstatsCommand,
     calls: &[StatsCall],
-    mut mentions: Mentions,
-    env: &Env<'_>,
+    mut required: RequiredFields,
+    env: &PlanningContext<'_>,
 ) -> Result<Begin, Error> {
-    mentions.field(METRIC);
+    required.name(METRIC);
     let patterns = patterns(calls);
     let (filter, shape) = (&command.filter, Shape::Points(Vec::new()));
-    let start = read(Wanted { filter, shape, patterns, mentions }, env).await?;
+    let start = read(Wanted { filter, shape, patterns, required }, env).await?;
     let mut context = env.context.clone();
     context.range = start.range;
     let ranged = env.within(&context);
@@ -346,7 +386,7 @@ async fn widened(
     let frame = timed(grouped(frame, keys, values)?)?;
     shown.iter_mut().filter(|key| *key == SPAN).for_each(|key| columns::TIME.clone_into(key));
     let op = Widen { keys: shown, calls: calls.to_vec() };
-    Ok(Begin::Table(Start { frame, ..start }, Finish::table(op)))
+    Ok(Begin::Materialize(SourceRows { frame, ..start }, Breaker::table(op)))
 }
 
 /// The column of the results of a call, before they get the names of metrics.
@@ -363,7 +403,7 @@ struct Widen {
 
 #[async_trait]
 impl TableOp for Widen {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let keys = rows.keys(&self.keys)?;
         let metrics = rows.texts(METRIC)?;
         // Rows of a group follow each other.
@@ -406,7 +446,7 @@ struct Named {
 
 #[async_trait]
 impl TableOp for Named {
-    async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let (metrics, numbers) = (rows.texts(METRIC)?, rows.numbers(VALUE)?);
         let mut points: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (row, name) in metrics.iter().enumerate() {

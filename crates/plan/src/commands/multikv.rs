@@ -5,14 +5,32 @@
 use async_trait::async_trait;
 use spl::ast::MultikvCommand;
 
-use super::Step;
 use super::discover::{Existing, FoundFields};
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::check_cells;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::tables::{self, Reading};
 use crate::{Error, MessageKind};
+
+impl CommandPlan for MultikvCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame)
+    }
+}
 
 const RAW: &str = "_raw";
 
@@ -27,7 +45,10 @@ pub(super) fn plan(command: &MultikvCommand, frame: Frame) -> Result<Step, Error
         several: command.multitable && header.is_none(),
     };
     let filter = command.filter.iter().map(|text| text.to_lowercase()).collect();
-    Ok(Step::Finish(frame, Finish::table(Multikv { command: command.clone(), reading, filter })))
+    Ok(Step::Materialize(
+        frame,
+        Breaker::table(Multikv { command: command.clone(), reading, filter }),
+    ))
 }
 
 #[derive(Debug)]
@@ -40,7 +61,7 @@ struct Multikv {
 
 #[async_trait]
 impl TableOp for Multikv {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let texts = rows.texts(RAW)?;
         let most = env.context.limits.stage_rows;
         let mut found = FoundFields::new(env.context.limits.columns);

@@ -3,20 +3,45 @@
 //! Split: each search runs where its events are; the merge is a part of the plan, so no search waits for
 //! another and nothing has to fit in memory.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
+use async_trait::async_trait;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union, cast, lit};
 use model::{IndexName, TimeRange};
 use spl::CommandKind;
 use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
-use std::sync::Arc;
 
-use super::begin::{Begin, begin as begin_of, expand};
 use super::eval::convert;
+use super::{Begin, CommandPlan, First, Input, Step, begin as begin_of, expand};
 use crate::expr::Typed;
 use crate::frame::{Frame, FrameColumn, column, null};
-use crate::pipeline::{Env, Start, advance};
+use crate::pipeline::{PlanningContext, SourceRows, advance};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 use crate::{Error, FieldFilter, Message};
+
+#[async_trait]
+impl CommandPlan for MultisearchCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::Expanded)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        begin(self, first.pipeline, first.env).await
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// Hidden columns that rows are ordered by: their time, and when they were indexed.
 const ORDER: [&str; 2] = ["__union_time", "__union_index_time"];
@@ -24,7 +49,7 @@ const ORDER: [&str; 2] = ["__union_time", "__union_index_time"];
 pub(super) async fn begin(
     command: &MultisearchCommand,
     pipeline: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Begin, Error> {
     let mut parts = Vec::with_capacity(command.searches.len());
     for search in &command.searches {
@@ -37,8 +62,8 @@ pub(super) async fn begin(
 async fn part(
     search: &Subsearch,
     behind: &[Spanned<Command>],
-    env: &Env<'_>,
-) -> Result<Start, Error> {
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let mut commands = search.pipeline.commands.clone();
     let mut context = env.context.clone();
     let mut depth = *env;
@@ -72,18 +97,18 @@ async fn part(
         let message = "multisearch runs commands that look at one row at a time only";
         return Err(Error::at(message, search.span));
     }
-    Ok(Start { frame, ..start })
+    Ok(SourceRows { frame, ..start })
 }
 
 /// The rows of all parts, newest first.
-fn merged(parts: Vec<Start>) -> Result<Start, Error> {
+fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
     let columns = columns(&parts);
     let open = parts.iter().all(|part| part.frame.open);
     let filter = filter(&parts);
     let mut range: Option<TimeRange> = None;
     let (mut indexes, mut messages) = (Vec::<IndexName>::new(), Vec::<Message>::new());
     let mut plans = Vec::with_capacity(parts.len());
-    for Start { frame, range: reads, indexes: read, messages: says } in parts {
+    for SourceRows { frame, range: reads, indexes: read, messages: says } in parts {
         range = Some(range.map_or(reads, |range| TimeRange {
             earliest: range.earliest.min(reads.earliest),
             latest: range.latest.max(reads.latest),
@@ -103,11 +128,11 @@ fn merged(parts: Vec<Start>) -> Result<Start, Error> {
     frame.open = open;
     frame.filter = filter;
     let range = range.unwrap_or(TimeRange::ALL);
-    Ok(Start { frame, range, indexes, messages })
+    Ok(SourceRows { frame, range, indexes, messages })
 }
 
 /// The columns of all parts, in a type that holds the values of each.
-fn columns(parts: &[Start]) -> Vec<FrameColumn> {
+fn columns(parts: &[SourceRows]) -> Vec<FrameColumn> {
     let mut columns: Vec<FrameColumn> = Vec::new();
     for column in parts.iter().flat_map(|part| part.frame.columns()) {
         match columns.iter_mut().find(|known| known.name == column.name) {
@@ -119,7 +144,7 @@ fn columns(parts: &[Start]) -> Vec<FrameColumn> {
 }
 
 /// What is shown of events beyond the columns: as the parts say if they say the same, else all.
-fn filter(parts: &[Start]) -> FieldFilter {
+fn filter(parts: &[SourceRows]) -> FieldFilter {
     let mut filters = parts.iter().map(|part| &part.frame.filter);
     match filters.next() {
         Some(first) if filters.all(|filter| filter == first) => first.clone(),

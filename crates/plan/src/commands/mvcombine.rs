@@ -7,11 +7,31 @@ use async_trait::async_trait;
 use hashbrown::HashMap;
 use spl::ast::{Command, MvcombineCommand, Spanned};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for MvcombineCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame, input.rest))
+    }
+}
 
 pub(super) fn plan(command: &MvcombineCommand, frame: Frame, rest: &[Spanned<Command>]) -> Step {
     let field = command.field.node.clone();
@@ -20,7 +40,7 @@ pub(super) fn plan(command: &MvcombineCommand, frame: Frame, rest: &[Spanned<Com
         Some(Command::Nomv(next)) if next.field.node == field => command.delim.clone(),
         _ => None,
     };
-    Step::Finish(frame, Finish::table(Mvcombine { field, joined }))
+    Step::Materialize(frame, Breaker::table(Mvcombine { field, joined }))
 }
 
 #[derive(Debug)]
@@ -32,7 +52,7 @@ struct Mvcombine {
 
 #[async_trait]
 impl TableOp for Mvcombine {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         if rows.column(&self.field).is_none() || rows.count == 0 {
             return Ok(rows);
         }

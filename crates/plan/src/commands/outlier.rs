@@ -3,14 +3,34 @@
 //! Split: runs at the search head, over all rows.
 
 use async_trait::async_trait;
-use spl::ast::{FieldPattern, OutlierAction, OutlierOptions};
+use spl::ast::{FieldPattern, OutlierAction, OutlierCommand, OutlierOptions};
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
+
+impl CommandPlan for OutlierCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        if self.fields.is_empty() { OutputFields::Unchanged } else { OutputFields::Collected }
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(&self.options, &self.fields, input.frame)
+    }
+}
 
 pub(super) fn plan(
     options: &OutlierOptions,
@@ -20,7 +40,7 @@ pub(super) fn plan(
     let param = parse_number(&options.param);
     let param = param.ok_or_else(|| Error::invalid_anywhere("param= is a number"))?;
     let op = Outlier { options: options.clone(), param, fields: fields.to_vec() };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -32,7 +52,7 @@ struct Outlier {
 
 #[async_trait]
 impl TableOp for Outlier {
-    async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut stays = vec![true; rows.count];
         for name in sample::fields(&rows, &self.fields) {
             let numbers = rows.numbers(&name)?;

@@ -5,18 +5,38 @@
 use async_trait::async_trait;
 use spl::ast::OutputlookupCommand;
 
-use super::Step;
 use super::inputlookup::Named;
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
+
+impl CommandPlan for OutputlookupCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, Named::Lookup, input.frame, input.env)
+    }
+}
 
 pub(super) fn plan(
     command: &OutputlookupCommand,
     named: Named,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let name = &command.name.node;
     let (source, fields) = match named {
@@ -39,7 +59,7 @@ pub(super) fn plan(
         env.log.add(MessageKind::Warning, text);
     }
     let op = Output { command: command.clone(), source, fields };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 /// The file of a name that may lack its ending.
@@ -58,8 +78,8 @@ struct Output {
 
 #[async_trait]
 impl TableOp for Output {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
-        if !env.may_act() {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        if !!env.is_dry_run() {
             return Ok(rows);
         }
         let mut written = rows.clone();

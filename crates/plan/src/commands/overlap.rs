@@ -5,15 +5,38 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
+use spl::ast::OverlapCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Record, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Record, Rows, TableOp};
+
+impl CommandPlan for OverlapCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for name in ["search_name", "info_min_time", "info_max_time"] {
+            fields.name(name);
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(input.frame))
+    }
+}
 
 pub(super) fn plan(frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Overlap))
+    Step::Materialize(frame, Breaker::table(Overlap))
 }
 
 #[derive(Debug)]
@@ -21,7 +44,7 @@ struct Overlap;
 
 #[async_trait]
 impl TableOp for Overlap {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let names = rows.texts("search_name")?;
         let (starts, ends) = (rows.numbers("info_min_time")?, rows.numbers("info_max_time")?);
         // Whole milliseconds are exact and have an order.

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use async_trait::async_trait;
 use knowledge::Dataset;
 use spl::Span;
 use spl::ast::{
@@ -13,11 +14,33 @@ use spl::ast::{
     StatsKind,
 };
 
-use super::begin::Expanded;
-use super::dataset;
+use super::{CommandPlan, Expanded, First, Input, Step, dataset};
 use crate::Error;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::subsearch::quoted;
+
+#[async_trait]
+impl CommandPlan for PivotCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::Expanded)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        expand(self, first.span, first.env).await.map(Some)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// The name of totals.
 const ALL: &str = "ALL";
@@ -30,7 +53,7 @@ const ROW: &str = "_pivot_row";
 pub(super) async fn expand(
     command: &PivotCommand,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Expanded, Error> {
     let dataset = &command.dataset;
     let dataset = dataset::find(&command.model.node, Some(&dataset.node), dataset.span, env)?;

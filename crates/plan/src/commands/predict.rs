@@ -17,12 +17,35 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use spl::ast::{PredictAlgorithm, PredictBound, PredictCommand, PredictGroup};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
+
+impl CommandPlan for PredictCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for group in &self.groups {
+            group.fields.iter().for_each(|field| fields.name(&field.field.node));
+            fields.fields(&group.options.correlate);
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.env)
+    }
+}
 
 const TIME: &str = "_time";
 
@@ -37,7 +60,7 @@ pub(super) fn plan(
     command: &PredictCommand,
     span: spl::Span,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     if frame.kind(TIME) != Some(ValueType::Time) {
         let message = "predict needs the field _time; use it behind timechart";
@@ -60,7 +83,7 @@ pub(super) fn plan(
         }
     }
     let op = Predict { groups: command.groups.clone(), zone: env.context.timezone.clone() };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -79,7 +102,7 @@ struct Named {
 
 #[async_trait]
 impl TableOp for Predict {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut found = Vec::new();
         for group in &self.groups {
             found.extend(forecasts(group, &rows)?);

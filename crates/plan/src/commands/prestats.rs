@@ -6,12 +6,11 @@
 use async_trait::async_trait;
 use spl::ast::{Command, MultisearchCommand, Pipeline, Spanned, Subsearch};
 
-use super::Step;
+use super::{Input, Step};
 use crate::Error;
-use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
 
 /// The pipeline in which the commands at the beginning whose rows go on unaggregated are one command; nothing
 /// if there are not several.
@@ -33,15 +32,15 @@ pub(crate) fn together(commands: &[Spanned<Command>]) -> Option<Vec<Spanned<Comm
 }
 
 /// Puts the rows of a command below those before it.
-pub(super) fn append(command: &Spanned<Command>, frame: Frame, tail: &[Spanned<Command>]) -> Step {
-    let pipeline = Pipeline { commands: vec![alone(command)] };
-    let tail = tail.to_vec();
-    let inner = Inner { pipeline, tail, bounds: Bounds::default(), command: command.node.name() };
-    Step::Finish(frame, Finish::table(Below(inner)))
+pub(super) fn append(input: Input<'_>) -> Step {
+    let pipeline = Pipeline { commands: vec![alone(input.command)] };
+    let (tail, command) = (input.tail(), input.command.node.name());
+    let inner = Inner { pipeline, tail, bounds: Bounds::default(), command };
+    Step::Materialize(input.frame, Breaker::table(Below(inner)))
 }
 
 /// Whether the rows of a command come below others.
-pub(crate) fn appends(command: &Command) -> bool {
+fn appends(command: &Command) -> bool {
     match command {
         Command::Tstats(command) => command.append,
         Command::Mstats(command) => command.append,
@@ -75,7 +74,7 @@ struct Below(Inner);
 
 #[async_trait]
 impl TableOp for Below {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let more = self.0.all_rows(env).await?;
         Rows::stacked(vec![rows, more], &env.context.limits)
     }

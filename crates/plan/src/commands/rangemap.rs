@@ -4,10 +4,31 @@
 
 use spl::ast::RangemapCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::value::parse_number;
+
+impl CommandPlan for RangemapCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 /// Where the name goes.
 const TARGET: &str = "range";

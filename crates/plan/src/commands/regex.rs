@@ -4,12 +4,37 @@
 
 use spl::ast::RegexCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
 use crate::predicate::{RegexTest, regex};
+use crate::required_fields::{OutputFields, RequiredFields};
 
-pub(super) fn plan(command: &RegexCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+impl CommandPlan for RegexCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.fields(&self.field);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
+
+pub(super) fn plan(
+    command: &RegexCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let test = RegexTest::new(&command.pattern.node, command.negated).map_err(|reason| {
         let message = format!("the regular expression is not valid: {reason}");
         Error::at(message, command.pattern.span)

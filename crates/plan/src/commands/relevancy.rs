@@ -3,10 +3,30 @@
 //! Split: runs where the rows are.
 
 use model::columns;
+use spl::ast::RelevancyCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::number;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for RelevancyCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(input.frame).map(Step::Next)
+    }
+}
 
 const TARGET: &str = "relevancy";
 

@@ -5,11 +5,32 @@
 use model::EventTime;
 use spl::ast::ReltimeCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::column::Value;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, field_or};
+
+impl CommandPlan for ReltimeCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(field_or(&self.timefield, "_time"));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 /// The name of the result where there is no prefix.
 const TARGET: &str = "reltime";
@@ -24,7 +45,11 @@ const UNITS: [(i64, &str); 6] = [
     (1, "second"),
 ];
 
-pub(super) fn plan(command: &ReltimeCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn plan(
+    command: &ReltimeCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let field = command.timefield.as_ref().map_or("_time", |field| field.node.as_str());
     let target = match &command.prefix {
         Some(prefix) => format!("{prefix}{field}"),

@@ -4,9 +4,58 @@
 
 use spl::ast::{FieldPattern, RenameCommand};
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::aggregate::plain;
+use crate::sql_text::{Layer, Reason, SqlText};
+
+impl CommandPlan for RenameCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.renames.iter().for_each(|rename| fields.pattern(&rename.from.text));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+fn select(command: &RenameCommand, mut layer: Layer) -> Result<Layer, Reason> {
+    let mut values = Vec::new();
+    for rename in &command.renames {
+        let from = plain(&rename.from.text, rename.from.has_wildcard())?;
+        values.push((layer.field(&from), from, rename.to.text.clone()));
+    }
+    for (value, from, to) in values {
+        match &mut layer.columns {
+            Some(columns) => {
+                columns.retain(|known| *known != to);
+                columns.iter_mut().filter(|known| **known == from).for_each(|known| {
+                    known.clone_from(&to);
+                });
+                layer.env.retain(|(known, _)| *known != from);
+            }
+            None => layer.remove(&from),
+        }
+        layer.set(&to, value);
+    }
+    Ok(layer)
+}
 
 pub(super) fn plan(command: &RenameCommand, mut frame: Frame) -> Result<Frame, Error> {
     for rename in &command.renames {

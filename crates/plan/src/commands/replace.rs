@@ -5,9 +5,30 @@
 use spl::ast::{PatternPart, ReplaceCommand, SearchPattern};
 
 use super::fields::expand_or_all;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::text_of_each;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for ReplaceCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns_or_all(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &ReplaceCommand, frame: Frame) -> Result<Frame, Error> {
     let mut values = Vec::new();

@@ -6,7 +6,7 @@ use spl::ast::{TransposeCommand, UntableCommand, XyseriesCommand};
 
 use super::Step;
 use crate::frame::Frame;
-use crate::stage::{Finish, Transpose, Untable, Xyseries};
+use crate::stage::{Breaker, Transpose, Untable, Xyseries};
 
 pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
     let transpose = Transpose {
@@ -15,7 +15,7 @@ pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
         header_field: command.header_field.as_ref().map(|field| field.node.clone()),
         include_empty: command.include_empty,
     };
-    Step::Finish(frame, Finish::table(transpose))
+    Step::Materialize(frame, Breaker::table(transpose))
 }
 
 pub(super) fn untable(command: &UntableCommand, frame: Frame) -> Step {
@@ -24,7 +24,7 @@ pub(super) fn untable(command: &UntableCommand, frame: Frame) -> Step {
         name: command.name.node.clone(),
         value: command.value.node.clone(),
     };
-    Step::Finish(frame, Finish::table(untable))
+    Step::Materialize(frame, Breaker::table(untable))
 }
 
 pub(super) fn xyseries(command: &XyseriesCommand, frame: Frame) -> Step {
@@ -35,5 +35,5 @@ pub(super) fn xyseries(command: &XyseriesCommand, frame: Frame) -> Step {
         separator: command.sep.clone().unwrap_or_else(|| ": ".to_owned()),
         template: command.format.clone(),
     };
-    Step::Finish(frame, Finish::table(xyseries))
+    Step::Materialize(frame, Breaker::table(xyseries))
 }

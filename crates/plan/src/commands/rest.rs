@@ -5,13 +5,38 @@
 use async_trait::async_trait;
 use spl::ast::RestCommand;
 
-use super::begin::Begin;
-use crate::pipeline::{Env, Start};
-use crate::stage::{Finish, Rows, TableOp};
+use super::{Begin, CommandPlan, First, Input, Step};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, RestRequest};
 
+#[async_trait]
+impl CommandPlan for RestCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        begin(self, first.env)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
 /// What begins a search with it: the rows are asked for when it runs.
-pub(super) fn begin(command: &RestCommand, env: &Env<'_>) -> Result<Begin, Error> {
+pub(super) fn begin(command: &RestCommand, env: &PlanningContext<'_>) -> Result<Begin, Error> {
     let path = command.path.node.trim();
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     if !["/services/", "/servicesNS/"].iter().any(|root| path.starts_with(root)) {
@@ -28,7 +53,7 @@ pub(super) fn begin(command: &RestCommand, env: &Env<'_>) -> Result<Begin, Error
     parameters.extend(command.parameters.iter().cloned());
     parameters.push(("count".to_owned(), command.count.to_string()));
     let request = RestRequest { owner: String::new(), path, parameters };
-    Ok(Begin::Table(Start::nothing(env)?, Finish::table(Ask(request))))
+    Ok(Begin::Materialize(SourceRows::nothing(env)?, Breaker::table(Ask(request))))
 }
 
 #[derive(Debug)]
@@ -36,7 +61,7 @@ struct Ask(RestRequest);
 
 #[async_trait]
 impl TableOp for Ask {
-    async fn apply(&self, _: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         env.context.surroundings.rest(&self.0).await
     }
 }

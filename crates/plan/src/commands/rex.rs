@@ -9,13 +9,34 @@ use spl::Spanned;
 use spl::ast::{RexCommand, RexMode};
 
 use super::eval::convert;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::{Several, multi, text};
 use crate::frame::Frame;
 use crate::functions::pattern::Pattern;
 use crate::ledger::LONGEST_TEXT;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
+
+impl CommandPlan for RexCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.fields(&self.field);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.as_ref().map_or("_raw", |field| field.node.as_str());

@@ -10,7 +10,7 @@ use spl::ast::{AccumCommand, DeltaCommand};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::stream::{Delta, RunningTotal, StreamNode, StreamOp};
 use crate::types::ValueType;
 
@@ -20,7 +20,11 @@ pub(super) fn accum(command: &AccumCommand, frame: Frame) -> Result<Frame, Error
     add(frame, name, target, Arc::new(RunningTotal))
 }
 
-pub(super) fn delta(command: &DeltaCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn delta(
+    command: &DeltaCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let name = &command.field.node;
     let target = command.alias.as_ref().map(|alias| alias.node.clone());
     let target = target.unwrap_or_else(|| format!("delta({name})"));

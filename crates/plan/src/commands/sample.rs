@@ -2,7 +2,7 @@
 
 use spl::ast::FieldPattern;
 
-use crate::names::wildcard;
+use crate::required_fields::wildcard;
 use crate::stage::Rows;
 
 /// The columns that patterns mean, all that are not internal if there are none.

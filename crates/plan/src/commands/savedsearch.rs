@@ -2,14 +2,38 @@
 //!
 //! Split: as those commands.
 
+use async_trait::async_trait;
 use knowledge::time::TimeModifier;
 use model::{EventTime, TimeRange};
 use spl::Span;
 use spl::ast::SavedsearchCommand;
 
-use super::begin::Expanded;
-use crate::pipeline::Env;
+use super::{CommandPlan, Expanded, First, Input, Step};
+use crate::pipeline::PlanningContext;
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::{Error, subsearch};
+
+#[async_trait]
+impl CommandPlan for SavedsearchCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::Expanded)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        expand(self, first.span, first.env).await.map(Some)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// The file saved searches are in.
 const FILE: &str = "savedsearches";
@@ -17,7 +41,7 @@ const FILE: &str = "savedsearches";
 pub(super) async fn expand(
     command: &SavedsearchCommand,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Expanded, Error> {
     let saved = Saved::find(&command.name.node, command.name.span, env)?;
     let value = |name: &str| {
@@ -53,7 +77,7 @@ pub(super) struct Saved {
 
 impl Saved {
     /// The saved search of a name.
-    pub(super) fn find(name: &str, span: Span, env: &Env<'_>) -> Result<Self, Error> {
+    pub(super) fn find(name: &str, span: Span, env: &PlanningContext<'_>) -> Result<Self, Error> {
         let conf = env.context.knowledge.conf(FILE);
         let Some(stanza) = conf.stanzas.iter().find(|stanza| stanza.name == name) else {
             return Err(Error::at(format!("there is no saved search \"{name}\""), span));

@@ -4,11 +4,30 @@
 
 use spl::ast::ScriptCommand;
 
-use crate::MessageKind;
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::{Error, MessageKind};
 
-pub(super) fn plan(command: &ScriptCommand, frame: Frame, env: &Env<'_>) -> Frame {
+impl CommandPlan for ScriptCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(Step::Next(plan(self, input.frame, input.env)))
+    }
+}
+
+pub(super) fn plan(command: &ScriptCommand, frame: Frame, env: &PlanningContext<'_>) -> Frame {
     let name = command.name();
     let text =
         format!("the script \"{name}\" was not run, and its rows are as they were before it");

@@ -7,12 +7,34 @@ use std::hash::Hasher;
 
 use model::columns;
 use siphasher::sip::SipHasher13;
+use spl::ast::ScrubCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::text_of_each;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
+
+impl CommandPlan for ScrubCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(input.frame, input.env).map(Step::Next)
+    }
+}
 
 /// Words that tell nothing, in lower case and sorted.
 const PUBLIC: &[&str] = &[
@@ -116,7 +138,7 @@ const PUBLIC: &[&str] = &[
     "yes",
 ];
 
-pub(super) fn plan(mut frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn plan(mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
     let salt = env.context.sid.clone();
     let kept = |name: &str| {
         name.starts_with("date_")

@@ -3,22 +3,70 @@
 //! Split: the filter runs where events are, pruned by the term index; nothing is left to the
 //! search head.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
-use std::sync::Arc;
 
-use super::{enrich::Enrichment, summary};
+use super::{Begin, CommandPlan, First, Input, Step, enrich::Enrichment, summary};
 use crate::frame::{Frame, FrameColumn, column};
-use crate::names::{Mentions, wildcard};
-use crate::pipeline::{Env, Start};
+use crate::outline::Arguments;
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::Place;
 use crate::range::{Bounds, bounds};
+use crate::required_fields::{OutputFields, RequiredFields, wildcard};
 use crate::restriction::Stored;
+use crate::sql_text::events::{conditions, events as sql_events};
+use crate::sql_text::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::types::ValueType;
 use crate::{Error, EventsRequest, FieldInfo, SourceField, classify, indexes, predicate};
+
+#[async_trait]
+impl CommandPlan for SearchCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.expr.iter().for_each(|expr| fields.search(expr));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.pipeline, first.env).await.map(Begin::Rows)
+    }
+
+    fn event_filter(&self) -> Option<&SearchExpr> {
+        self.expr.as_ref()
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        filter(self, input.frame, input.env).map(Step::Next)
+    }
+
+    fn sql_source(&self, text: &mut SqlText) -> Result<Layer, Reason> {
+        sql_events(self, text)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        match self.time.is_empty() {
+            true => conditions(self.expr.as_ref(), layer.unlimited()?),
+            false => Err(NO_EQUIVALENT.to_owned()),
+        }
+    }
+
+    fn outline(&self, written: &str) -> Arguments {
+        Arguments::Search(written.to_owned())
+    }
+}
 
 /// The columns of every event, in the order users see them.
 const FIXED: [(&str, ValueType); 7] = [
@@ -38,19 +86,22 @@ pub(crate) const TABLE: &str = "events";
 pub(super) async fn start(
     search: &SearchCommand,
     pipeline: &[Spanned<Command>],
-    env: &Env<'_>,
-) -> Result<Start, Error> {
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let search = expanded(search, env)?;
     let (indexes, messages) = indexes::select(search.expr.as_ref(), env.context);
     let bounds = bounds(&search, env.context)?;
-    let mut mentions = Mentions::of(pipeline.get(1..).unwrap_or_default());
-    search.expr.iter().for_each(|expr| mentions.search(expr));
-    let frame = events(&search, &indexes, bounds, mentions, env).await?;
-    Ok(Start { frame, range: bounds.time, indexes, messages })
+    let mut required = RequiredFields::of(pipeline.get(1..).unwrap_or_default());
+    search.expr.iter().for_each(|expr| required.search(expr));
+    let frame = events(&search, &indexes, bounds, required, env).await?;
+    Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
 /// The filter with what event types and tags stand for in place of them.
-pub(super) fn expanded(search: &SearchCommand, env: &Env<'_>) -> Result<SearchCommand, Error> {
+pub(super) fn expanded(
+    search: &SearchCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SearchCommand, Error> {
     let expand = |expr| classify::expand(expr, &env.context.knowledge);
     let expr = search.expr.as_ref().map(expand).transpose()?;
     Ok(SearchCommand { expr, time: search.time.clone() })
@@ -62,13 +113,13 @@ pub(super) async fn events(
     search: &SearchCommand,
     indexes: &[IndexName],
     bounds: Bounds,
-    mut mentions: Mentions,
-    env: &Env<'_>,
+    mut required: RequiredFields,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let time = env.context.restriction.hold(bounds.time, env.context.now, env.log);
     let bounds = Bounds { time, ..bounds };
-    let enrichment = Box::pin(Enrichment::of(&mut mentions, env)).await?;
-    let fields = source_fields(&mentions, indexes, &bounds.time, env).await?;
+    let enrichment = Box::pin(Enrichment::of(&mut required, env)).await?;
+    let fields = source_fields(&required, indexes, &bounds.time, env).await?;
     let request = EventsRequest { indexes: indexes.to_vec(), range: bounds.time, fields };
     let table = env.context.source.events(&request)?;
     let name = TableReference::bare(TABLE);
@@ -112,7 +163,7 @@ pub(super) async fn events(
 fn all_of(
     conditions: Vec<&SearchExpr>,
     frame: &Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Option<Expr>, Error> {
     let compiled =
         conditions.into_iter().map(|expr| predicate::compile_search(expr, &env.scope(frame)));
@@ -132,7 +183,7 @@ pub(crate) fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
 pub(super) fn filter(
     search: &SearchCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     if let Some(expr) = &search.expr {
         let condition = predicate::compile_search(expr, &env.scope(&frame))?;
@@ -178,15 +229,15 @@ pub(super) fn time_filters(bounds: Bounds) -> Vec<Expr> {
 
 /// The names mentioned as fields of the source, patterns resolved.
 async fn source_fields(
-    mentions: &Mentions,
+    required: &RequiredFields,
     indexes: &[IndexName],
     range: &TimeRange,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Vec<SourceField>, Error> {
     let fixed = |name: &str| FIXED.iter().any(|(known, _)| *known == name);
     let wanted = |name: &&String| !fixed(name) && !name.starts_with("__") && !name.is_empty();
-    let names: Vec<&String> = mentions.names.iter().filter(wanted).collect();
-    if names.is_empty() && mentions.patterns.is_empty() && !mentions.merges {
+    let names: Vec<&String> = required.names.iter().filter(wanted).collect();
+    if names.is_empty() && required.patterns.is_empty() && !required.merges {
         return Ok(Vec::new());
     }
     let mut known = env.context.source.fields(indexes, range).await?;
@@ -200,11 +251,11 @@ async fn source_fields(
         fields.push(SourceField { name: name.clone(), multivalue: several(name) });
     }
     // Rows of summary indexes have fields that no command names.
-    let summed = mentions.merges && known.iter().any(|field| field.name == summary::VERSION);
+    let summed = required.merges && known.iter().any(|field| field.name == summary::VERSION);
     let meant = |info: &&FieldInfo| {
         let part = summed && summary::is_part(&info.name);
         wanted(&&info.name)
-            && (part || mentions.patterns.iter().any(|pattern| wildcard(pattern, &info.name)))
+            && (part || required.patterns.iter().any(|pattern| wildcard(pattern, &info.name)))
     };
     for info in known.iter().filter(meant) {
         if !fields.iter().any(|field| field.name == info.name) {

@@ -3,18 +3,43 @@
 //! Split: as the commands it stands for: a search for the events of the type, `transaction`, and a
 //! search over the transactions.
 
+use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, Pipeline, SearchCommand, SearchtxnCommand, Spanned, TransactionCommand};
 
-use super::begin::Expanded;
-use super::transaction;
+use super::{CommandPlan, Expanded, First, Input, Step, transaction};
 use crate::Error;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
+
+#[async_trait]
+impl CommandPlan for SearchtxnCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::Expanded)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        expand(self, first.span, first.env).map(Some)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 pub(super) fn expand(
     command: &SearchtxnCommand,
     span: Span,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Expanded, Error> {
     let name = &command.name;
     let definition = transaction::definition(name, env)?;

@@ -11,15 +11,35 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::SelfjoinCommand;
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::{check_count, places};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for SelfjoinCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.fields(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 pub(super) fn plan(command: &SelfjoinCommand, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(Selfjoin(command.clone())))
+    Step::Materialize(frame, Breaker::table(Selfjoin(command.clone())))
 }
 
 #[derive(Debug)]
@@ -27,7 +47,7 @@ struct Selfjoin(SelfjoinCommand);
 
 #[async_trait]
 impl TableOp for Selfjoin {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let fields: Vec<String> = self.0.fields.iter().map(|field| field.node.clone()).collect();
         let keys = rows.keys(&fields)?;
         let times = rows.numbers("_time")?;

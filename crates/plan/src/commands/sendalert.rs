@@ -5,21 +5,41 @@
 use async_trait::async_trait;
 use spl::ast::{SendalertCommand, SendemailCommand};
 
-use super::Step;
+use super::{CommandPlan, Input, Step};
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Action, Error, MessageKind};
+
+impl CommandPlan for SendalertCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(alert(self, input.frame))
+    }
+}
 
 pub(super) fn alert(command: &SendalertCommand, frame: Frame) -> Step {
     let action =
         Action { name: command.action.node.clone(), parameters: command.parameters.clone() };
-    Step::Finish(frame, Finish::table(Act(action)))
+    Step::Materialize(frame, Breaker::table(Act(action)))
 }
 
 pub(super) fn email(command: &SendemailCommand, frame: Frame) -> Step {
     let action = Action { name: "email".to_owned(), parameters: command.options.clone() };
-    Step::Finish(frame, Finish::table(Act(action)))
+    Step::Materialize(frame, Breaker::table(Act(action)))
 }
 
 #[derive(Debug)]
@@ -27,8 +47,8 @@ struct Act(Action);
 
 #[async_trait]
 impl TableOp for Act {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
-        if env.may_act()
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        if !env.is_dry_run()
             && let Err(error) = env.context.surroundings.act(&self.0, &rows).await
         {
             // The rows are the answer all the same.

@@ -7,20 +7,44 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use spl::ast::{SetCommand, SetOperation};
 
+use super::{Begin, CommandPlan, First, Input, Step};
 use crate::Error;
-use crate::pipeline::Env;
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
+
+#[async_trait]
+impl CommandPlan for SetCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::SearchHead)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        Ok(Begin::Materialize(SourceRows::nothing(first.env)?, breaker(self)))
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
 
 /// What becomes of no rows.
-pub(super) fn finish(command: &SetCommand) -> Finish {
+fn breaker(command: &SetCommand) -> Breaker {
     let inner = command.searches.clone().map(|search| Inner {
         pipeline: *search.pipeline,
         tail: Vec::new(),
         bounds: Bounds::default(),
         command: "set",
     });
-    Finish::table(Set { operation: command.operation, searches: inner })
+    Breaker::table(Set { operation: command.operation, searches: inner })
 }
 
 #[derive(Debug)]
@@ -31,7 +55,7 @@ struct Set {
 
 #[async_trait]
 impl TableOp for Set {
-    async fn apply(&self, _: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let [one, other] = &self.searches;
         let (one, other) = (one.rows(env).await?, other.rows(env).await?);
         let (one_keys, other_keys) = (one.whole_keys()?, other.whole_keys()?);

@@ -5,10 +5,31 @@
 use spl::ast::SetfieldsCommand;
 
 use super::eval::{convert, is_time};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
+
+impl CommandPlan for SetfieldsCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.values.iter().for_each(|(field, _)| fields.name(&field.node));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &SetfieldsCommand, mut frame: Frame) -> Result<Frame, Error> {
     for (field, text) in &command.values {

@@ -2,17 +2,74 @@
 //!
 //! Split: each indexer sorts its rows and keeps the first N, the search head merges.
 
-use datafusion::logical_expr::Expr;
-use spl::ast::{SortCommand, SortKey};
 use std::sync::Arc;
 
+use datafusion::logical_expr::Expr;
+use spl::ast::{SortCommand, SortKey, SortOrder};
+
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
 use crate::order::sort_key;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::{Kind, Value};
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::stream::{NoticedLimit, StreamNode};
 
-pub(super) fn plan(command: &SortCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+impl CommandPlan for SortCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Reduce { rows: self.limit.filter(|limit| *limit > 0) })
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.keys.iter().for_each(|key| fields.name(&key.field.node));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        select(self, layer)
+    }
+}
+
+/// As SQL.
+pub(super) fn select(command: &SortCommand, layer: Layer) -> Result<Layer, Reason> {
+    let mut layer = layer.unlimited()?;
+    let mut order = Vec::new();
+    for key in &command.keys {
+        if key.order == SortOrder::Ip {
+            return Err("ip()".to_owned());
+        }
+        let mut sorted = layer.key(
+            &key.field.node,
+            key.descending != command.reversed,
+            key.order == SortOrder::Auto,
+        );
+        if key.order == SortOrder::Number {
+            sorted.value = Value::new(sorted.value.number()?, Kind::Number);
+        }
+        order.push(sorted);
+    }
+    // Rows that are equal stay in the order they were in.
+    order.append(&mut layer.order);
+    layer.order = order;
+    layer.limit = command.limit.filter(|limit| *limit > 0);
+    Ok(layer)
+}
+
+pub(super) fn plan(
+    command: &SortCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let keys = keys(&command.keys, &frame, command.reversed);
     let frame = frame.order_by(keys, true)?;
     match command.limit {
@@ -31,7 +88,7 @@ pub(super) fn keys(keys: &[SortKey], frame: &Frame, reversed: bool) -> Vec<(Expr
     keys.iter().map(expr).collect()
 }
 
-fn noticed_limit(frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+fn noticed_limit(frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
     let rows = env.context.limits.sort_rows;
     let message = format!("sort kept the first {rows} rows; use \"sort 0\" to keep all");
     let op = Arc::new(NoticedLimit::new(rows as u64, message, env.log));

@@ -8,16 +8,35 @@ use std::sync::Arc;
 use datafusion::functions::core::expr_fn::coalesce;
 use spl::ast::{Command, Spanned, SpathCommand};
 
-use super::Step;
 use super::eval::convert;
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::functions::json::{JsonPath, json_text};
-use crate::names::Mentions;
-use crate::stage::{Finish, SpathAll};
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, SpathAll};
 use crate::types::ValueType;
+
+impl CommandPlan for SpathCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.fields(&self.input);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.rest)
+    }
+}
 
 pub(super) fn plan(
     command: &SpathCommand,
@@ -34,11 +53,11 @@ pub(super) fn plan(
         return Err(Error::at("spath output= needs path=", output.span));
     }
     if !frame.open {
-        return Ok(Step::Finish(frame, Finish::table(SpathAll(input.to_owned()))));
+        return Ok(Step::Materialize(frame, Breaker::table(SpathAll(input.to_owned()))));
     }
     // Over events only what later commands name is looked for; the rest is found at output.
     let mut values = Vec::new();
-    for name in Mentions::of(rest).names {
+    for name in RequiredFields::of(rest).names {
         if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
             let value = at_path(&name, input, &name, &frame);
             values.push((name, value));

@@ -6,20 +6,19 @@ use spl::ast::{
     SeriesLimit, SeriesOptions, SplitBy, SplitWhere, SplitWhereCondition, StatsCall, StatsKind,
 };
 
+use super::Step;
 use super::eval::convert;
 use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
 use crate::Error;
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::Finish;
+use crate::pipeline::PlanningContext;
+use crate::stage::Breaker;
 use crate::stage::pivot::{
     EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,
     SeriesFilter,
 };
 use crate::types::ValueType;
-
-use super::Step;
 
 /// Which series there are, and what they hold.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(super) fn pivot(
     row: String,
     axis: PivotAxis,
     series: &Series<'_>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let mut keys = vec![row.clone()];
     if let Some(split) = series.column {
@@ -84,11 +83,15 @@ pub(super) fn pivot(
         input: frame,
         aggregates: values,
     };
-    Ok(Step::Finish(long, Finish::table(pivot)))
+    Ok(Step::Materialize(long, Breaker::table(pivot)))
 }
 
 /// Adds the series as a column of text.
-fn with_series(mut frame: Frame, split: &SplitBy, env: &Env<'_>) -> Result<Frame, Error> {
+fn with_series(
+    mut frame: Frame,
+    split: &SplitBy,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let name = &split.field.node;
     if frame.kind(name) == Some(ValueType::Multi) {
         let value = frame.field(name);

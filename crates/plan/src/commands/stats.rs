@@ -8,16 +8,61 @@ use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, St
 
 use super::eval::{convert, is_time};
 use super::fields::expand;
-use super::{Step, bin, summary};
+use super::{CommandPlan, Input, Step, bin, summary};
 use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::order::group_key;
-use crate::pipeline::Env;
+use crate::outline::{Arguments, aggregate_call};
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::aggregate::grouped as sql_grouped;
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::ValueType;
 use crate::{Error, MessageKind};
 
-pub(super) fn plan(command: &StatsCommand, frame: Frame, env: &Env<'_>) -> Result<Step, Error> {
+impl CommandPlan for StatsCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Aggregate)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.stats(&self.calls, &self.by);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn merges_summaries(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env)
+    }
+
+    fn sql(&self, layer: Layer, text: &mut SqlText) -> Result<Layer, Reason> {
+        if self.allnum || self.delim.is_some() || self.dedup_splitvals {
+            return Err("its options".to_owned());
+        }
+        sql_grouped(&self.calls, &self.by, layer, text)
+    }
+
+    fn outline(&self, _: &str) -> Arguments {
+        Arguments::Stats {
+            calls: self.calls.iter().map(aggregate_call).collect(),
+            by: self.by.fields.iter().map(|field| field.text.clone()).collect(),
+        }
+    }
+}
+
+pub(super) fn plan(
+    command: &StatsCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Step, Error> {
     if command.by.span.is_some() {
         return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
     }
@@ -50,7 +95,7 @@ pub(super) struct Rules {
 pub(super) fn times_needed(
     calls: &[StatsCall],
     frame: &Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Option<Step>, Error> {
     let sparkline = calls.iter().any(|call| call.function.kind == StatsKind::Sparkline);
     let has_time = frame.kind(model::columns::TIME) == Some(ValueType::Time);
@@ -62,7 +107,7 @@ pub(super) fn times_needed(
 
 /// The time range of the search, as far as it is bounded, and of the rows beyond.
 #[allow(clippy::cast_possible_truncation)]
-pub(super) fn sparkline_axis(frame: &Frame, env: &Env<'_>) -> Option<SparklineAxis> {
+pub(super) fn sparkline_axis(frame: &Frame, env: &PlanningContext<'_>) -> Option<SparklineAxis> {
     let range = env.context.range;
     let (all, now) = (model::TimeRange::ALL, env.context.now);
     let from = (range.earliest != all.earliest).then_some(range.earliest.0);
@@ -159,7 +204,7 @@ pub(super) fn aggregates(
     calls: &[StatsCall],
     keys: &[String],
     frame: &Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Vec<(String, Typed)>, Error> {
     aggregates_by(calls, keys, frame, env, Rules::default())
 }
@@ -169,7 +214,7 @@ pub(super) fn aggregates_by(
     calls: &[StatsCall],
     keys: &[String],
     frame: &Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
     rules: Rules,
 ) -> Result<Vec<(String, Typed)>, Error> {
     let order = frame.sort_exprs();

@@ -4,10 +4,35 @@
 
 use spl::ast::{StrcatCommand, StrcatPart};
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for StrcatCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        for part in &self.parts {
+            if let StrcatPart::Field(field) = part {
+                fields.name(&field.node);
+            }
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &StrcatCommand, frame: Frame) -> Result<Frame, Error> {
     let part = |part: &StrcatPart| match part {

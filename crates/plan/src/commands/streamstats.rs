@@ -9,18 +9,40 @@ use datafusion::logical_expr::Expr;
 use spl::ast::StreamstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{StreamNode, Streamstats, Window};
 use crate::types::ValueType;
+
+impl CommandPlan for StreamstatsCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.stats(&self.calls, &self.by);
+        self.reset_before.iter().chain(&self.reset_after).for_each(|expr| fields.expr(expr));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.env).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(
     command: &StreamstatsCommand,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let limits = &env.context.limits;
     let window = match (&command.time_window, usize::try_from(command.window)) {

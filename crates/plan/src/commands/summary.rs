@@ -38,7 +38,7 @@ use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::names::Mentions;
+use crate::required_fields::RequiredFields;
 use crate::subsearch::quoted;
 use crate::types::ValueType;
 
@@ -62,18 +62,6 @@ pub(crate) fn collected_name(name: &str) -> Cow<'_, str> {
 pub(crate) fn is_part(name: &str) -> bool {
     let origin = |rest: &str| ORIGIN_AND_INDEX.contains(&rest);
     name.starts_with("psrsvd_") || name.strip_prefix("orig_").is_some_and(origin)
-}
-
-/// Whether the command merges rows of summaries.
-pub(crate) fn merges(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Stats(_)
-            | Command::Chart(_)
-            | Command::Timechart(_)
-            | Command::Top(_)
-            | Command::Rare(_)
-    )
 }
 
 /// What a merge needs to know of a field.
@@ -331,7 +319,7 @@ impl Summary<'_> {
     fn events(&self, calls: Vec<StatsCall>, span: Span) -> String {
         let repeated = !self.only_numbers && calls.iter().all(ignores_repetition);
         let stats = StatsCommand { calls, by: StatsBy::default(), ..StatsCommand::default() };
-        let read = Mentions::of(&[Spanned::new(Command::Stats(stats), span)]).names;
+        let read = RequiredFields::of(&[Spanned::new(Command::Stats(stats), span)]).names;
         let mut names: Vec<String> = Vec::new();
         let keys = self.keys.iter().map(String::as_str).chain(self.series);
         for name in keys.chain(read.iter().map(String::as_str)) {

@@ -6,18 +6,43 @@ use std::collections::HashMap;
 
 use spl::ast::TagsCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::classify::{self, TAG};
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
-use crate::names::wildcard;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, wildcard};
 
-pub(super) fn typer(frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+impl CommandPlan for TagsCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name("tag");
+        fields.patterns(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        tags(self, input.frame, input.env).map(Step::Next)
+    }
+}
+
+pub(super) fn typer(frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
     classify::Wanted { event_types: true, tags: false }.add(frame, env)
 }
 
-pub(super) fn tags(command: &TagsCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+pub(super) fn tags(
+    command: &TagsCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let named = |field: &str| {
         command.fields.is_empty()
             || command.fields.iter().any(|pattern| wildcard(&pattern.text, field))

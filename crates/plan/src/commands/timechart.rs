@@ -7,14 +7,47 @@ use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 
 use super::split::{Series, pivot};
-use super::{Step, bin, summary};
+use super::{CommandPlan, Input, Step, bin, summary};
 use crate::Error;
 use crate::aggregates::EXACT_TIME;
 use crate::bins::{TimeBins, default_span, length_of};
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::outline::{Arguments, aggregate_call};
+use crate::pipeline::PlanningContext;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
+
+impl CommandPlan for TimechartCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Aggregate)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.calls(&self.calls);
+        fields.splits([&self.column]);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn merges_summaries(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.env)
+    }
+
+    fn outline(&self, _: &str) -> Arguments {
+        Arguments::Timechart {
+            calls: self.calls.iter().map(aggregate_call).collect(),
+            series: self.column.as_ref().map(|split| split.field.node.clone()),
+        }
+    }
+}
 
 const TIME: &str = "_time";
 /// Bins at most where neither a span nor a number of bins is given.
@@ -24,7 +57,7 @@ pub(super) fn plan(
     command: &TimechartCommand,
     span: Span,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     if frame.kind(TIME) != Some(ValueType::Time) {
         let message = "timechart needs the field _time, which an earlier command has removed";
@@ -69,7 +102,7 @@ pub(super) fn plan(
 }
 
 /// The times between which all bins are shown. A search without latest ends now.
-fn fill_range(env: &Env<'_>) -> (Option<i64>, Option<i64>) {
+fn fill_range(env: &PlanningContext<'_>) -> (Option<i64>, Option<i64>) {
     let range = env.context.range;
     let from = (range.earliest != TimeRange::ALL.earliest).then_some(range.earliest.0);
     let to = if range.latest != TimeRange::ALL.latest {

@@ -15,13 +15,33 @@ use knowledge::time::{LocalClock, TimeFormat};
 use model::{EventTime, TimeRange};
 use spl::ast::{TimeSpan, TimeUnit, TimewrapAlign, TimewrapCommand, TimewrapSeries};
 
-use super::{Step, sample};
+use super::{CommandPlan, Input, Step, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::check_cells;
-use crate::stage::{Column, Finish, Rows, TableOp};
+use crate::stage::{Breaker, Column, Rows, TableOp};
 use crate::types::ValueType;
+
+impl CommandPlan for TimewrapCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.env)
+    }
+}
 
 const TIME: &str = "_time";
 /// How periods are named unless told otherwise.
@@ -31,7 +51,7 @@ pub(super) fn plan(
     command: &TimewrapCommand,
     span: spl::Span,
     frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     if frame.kind(TIME) != Some(ValueType::Time) {
         let message = "timewrap needs the field _time; use it behind timechart";
@@ -49,7 +69,7 @@ pub(super) fn plan(
         format: command.time_format.clone().unwrap_or_else(|| TIME_FORMAT.to_owned()),
         zone: env.context.timezone.clone(),
     };
-    Ok(Step::Finish(frame, Finish::table(op)))
+    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]
@@ -64,7 +84,7 @@ struct Timewrap {
 
 #[async_trait]
 impl TableOp for Timewrap {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let Some(times) = rows.column(TIME) else { return Err(Error::internal("no _time")) };
         let times = times.array.as_primitive::<TimestampMicrosecondType>();
         let mut starts = vec![self.bound(1)?];
@@ -128,7 +148,12 @@ impl Timewrap {
     }
 
     /// In which period before the end a time lies; `starts` grows as far as needed.
-    fn period_of(&self, time: i64, starts: &mut Vec<i64>, env: &Env<'_>) -> Result<usize, Error> {
+    fn period_of(
+        &self,
+        time: i64,
+        starts: &mut Vec<i64>,
+        env: &PlanningContext<'_>,
+    ) -> Result<usize, Error> {
         while starts.last().is_some_and(|start| time < *start) {
             if starts.len() >= env.context.limits.bins {
                 let message = "timewrap: there are too many periods (limit bins)".to_owned();

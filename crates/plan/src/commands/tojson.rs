@@ -5,10 +5,34 @@
 use serde_json::Value as Json;
 use spl::ast::{JsonKind, TojsonCommand};
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::column::Value;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for TojsonCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        if self.fields.is_empty() {
+            fields.all();
+        }
+        self.fields.iter().for_each(|(_, field)| fields.pattern(&field.text));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &TojsonCommand, frame: Frame) -> Result<Frame, Error> {
     let mut fields = fields(command, &frame);

@@ -2,6 +2,8 @@
 //!
 //! Split: the indexers count, the search head adds up, ranks and computes percentages.
 
+use std::sync::Arc;
+
 use datafusion::functions_aggregate::expr_fn::{min, sum};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_window::expr_fn::row_number;
@@ -10,17 +12,52 @@ use datafusion::logical_expr::{
     Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, lit, when,
 };
 use spl::ast::TopCommand;
-use std::sync::Arc;
 
 use super::eval::convert;
 use super::stats::split_values;
-use super::summary;
+use super::{CommandPlan, Input, Step, summary};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::kernel::text;
 use crate::frame::{Frame, column};
 use crate::order::group_key;
+use crate::outline::Arguments;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::aggregate::ranked as sql_ranked;
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::ValueType;
+
+impl CommandPlan for TopCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Aggregate)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.fields(&self.fields);
+        fields.fields(&self.by);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn merges_summaries(&self) -> bool {
+        true
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, Order::MostFrequent, input.frame).map(Step::Next)
+    }
+
+    fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        sql_ranked(self, false, layer)
+    }
+
+    fn outline(&self, _: &str) -> Arguments {
+        outlined(self)
+    }
+}
 
 /// Which end of the ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,4 +181,16 @@ fn finished(
         }
     }
     frame.project(outputs)
+}
+
+/// The arguments of `top` and `rare` for clients of the parser.
+pub(super) fn outlined(command: &TopCommand) -> Arguments {
+    Arguments::Top {
+        limit: command.limit,
+        showcount: command.showcount,
+        showperc: command.showperc,
+        countfield: command.countfield.clone(),
+        percentfield: command.percentfield.clone(),
+        fields: command.fields.iter().map(|field| field.node.clone()).collect(),
+    }
 }

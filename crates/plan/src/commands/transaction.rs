@@ -13,23 +13,52 @@ use arrow::array::{AsArray, TimestampMicrosecondArray};
 use arrow::datatypes::TimestampMicrosecondType;
 use async_trait::async_trait;
 use datafusion::logical_expr::cast;
+use grouping::{Events, Groups, Keys, Rules};
+use rendering::Rendering;
 use spl::ast::{
     Command, Field, TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
 };
 
-use super::Step;
 use super::eval::condition;
+use super::{CommandPlan, Input, Step};
 use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
 use crate::predicate::compile_search;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::{ArrowType, ValueType};
 use crate::{Error, MessageKind};
 
-use grouping::{Events, Groups, Keys, Rules};
-use rendering::Rendering;
+impl CommandPlan for TransactionCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        if self.name.is_some() {
+            // The configuration may name any.
+            fields.all();
+        }
+        fields.fields(&self.fields);
+        for mark in self.startswith.iter().chain(&self.endswith) {
+            match mark {
+                TransactionMark::Search(expr) => fields.search(expr),
+                TransactionMark::Eval(expr) => fields.expr(expr),
+            }
+        }
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.span(), input.frame, input.env)
+    }
+}
 
 const TIME: &str = "_time";
 /// Hidden columns: whether an event is like the first, or the last, of a transaction.
@@ -44,7 +73,7 @@ pub(super) fn plan(
     command: &TransactionCommand,
     span: spl::Span,
     mut frame: Frame,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let command = configured(command, env)?;
     if frame.kind(TIME) != Some(ValueType::Time) {
@@ -66,11 +95,14 @@ pub(super) fn plan(
             frame = frame.with_columns(vec![(name.to_owned(), value)])?;
         }
     }
-    Ok(Step::Finish(frame, Finish::table(Transaction::of(&command))))
+    Ok(Step::Materialize(frame, Breaker::table(Transaction::of(&command))))
 }
 
 /// The command completed with the options of the stanza that `name=` names.
-fn configured(command: &TransactionCommand, env: &Env<'_>) -> Result<TransactionCommand, Error> {
+fn configured(
+    command: &TransactionCommand,
+    env: &PlanningContext<'_>,
+) -> Result<TransactionCommand, Error> {
     let Some(name) = &command.name else { return Ok(command.clone()) };
     let from = definition(name, env)?;
     let mut found = command.clone();
@@ -115,7 +147,10 @@ const KEYS: [&str; 15] = [
 ];
 
 /// A stanza of `transactiontypes.conf` as a command.
-pub(super) fn definition(name: &Field, env: &Env<'_>) -> Result<TransactionCommand, Error> {
+pub(super) fn definition(
+    name: &Field,
+    env: &PlanningContext<'_>,
+) -> Result<TransactionCommand, Error> {
     let conf = env.context.knowledge.conf("transactiontypes");
     if conf.stanza(&name.node).is_none() {
         let message = format!("transactiontypes.conf has no stanza [{}]", name.node);
@@ -190,7 +225,7 @@ impl Transaction {
 
 #[async_trait]
 impl TableOp for Transaction {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let times = times(&rows)?;
         let mut order: Vec<usize> = (0..rows.count).collect();
         if !times.is_sorted_by(|one, two| one >= two) {

@@ -11,12 +11,33 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use spl::ast::{TrendKind, TrendlineCommand};
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::Typed;
 use crate::expr::column::Values;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 use crate::types::ValueType;
+
+impl CommandPlan for TrendlineCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        self.trends.iter().for_each(|trend| fields.name(&trend.field.node));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(
     command: &TrendlineCommand,

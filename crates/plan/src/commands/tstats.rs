@@ -3,24 +3,73 @@
 //! Split: as `stats`; the scan answers counts, extremes and distinct values from summaries where
 //! it can.
 
-use spl::ast::{BinOptions, Span, TstatsCommand};
+use async_trait::async_trait;
+use spl::ast::{BinOptions, SearchExpr, Span, TstatsCommand};
 
 use super::stats::{aggregates, by_fields, grouped, split_values};
-use super::{bin, search, tokens};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Expanded, First, Input, Step, bin, dataset, prestats, search, tokens,
+};
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::indexes;
-use crate::names::Mentions;
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
 use crate::range::bounds;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::aggregate::grouped as sql_grouped;
+use crate::sql_text::events::events as sql_events;
+use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::ValueType;
+use crate::{Error, indexes};
+
+#[async_trait]
+impl CommandPlan for TstatsCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.stats(&self.calls, &self.by);
+        self.filter.expr.iter().for_each(|expr| fields.search(expr));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        if self.append { OutputFields::Collected } else { OutputFields::Replaced }
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.span, first.env).await.map(Begin::Rows)
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        dataset::expand_tstats(self, first.span, first.env).await
+    }
+
+    fn event_filter(&self) -> Option<&SearchExpr> {
+        self.filter.expr.as_ref()
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        match self.append {
+            true => Ok(prestats::append(input)),
+            false => input.only_begins(),
+        }
+    }
+
+    fn sql_source(&self, text: &mut SqlText) -> Result<Layer, Reason> {
+        if self.datamodel.is_some() || self.prestats || self.append {
+            return Err("data models, prestats and append".to_owned());
+        }
+        let layer = sql_events(&self.filter, text)?;
+        sql_grouped(&self.calls, &self.by, layer, text)
+    }
+}
 
 pub(super) async fn start(
     command: &TstatsCommand,
     span: Span,
-    env: &Env<'_>,
-) -> Result<Start, Error> {
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     if let Some(namespace) = &command.namespace {
         return Err(super::delete::unknown_namespace(namespace));
     }
@@ -29,17 +78,21 @@ pub(super) async fn start(
     let bounds = bounds(&filter, env.context)?;
     let node =
         spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });
-    let mentions = Mentions::of(&[spl::Spanned::new(node, span)]);
-    let mut frame = search::events(&filter, &indexes, bounds, mentions, env).await?;
+    let required = RequiredFields::of(&[spl::Spanned::new(node, span)]);
+    let mut frame = search::events(&filter, &indexes, bounds, required, env).await?;
     frame.open = false;
     let mut context = env.context.clone();
     context.range = bounds.time;
     let ranged = env.within(&context);
     let frame = aggregated(command, frame, &ranged)?;
-    Ok(Start { frame, range: bounds.time, indexes, messages })
+    Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
-fn aggregated(command: &TstatsCommand, frame: Frame, env: &Env<'_>) -> Result<Frame, Error> {
+fn aggregated(
+    command: &TstatsCommand,
+    frame: Frame,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
     let mut frame = tokens::with_fields(command, frame)?;
     if let Some(width) = &command.by.span {
         if !command.by.fields.iter().any(|field| field.text == "_time") {

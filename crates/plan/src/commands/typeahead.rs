@@ -4,15 +4,43 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use spl::ast::TypeaheadCommand;
 
 use super::eventcount::meant;
-use crate::pipeline::{Env, Start};
+use super::{Begin, CommandPlan, First, Input, Step};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::subsearch::comparison;
 use crate::{Error, MetadataKind};
 
-pub(super) async fn start(command: &TypeaheadCommand, env: &Env<'_>) -> Result<Start, Error> {
+#[async_trait]
+impl CommandPlan for TypeaheadCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
+pub(super) async fn start(
+    command: &TypeaheadCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let indexes = meant(&command.indexes, env);
     let range = env.context.range;
     let prefix = command.prefix.to_lowercase();
@@ -44,5 +72,5 @@ pub(super) async fn start(command: &TypeaheadCommand, env: &Env<'_>) -> Result<S
     rows.set_texts("content", found.iter().map(|(content, _)| Some(content)));
     let count = |count: u64| Some(i64::try_from(count).unwrap_or(i64::MAX));
     rows.set_integers("count", found.iter().map(|(_, events)| count(*events)));
-    Ok(Start { frame: rows.into_frame()?, range, indexes, messages: Vec::new() })
+    Ok(SourceRows { frame: rows.into_frame()?, range, indexes, messages: Vec::new() })
 }

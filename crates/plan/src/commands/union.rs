@@ -9,16 +9,43 @@ use spl::ast::{
 };
 use spl::{CommandKind, Span};
 
-use super::Step;
-use super::begin::Expanded;
+use super::{CommandPlan, Expanded, First, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
-use crate::stage::{Finish, Rows, TableOp};
+use crate::stage::{Breaker, Rows, TableOp};
+
+#[async_trait]
+impl CommandPlan for UnionCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    async fn expand(&self, first: First<'_>) -> Result<Option<Expanded>, Error> {
+        expand(self, first.span, first.env).map(Some)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let tail = input.tail();
+        plan(self, input.frame, &tail)
+    }
+}
 
 /// At the beginning: the streaming searches up to the first other one together, the rest below.
-pub(super) fn expand(command: &UnionCommand, span: Span, env: &Env<'_>) -> Result<Expanded, Error> {
+pub(super) fn expand(
+    command: &UnionCommand,
+    span: Span,
+    env: &PlanningContext<'_>,
+) -> Result<Expanded, Error> {
     let subsearch = |dataset: &Dataset| {
         let pipeline = Box::new(pipeline_of(dataset)?);
         Ok::<_, Error>(Subsearch { pipeline, span: dataset.span() })
@@ -66,7 +93,7 @@ pub(super) fn plan(
     };
     let searches = command.datasets.iter().map(inner).collect::<Result<_, Error>>()?;
     let events = frame.open;
-    Ok(Step::Finish(frame, Finish::table(Union { events, searches })))
+    Ok(Step::Materialize(frame, Breaker::table(Union { events, searches })))
 }
 
 #[derive(Debug)]
@@ -79,7 +106,7 @@ struct Union {
 
 #[async_trait]
 impl TableOp for Union {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         // What is in the order of time stays so; from the first search that does not stream, rows follow.
         let mut merging = self.events && rows.newest_first()?;
         let mut parts = vec![rows];

@@ -4,9 +4,32 @@
 
 use std::sync::Arc;
 
+use spl::ast::UniqCommand;
+
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::{Frame, column};
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{StreamNode, Uniq};
+
+impl CommandPlan for UniqCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
     // When an event arrived is no part of what it says.

@@ -4,29 +4,55 @@
 //! summaries. The index of a bucket has the hashes of words, not the words: those are read from the events
 //! of the time range and counted where the events are.
 
+use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::lit;
 use model::{IndexName, columns};
 use spl::ast::{LexiconKind, SearchCommand, WalklexCommand};
 
 use super::eventcount::meant;
-use super::search;
 use super::stats::{Valueless, explode, order_by_groups};
+use super::{Begin, CommandPlan, First, Input, Step, search};
 use crate::expr::Typed;
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
-use crate::names::{Mentions, wildcard};
-use crate::pipeline::{Env, Start};
+use crate::pipeline::{PlanningContext, SourceRows};
+use crate::place::{Origin, Place};
 use crate::predicate::Breakers;
 use crate::range::bounds;
+use crate::required_fields::{OutputFields, RequiredFields, wildcard};
 use crate::stage::{Record, Rows};
 use crate::types::ValueType;
 use crate::{Error, MetadataKind};
 
+#[async_trait]
+impl CommandPlan for WalklexCommand {
+    fn place(&self) -> Place {
+        Place::Generating(Origin::TwoStep)
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    async fn begin(&self, first: First<'_>) -> Result<Begin, Error> {
+        start(self, first.env).await.map(Begin::Rows)
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        input.only_begins()
+    }
+}
+
 const TERM: &str = "term";
 const COUNT: &str = "count";
 
-pub(super) async fn start(command: &WalklexCommand, env: &Env<'_>) -> Result<Start, Error> {
+pub(super) async fn start(
+    command: &WalklexCommand,
+    env: &PlanningContext<'_>,
+) -> Result<SourceRows, Error> {
     let indexes = meant(&command.indexes, env);
     let range = env.context.range;
     let pattern = command.pattern.as_ref().map(|pattern| pattern.node.to_lowercase());
@@ -35,7 +61,7 @@ pub(super) async fn start(command: &WalklexCommand, env: &Env<'_>) -> Result<Sta
         LexiconKind::Fieldvalue => values(&indexes, pattern.as_deref(), env).await?,
         kind => terms(&indexes, pattern, kind == LexiconKind::All, env).await?,
     };
-    Ok(Start { frame, range, indexes, messages: Vec::new() })
+    Ok(SourceRows { frame, range, indexes, messages: Vec::new() })
 }
 
 fn matches(pattern: Option<&str>, text: &str) -> bool {
@@ -53,7 +79,7 @@ fn record(index: &IndexName, name: &str, text: String, events: u64) -> Record {
 async fn fields(
     indexes: &[IndexName],
     pattern: Option<&str>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let mut records = Vec::new();
     for index in indexes {
@@ -69,7 +95,7 @@ async fn fields(
 async fn values(
     indexes: &[IndexName],
     pattern: Option<&str>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let kinds = [
         (columns::HOST, MetadataKind::Hosts),
@@ -98,11 +124,11 @@ async fn terms(
     indexes: &[IndexName],
     pattern: Option<String>,
     all: bool,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let search = SearchCommand::default();
     let bounds = bounds(&search, env.context)?;
-    let frame = search::events(&search, indexes, bounds, Mentions::default(), env).await?;
+    let frame = search::events(&search, indexes, bounds, RequiredFields::default(), env).await?;
     let parameters = format!("{pattern:?} {all}");
     let split = multi("terms", move |row, out| {
         let text = row.text(0)?;

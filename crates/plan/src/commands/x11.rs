@@ -7,11 +7,31 @@
 use async_trait::async_trait;
 use spl::ast::X11Command;
 
-use super::{Step, predict, sample};
+use super::{CommandPlan, Input, Step, predict, sample};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
-use crate::stage::{Finish, Rows, TableOp};
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::stage::{Breaker, Rows, TableOp};
+
+impl CommandPlan for X11Command {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(plan(self, input.frame))
+    }
+}
 
 /// The shortest period there is.
 const LEAST: usize = 5;
@@ -20,7 +40,7 @@ const FIRST: &[f64] = &[1.0, 2.0, 3.0, 2.0, 1.0];
 const SECOND: &[f64] = &[1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0];
 
 pub(super) fn plan(command: &X11Command, frame: Frame) -> Step {
-    Step::Finish(frame, Finish::table(X11(command.clone())))
+    Step::Materialize(frame, Breaker::table(X11(command.clone())))
 }
 
 #[derive(Debug)]
@@ -28,7 +48,7 @@ struct X11(X11Command);
 
 #[async_trait]
 impl TableOp for X11 {
-    async fn apply(&self, mut rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         if rows.count == 0 {
             return Ok(rows);
         }

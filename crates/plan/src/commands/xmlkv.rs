@@ -6,18 +6,38 @@ use std::sync::Arc;
 
 use spl::ast::{Command, Spanned, XmlkvCommand};
 
-use super::Step;
 use super::discover::{Discovery, Existing, Finder};
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::frame::Frame;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, field_or};
 use crate::xml::simple_elements;
+
+impl CommandPlan for XmlkvCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(field_or(&self.field, "_raw"));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame, input.rest, input.env)
+    }
+}
 
 pub(super) fn plan(
     command: &XmlkvCommand,
     frame: Frame,
     rest: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Step, Error> {
     let field = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
     let discovery = Discovery {

@@ -2,11 +2,32 @@
 //!
 //! Split: runs where the rows are.
 
+use spl::ast::XmlunescapeCommand;
+
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::text_of_each;
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 use crate::xml::unescape;
+
+impl CommandPlan for XmlunescapeCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
     let is_text = |name: &str, kind| {

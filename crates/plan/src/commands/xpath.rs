@@ -4,10 +4,31 @@
 
 use spl::ast::XpathCommand;
 
+use super::{CommandPlan, Input, Step};
 use crate::Error;
 use crate::expr::kernel::{Row, Several, multi};
 use crate::frame::Frame;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields, field_or};
 use crate::xml::XPath;
+
+impl CommandPlan for XpathCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(field_or(&self.field, "_raw"));
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        plan(self, input.frame).map(Step::Next)
+    }
+}
 
 pub(super) fn plan(command: &XpathCommand, frame: Frame) -> Result<Frame, Error> {
     let path = XPath::parse(&command.path.node).map_err(|reason| {

@@ -16,7 +16,7 @@ use crate::expr::column::Values;
 use crate::expr::kernel::text;
 use crate::expr::{Scope, Typed, compile};
 use crate::lookup::{self, Lookup};
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::types::ValueType;
 
 /// What a call asks: a table by the values of fields of it, for other fields of it.
@@ -80,7 +80,7 @@ pub(crate) struct Lookups(Vec<(String, Vec<String>, Arc<Lookup>)>);
 
 impl Lookups {
     /// Reads what the expressions of `eval` and `where` ask.
-    pub(crate) async fn read(command: &Command, env: &Env<'_>) -> Result<Self, Error> {
+    pub(crate) async fn read(command: &Command, env: &PlanningContext<'_>) -> Result<Self, Error> {
         let mut calls = Vec::new();
         match command {
             Command::Eval(eval) => {

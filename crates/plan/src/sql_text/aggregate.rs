@@ -6,7 +6,7 @@ use super::layer::{Key, Kind, Layer, Value};
 use super::{Reason, SqlText, expr, identifier};
 
 /// Groups of rows with aggregates.
-pub(super) fn grouped(
+pub(crate) fn grouped(
     calls: &[StatsCall],
     by: &StatsBy,
     layer: Layer,
@@ -29,7 +29,7 @@ pub(super) fn grouped(
 }
 
 /// The most and least frequent values.
-pub(super) fn ranked(command: &TopCommand, rarest: bool, layer: Layer) -> Result<Layer, Reason> {
+pub(crate) fn ranked(command: &TopCommand, rarest: bool, layer: Layer) -> Result<Layer, Reason> {
     if command.useother {
         return Err("useother".to_owned());
     }
@@ -125,7 +125,7 @@ fn item(name: &str, value: &Value) -> String {
 }
 
 /// A name that is no pattern.
-pub(super) fn plain(name: &str, wildcard: bool) -> Result<String, Reason> {
+pub(crate) fn plain(name: &str, wildcard: bool) -> Result<String, Reason> {
     if wildcard { Err(format!("the wildcard of {name}")) } else { Ok(name.to_owned()) }
 }
 

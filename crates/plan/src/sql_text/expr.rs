@@ -6,7 +6,7 @@ use super::layer::{Kind, Layer, Value};
 use super::{Reason, literal};
 
 /// The value of an expression.
-pub(super) fn value(expr: &Expr, layer: &Layer) -> Result<Value, Reason> {
+pub(crate) fn value(expr: &Expr, layer: &Layer) -> Result<Value, Reason> {
     match &expr.kind {
         ExprKind::Number(text) => {
             let whole = text.parse::<i64>().is_ok();
@@ -26,7 +26,7 @@ pub(super) fn value(expr: &Expr, layer: &Layer) -> Result<Value, Reason> {
 }
 
 /// An expression that is true, false or null.
-pub(super) fn condition(expr: &Expr, layer: &Layer) -> Result<String, Reason> {
+pub(crate) fn condition(expr: &Expr, layer: &Layer) -> Result<String, Reason> {
     let found = value(expr, layer)?;
     match found.kind {
         Kind::Boolean => Ok(found.sql),

@@ -9,7 +9,7 @@ use super::layer::{Kind, Layer, Value};
 use super::{Reason, literal};
 
 /// The condition of a filter: never null, as in SPL.
-pub(super) fn condition(expr: &SearchExpr, layer: &Layer) -> Result<String, Reason> {
+pub(crate) fn condition(expr: &SearchExpr, layer: &Layer) -> Result<String, Reason> {
     match expr {
         SearchExpr::And(members) => joined(members, " AND ", layer),
         SearchExpr::Or(members) => joined(members, " OR ", layer),

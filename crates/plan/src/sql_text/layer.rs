@@ -1,10 +1,13 @@
 //! One `SELECT` that commands add to, and its text.
 
+use spl::ast::FieldPattern;
+
+use super::aggregate::plain;
 use super::{Reason, identifier};
 
 /// What values of an expression are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Integer,
     Number,
@@ -14,27 +17,27 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         matches!(self, Self::Integer | Self::Number)
     }
 }
 
 /// An expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Value {
-    pub(super) sql: String,
-    pub(super) kind: Kind,
+pub(crate) struct Value {
+    pub(crate) sql: String,
+    pub(crate) kind: Kind,
     /// The text of a literal.
-    pub(super) literal: Option<String>,
+    pub(crate) literal: Option<String>,
 }
 
 impl Value {
-    pub(super) fn new(sql: impl Into<String>, kind: Kind) -> Self {
+    pub(crate) fn new(sql: impl Into<String>, kind: Kind) -> Self {
         Self { sql: sql.into(), kind, literal: None }
     }
 
     /// As a number.
-    pub(super) fn number(&self) -> Result<String, Reason> {
+    pub(crate) fn number(&self) -> Result<String, Reason> {
         match self.kind {
             Kind::Integer | Kind::Number => Ok(self.sql.clone()),
             Kind::Text => Ok(format!("TRY_CAST({} AS DOUBLE)", self.sql)),
@@ -45,7 +48,7 @@ impl Value {
     }
 
     /// As a text that SPL would write alike.
-    pub(super) fn text(&self) -> Result<String, Reason> {
+    pub(crate) fn text(&self) -> Result<String, Reason> {
         match (self.kind, &self.literal) {
             (Kind::Text, _) => Ok(self.sql.clone()),
             (_, Some(text)) => Ok(super::literal(text)),
@@ -57,7 +60,7 @@ impl Value {
 
 /// Where rows come from.
 #[derive(Debug, Clone)]
-pub(super) enum From {
+pub(crate) enum From {
     Table(String),
     /// A `SELECT` with the columns it gives.
     Query(String, Vec<String>),
@@ -65,18 +68,18 @@ pub(super) enum From {
 
 /// What rows are ordered by.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// The field.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its value when the rows were ordered.
-    pub(super) value: Value,
-    pub(super) descending: bool,
+    pub(crate) value: Value,
+    pub(crate) descending: bool,
     /// Texts that are numbers go as numbers.
-    pub(super) auto: bool,
+    pub(crate) auto: bool,
 }
 
 impl Key {
-    pub(super) fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let sql = &self.value.sql;
         let direction = if self.descending { " DESC" } else { "" };
         match (self.auto && self.value.kind == Kind::Text, self.descending) {
@@ -94,29 +97,29 @@ impl Key {
 
 /// A `SELECT` in the making.
 #[derive(Debug, Clone)]
-pub(super) struct Layer {
-    pub(super) from: From,
-    pub(super) filters: Vec<String>,
+pub(crate) struct Layer {
+    pub(crate) from: From,
+    pub(crate) filters: Vec<String>,
     /// Computed and renamed fields.
-    pub(super) env: Vec<(String, Value)>,
+    pub(crate) env: Vec<(String, Value)>,
     /// The fields shown, in order; all of the table and those computed if `None`.
-    pub(super) columns: Option<Vec<String>>,
+    pub(crate) columns: Option<Vec<String>>,
     /// Columns of the table that are not shown.
-    pub(super) dropped: Vec<String>,
-    pub(super) order: Vec<Key>,
-    pub(super) limit: Option<u64>,
+    pub(crate) dropped: Vec<String>,
+    pub(crate) order: Vec<Key>,
+    pub(crate) limit: Option<u64>,
 }
 
 impl Layer {
     /// Events, newest first.
-    pub(super) fn table(from: From) -> Self {
+    pub(crate) fn table(from: From) -> Self {
         let mut layer = Self::empty(from);
         layer.order = vec![layer.key("_time", true, false)];
         layer
     }
 
     /// The rows of a query.
-    pub(super) fn query(text: String, columns: &[(String, Kind)]) -> Self {
+    pub(crate) fn query(text: String, columns: &[(String, Kind)]) -> Self {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut layer = Self::empty(From::Query(text, names.clone()));
         layer.env = columns
@@ -139,12 +142,12 @@ impl Layer {
         }
     }
 
-    pub(super) fn key(&self, name: &str, descending: bool, auto: bool) -> Key {
+    pub(crate) fn key(&self, name: &str, descending: bool, auto: bool) -> Key {
         Key { name: name.to_owned(), value: self.field(name), descending, auto }
     }
 
     /// The value of a field; null where there is none.
-    pub(super) fn field(&self, name: &str) -> Value {
+    pub(crate) fn field(&self, name: &str) -> Value {
         if let Some((_, value)) = self.env.iter().find(|(known, _)| known == name) {
             return value.clone();
         }
@@ -160,7 +163,7 @@ impl Layer {
     }
 
     /// Sets a field.
-    pub(super) fn set(&mut self, name: &str, value: Value) {
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
         match self.env.iter_mut().find(|(known, _)| known == name) {
             Some((_, slot)) => *slot = value,
             None => self.env.push((name.to_owned(), value)),
@@ -173,7 +176,7 @@ impl Layer {
     }
 
     /// Takes a field out.
-    pub(super) fn remove(&mut self, name: &str) {
+    pub(crate) fn remove(&mut self, name: &str) {
         self.env.retain(|(known, _)| known != name);
         match &mut self.columns {
             Some(columns) => columns.retain(|known| known != name),
@@ -182,7 +185,7 @@ impl Layer {
     }
 
     /// About how long its text is.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let from = match &self.from {
             From::Table(name) => name.len(),
             From::Query(text, _) => text.len(),
@@ -192,7 +195,7 @@ impl Layer {
     }
 
     /// The same rows as the source of a new `SELECT`; `ordered` if their order still matters.
-    pub(super) fn sealed(self, ordered: bool) -> Result<Self, Reason> {
+    pub(crate) fn sealed(self, ordered: bool) -> Result<Self, Reason> {
         let order = self.order.clone();
         let visible = |key: &Key| match &self.columns {
             Some(columns) => columns.contains(&key.name),
@@ -223,8 +226,29 @@ impl Layer {
         Ok(sealed)
     }
 
+    /// The rows as a source of their own if there is a limit on them.
+    pub(crate) fn unlimited(self) -> Result<Self, Reason> {
+        if self.limit.is_some() { self.sealed(true) } else { Ok(self) }
+    }
+
+    /// Shows these fields only. Those that are not known are null.
+    pub(crate) fn keep(&mut self, names: Vec<String>) {
+        let values: Vec<Value> = names.iter().map(|name| self.field(name)).collect();
+        self.env = names.iter().cloned().zip(values).collect();
+        self.columns = Some(names);
+        self.dropped.clear();
+    }
+
+    /// Sets a field, in place of the column of the table if it is one that every event has.
+    pub(crate) fn replace(&mut self, name: &str, value: Value) {
+        if self.columns.is_none() && is_fixed(name) {
+            self.dropped.push(name.to_owned());
+        }
+        self.set(name, value);
+    }
+
     /// What is selected.
-    pub(super) fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         let item = |name: &String, value: &Value| {
             let quoted = identifier(name);
             if value.sql == quoted { quoted } else { format!("{} AS {quoted}", value.sql) }
@@ -245,14 +269,14 @@ impl Layer {
         items.join(", ")
     }
 
-    pub(super) fn source_text(&self) -> String {
+    pub(crate) fn source_text(&self) -> String {
         match &self.from {
             From::Table(name) => name.clone(),
             From::Query(text, _) => format!("(\n{}\n)", indented(text)),
         }
     }
 
-    pub(super) fn where_text(&self) -> String {
+    pub(crate) fn where_text(&self) -> String {
         match self.filters.is_empty() {
             true => String::new(),
             false => format!("\nWHERE {}", self.filters.join("\n  AND ")),
@@ -271,7 +295,7 @@ impl Layer {
     }
 
     /// The whole.
-    pub(super) fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let mut text = self.select();
         if !self.order.is_empty() {
             let keys: Vec<String> = self.order.iter().map(Key::render).collect();
@@ -282,6 +306,17 @@ impl Layer {
         }
         text
     }
+}
+
+/// Columns that every event has.
+fn is_fixed(name: &str) -> bool {
+    use model::columns as c;
+    [c::TIME, c::INDEX_TIME, c::RAW, c::HOST, c::SOURCE, c::SOURCETYPE, c::INDEX].contains(&name)
+}
+
+/// The names of fields, none of which may have wildcards.
+pub(crate) fn names(fields: &[FieldPattern]) -> Result<Vec<String>, Reason> {
+    fields.iter().map(|field| plain(&field.text, field.has_wildcard())).collect()
 }
 
 fn indented(text: &str) -> String {

@@ -12,7 +12,7 @@ use spl::ast::{
 
 use super::Rows;
 use crate::execute::run_to_rows;
-use crate::pipeline::{Env, plan_before};
+use crate::pipeline::{PlanningContext, plan_before};
 use crate::{Error, MessageKind};
 
 /// What a command says of the size of its search; the limits bound it in any case.
@@ -44,7 +44,7 @@ pub(crate) struct Inner {
 
 impl Inner {
     /// The rows, as many as the command may take; no more than one beyond them is ever collected.
-    pub(crate) async fn rows(&self, env: &Env<'_>) -> Result<Rows, Error> {
+    pub(crate) async fn rows(&self, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let most = env.context.limits.joined_rows;
         let limit = self.bounds.rows.filter(|limit| *limit > 0);
         let most = limit.map_or(most, |limit| most.min(usize::try_from(limit).unwrap_or(most)));
@@ -66,11 +66,11 @@ impl Inner {
     }
 
     /// The rows, as many as a stage may hold.
-    pub(crate) async fn all_rows(&self, env: &Env<'_>) -> Result<Rows, Error> {
+    pub(crate) async fn all_rows(&self, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         self.run(&self.pipeline, env).await
     }
 
-    async fn run(&self, pipeline: &Pipeline, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn run(&self, pipeline: &Pipeline, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let env = env.deeper()?;
         let planned = plan_before(pipeline, Some(&self.tail), &env).await?;
         for message in &planned.messages {
@@ -88,7 +88,7 @@ impl Inner {
 pub(crate) async fn within_time(
     command: &str,
     seconds: Option<u64>,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
     rows: impl Future<Output = Result<Rows, Error>>,
 ) -> Result<Rows, Error> {
     let most = env.context.limits.subsearch_time;
@@ -119,9 +119,4 @@ pub(crate) fn pipeline_of(dataset: &Dataset) -> Result<Pipeline, Error> {
         pipeline.commands.iter_mut().for_each(|command| command.span = *span);
         pipeline
     })
-}
-
-/// A command and those behind it, as the tail of a search whose rows it takes.
-pub(crate) fn tail(command: &Spanned<Command>, rest: &[Spanned<Command>]) -> Vec<Spanned<Command>> {
-    [std::slice::from_ref(command), rest].concat()
 }

@@ -25,7 +25,7 @@ use crate::expr::Typed;
 use crate::expr::column::Values;
 use crate::frame::{Frame, column};
 use crate::order::sort_key;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::stage::gather::check_cells;
 use crate::types::{ArrowType, ValueType};
 
@@ -115,13 +115,13 @@ struct Layout {
 
 #[async_trait]
 impl TableOp for Pivot {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         self.pivot(&rows, env).await
     }
 }
 
 impl Pivot {
-    async fn pivot(&self, rows: &Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn pivot(&self, rows: &Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let Some(choice) = &self.series else {
             return self.spread(rows, &Layout { series: vec![None] }, env);
         };
@@ -202,7 +202,7 @@ impl Pivot {
         kept: &HashSet<String>,
         other: &str,
         rows: &Rows,
-        env: &Env<'_>,
+        env: &PlanningContext<'_>,
     ) -> Result<Rows, Error> {
         let again = self.values.iter().any(|value| value.merge == Merge::Again);
         let (frame, values) = if again {
@@ -238,7 +238,12 @@ impl Pivot {
     }
 
     /// Long rows as wide ones.
-    fn spread(&self, rows: &Rows, layout: &Layout, env: &Env<'_>) -> Result<Rows, Error> {
+    fn spread(
+        &self,
+        rows: &Rows,
+        layout: &Layout,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
         let series = if self.series.is_some() { rows.texts(SERIES)? } else { Vec::new() };
         let null = self.series.as_ref().and_then(|choice| choice.null.clone());
         let position: HashMap<&Option<String>, usize> =
@@ -286,7 +291,11 @@ impl Pivot {
     }
 
     /// The row keys of the result, and for each long row its place among them.
-    fn rows(&self, rows: &Rows, env: &Env<'_>) -> Result<(ArrayRef, Vec<Option<usize>>), Error> {
+    fn rows(
+        &self,
+        rows: &Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<(ArrayRef, Vec<Option<usize>>), Error> {
         let Some(key) = rows.column(&self.row) else {
             return Err(Error::internal(format!("no row key \"{}\"", self.row)));
         };
@@ -339,7 +348,7 @@ fn time_rows(
     bins: &TimeBins,
     (from, to): (Option<i64>, Option<i64>),
     (fill, partial): (bool, bool),
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Vec<i64>, Error> {
     let present: BTreeMap<i64, ()> = times.iter().flatten().map(|time| (time, ())).collect();
     let mut starts: Vec<i64> = present.keys().copied().collect();
@@ -364,7 +373,7 @@ fn series_of_bins(
     bins: &TimeBins,
     first: i64,
     last: i64,
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Vec<i64>, Error> {
     let limit = env.context.limits.bins;
     let mut starts = Vec::new();

@@ -11,7 +11,7 @@ use super::TableOp;
 use super::batch::{Column, Rows, convert};
 use crate::expr::column::Values;
 use crate::expr::kernel::Texts;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::stage::gather::check_cells;
 use crate::types::ValueType;
 use crate::{Error, MessageKind, json};
@@ -27,7 +27,7 @@ pub(crate) struct Transpose {
 
 #[async_trait]
 impl TableOp for Transpose {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let wanted = match usize::try_from(self.limit).unwrap_or(usize::MAX) {
             0 => rows.count,
             limit => rows.count.min(limit),
@@ -90,7 +90,7 @@ pub(crate) struct Untable {
 
 #[async_trait]
 impl TableOp for Untable {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let shown = |column: &&Column| column.name != self.row && !column.name.starts_with('_');
         let sources: Vec<&Column> = rows.columns.iter().filter(shown).collect();
         let values: Vec<Values> =
@@ -130,7 +130,7 @@ pub(crate) struct Xyseries {
 
 #[async_trait]
 impl TableOp for Xyseries {
-    async fn apply(&self, rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let keys = rows.texts(&self.x)?;
         let series = rows.texts(&self.series)?;
         let mut first = Vec::new();
@@ -191,7 +191,7 @@ pub(crate) struct SpathAll(pub(crate) String);
 
 #[async_trait]
 impl TableOp for SpathAll {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         spath(rows, &self.0)
     }
 }

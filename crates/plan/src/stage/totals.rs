@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Rows, TableOp};
 use crate::Error;
 use crate::expr::column::Values;
-use crate::pipeline::Env;
+use crate::pipeline::PlanningContext;
 use crate::types::ValueType;
 
 /// Which columns are summed and how the row is labelled.
@@ -20,7 +20,7 @@ pub(crate) struct ColumnTotals {
 
 #[async_trait]
 impl TableOp for ColumnTotals {
-    async fn apply(&self, rows: Rows, _: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
         let mut totals = Rows { columns: Vec::new(), count: 1 };
         for column in &rows.columns {
             let internal = column.name.starts_with('_');

@@ -132,37 +132,3 @@ pub enum SplitWhereCondition {
     /// `> 5`; exact text of the number.
     Compare(ComparisonOperator, String),
 }
-
-/// `chart <calls> [over <row>] [by <column>]` or `by <row> <column>`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ChartCommand {
-    /// At least one.
-    pub calls: Vec<StatsCall>,
-    /// What makes rows: `over x`, or the first field after `by`.
-    pub row: Option<SplitBy>,
-    /// What makes series.
-    pub column: Option<SplitBy>,
-    /// Series options.
-    pub series: SeriesOptions,
-    /// The `where` clause.
-    pub filter: Option<SplitWhere>,
-}
-
-/// `timechart <options> <calls> [by <field>]`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TimechartCommand {
-    /// At least one.
-    pub calls: Vec<StatsCall>,
-    /// How time is cut.
-    pub bins: BinOptions,
-    /// What makes series.
-    pub column: Option<SplitBy>,
-    /// Series options.
-    pub series: SeriesOptions,
-    /// The `where` clause.
-    pub filter: Option<SplitWhere>,
-    /// `partial=`: whether incomplete edge bins are kept (default true).
-    pub partial: Option<bool>,
-    /// `fixedrange=`: whether the time range of the search sets the edges (default true).
-    pub fixedrange: Option<bool>,
-}

@@ -5,24 +5,6 @@
 
 use super::{Field, Pipeline, Span};
 
-/// `search <expression> [time modifiers]`, also the first command when none is written.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SearchCommand {
-    /// What must hold; `None` if nothing but time modifiers (or nothing at all) is written,
-    /// which means every event.
-    pub expr: Option<SearchExpr>,
-    /// `earliest=` and its relatives, in the order written. They are not part of the boolean tree
-    /// wherever they stand.
-    pub time: Vec<TimeModifier>,
-}
-
-impl SearchCommand {
-    /// The last modifier of a kind, which is the one that counts.
-    pub fn time_modifier(&self, kind: TimeModifierKind) -> Option<&TimeModifier> {
-        self.time.iter().rev().find(|modifier| modifier.kind == kind)
-    }
-}
-
 /// Which time bound a modifier sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeModifierKind {
@@ -98,6 +80,51 @@ impl SearchExpr {
         match members.len() {
             0 | 1 => members.pop(),
             _ => Some(Self::And(members)),
+        }
+    }
+
+    /// The members that it is made of. Subsearches are not entered.
+    pub fn children(&self) -> &[Self] {
+        match self {
+            Self::And(members) | Self::Or(members) => members,
+            Self::Not(inner, _) => std::slice::from_ref(inner),
+            _ => &[],
+        }
+    }
+
+    /// Visits this expression and all in it, each before those in it. Subsearches are not entered.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+        visit(self);
+        self.children().iter().for_each(|child| child.walk(visit));
+    }
+
+    /// The same without what is in `NOT`.
+    pub fn walk_positive<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+        visit(self);
+        if !matches!(self, Self::Not(..)) {
+            self.children().iter().for_each(|child| child.walk_positive(visit));
+        }
+    }
+
+    /// Visits this expression and all in it, to change them.
+    pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Self)) {
+        visit(self);
+        match self {
+            Self::And(members) | Self::Or(members) => {
+                members.iter_mut().for_each(|child| child.walk_mut(visit));
+            }
+            Self::Not(inner, _) => inner.walk_mut(visit),
+            _ => {}
+        }
+    }
+
+    /// The field on the left of a comparison, or of `IN`.
+    pub fn field(&self) -> Option<&Field> {
+        match self {
+            Self::Comparison(comparison) => Some(&comparison.field),
+            Self::In(list) => Some(&list.field),
+            Self::Computed(computed) => Some(&computed.field),
+            _ => None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Guarantees: functions are known and their parameters in range; a call keeps its own text,
 //! because results are named after it. Leaves to others: aggregation, and wildcard expansion.
 
-use super::{BinSpan, Expr, Field, FieldPattern, SearchCommand, Span, Spanned, TimeSpan};
+use super::{BinSpan, Expr, FieldPattern, Span, Spanned, TimeSpan};
 
 /// One aggregation: `sum(bytes) AS total`.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,105 +157,4 @@ impl StatsBy {
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
-}
-
-/// `stats <calls> [by <fields>]`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct StatsCommand {
-    /// At least one.
-    pub calls: Vec<StatsCall>,
-    /// The group keys.
-    pub by: StatsBy,
-    /// `partitions=`: how many reduce partitions; a hint.
-    pub partitions: Option<u64>,
-    /// `allnum=`: only if all values are numbers.
-    pub allnum: bool,
-    /// `delim=`: joins the values of `list` and `values`.
-    pub delim: Option<String>,
-    /// `dedup_splitvals=`: a repeated value of a multivalue group key counts once.
-    pub dedup_splitvals: bool,
-}
-
-/// `eventstats <calls> [by <fields>]`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct EventstatsCommand {
-    /// At least one.
-    pub calls: Vec<StatsCall>,
-    /// The group keys.
-    pub by: StatsBy,
-    /// `allnum=`: only if all values are numbers.
-    pub allnum: bool,
-}
-
-/// `streamstats <options> <calls> [by <fields>]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StreamstatsCommand {
-    /// At least one.
-    pub calls: Vec<StatsCall>,
-    /// The group keys.
-    pub by: StatsBy,
-    /// `current=`: whether the row itself counts (default true).
-    pub current: bool,
-    /// `window=`: how many rows back; 0 means all (the default).
-    pub window: u64,
-    /// `time_window=`: how far back in time.
-    pub time_window: Option<TimeSpan>,
-    /// `global=`: one window for all groups (default true).
-    pub global: bool,
-    /// `reset_on_change=`: start again when a group key changes.
-    pub reset_on_change: bool,
-    /// `reset_before=`: start again before a row that satisfies it.
-    pub reset_before: Option<Expr>,
-    /// `reset_after=`: start again after a row that satisfies it (fields may be results).
-    pub reset_after: Option<Expr>,
-    /// `allnum=`: only if all values are numbers.
-    pub allnum: bool,
-}
-
-impl Default for StreamstatsCommand {
-    fn default() -> Self {
-        Self {
-            calls: Vec::new(),
-            by: StatsBy::default(),
-            current: true,
-            window: 0,
-            time_window: None,
-            global: true,
-            reset_on_change: false,
-            reset_before: None,
-            reset_after: None,
-            allnum: false,
-        }
-    }
-}
-
-/// `tstats <options> <calls> [from datamodel=...] [where ...] [by ...]`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TstatsCommand {
-    /// At least one.
-    pub calls: Vec<StatsCall>,
-    /// `from datamodel=x`; `None` reads indexed fields.
-    pub datamodel: Option<Field>,
-    /// `from x` or `from sid=x`: what `tscollect` or a job left.
-    pub namespace: Option<Field>,
-    /// `where ...`, in the language of `search`, time modifiers included.
-    pub filter: SearchCommand,
-    /// The group keys.
-    pub by: StatsBy,
-    /// `prestats=`.
-    pub prestats: bool,
-    /// `append=`.
-    pub append: bool,
-    /// `local=`.
-    pub local: bool,
-    /// `summariesonly=`.
-    pub summariesonly: bool,
-    /// `allow_old_summaries=`.
-    pub allow_old_summaries: bool,
-    /// `include_reduced_buckets=`.
-    pub include_reduced_buckets: bool,
-    /// `chunk_size=`; a hint.
-    pub chunk_size: Option<u64>,
-    /// `fillnull_value=`: stands for a missing group key.
-    pub fillnull_value: Option<String>,
 }

@@ -1,10 +1,19 @@
 //! `accum`: adds up a field from row to row.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{AccumCommand, Command};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `accum <field> [AS <name>]`: a running total.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccumCommand {
+    /// The field summed.
+    pub field: Field,
+    /// Where the total goes; the field itself if absent.
+    pub alias: Option<Field>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds up a field from row to row",
     syntax: "accum <field> [AS <field>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `addcoltotals`: adds a last row with the total of each column.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds a last row with the total of each column",
     syntax: "addcoltotals [labelfield=<field>] [label=<text>] [<field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

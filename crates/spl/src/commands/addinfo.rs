@@ -1,6 +1,6 @@
 //! `addinfo`: adds fields about the search itself.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -16,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds fields about the search itself",
     syntax: "addinfo",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,27 @@
 //! `addtotals`: adds the total of each row, of each column, or both.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{AddtotalsCommand, Command};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `addtotals [row=] [col=] [fieldname=] [labelfield=] [label=] [fields]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddtotalsCommand {
+    /// `row=`: a total per row (default true).
+    pub row: bool,
+    /// `col=`: a last row with the totals of columns.
+    pub col: bool,
+    /// `fieldname=` of the row total (default `Total`).
+    pub fieldname: String,
+    /// `labelfield=`: where the label of the last row goes.
+    pub labelfield: Option<String>,
+    /// `label=` of the last row (default `Total`).
+    pub label: String,
+    /// The fields totalled; all numeric ones if empty.
+    pub fields: Vec<FieldPattern>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds the total of each row, of each column, or both",
     syntax: "addtotals [row=<bool>] [col=<bool>] [fieldname=<field>] [labelfield=<field>] [label=<text>] [<field>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `analyzefields`: tells how well numbers predict a field.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "tells how well numbers predict a field",
     syntax: "analyzefields classfield=<field>",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `anomalies`: scores how unexpected events are.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -36,6 +36,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
              [maxvalues=<n>] [field=<field>] [denylist=<lookup>] [denylistthreshold=<number>] \
              [BY <field>...]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `anomalousvalue`: finds values that are rare or far from the mean.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -123,6 +123,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
              [minsupcount=<n>] [minsupfreq=<number>] [maxanofreq=<number>] \
              [minnormfreq=<number>] [<field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: AnomalousvalueOptions::NAMES,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `anomalydetection`: finds events that are improbable.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{AnomalousvalueOptions, AnomalyAction, Command, FieldPattern, OutlierOptions};
 use crate::commands::anomalousvalue::share;
 use crate::display::{Arguments, field_patterns};
@@ -43,6 +43,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
              [action=filter|annotate|summary|remove|transform] [pthresh=<number>] \
              [cutoff=<bool>] [<options of the method>] [<field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

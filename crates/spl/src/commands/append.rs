@@ -1,10 +1,25 @@
 //! `append`: appends the rows of another search.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{AppendCommand, Command};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Subsearch};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `append [options] [subsearch]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppendCommand {
+    /// The search whose rows are appended.
+    pub subsearch: Subsearch,
+    /// `maxtime=` in seconds.
+    pub maxtime: Option<u64>,
+    /// `maxout=`: rows at most.
+    pub maxout: Option<u64>,
+    /// `timeout=` in seconds.
+    pub timeout: Option<u64>,
+    /// `extendtimerange=`.
+    pub extendtimerange: bool,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +28,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "appends the rows of another search",
     syntax: "append [maxtime=<n>] [maxout=<n>] [timeout=<n>] [extendtimerange=<bool>] [<subsearch>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

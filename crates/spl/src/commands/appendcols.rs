@@ -1,6 +1,6 @@
 //! `appendcols`: puts the fields of another search beside those of the rows, row by row.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch, SubsearchOptions};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, subsearch_option};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts the fields of another search beside those of the rows",
     syntax: "appendcols [override=<bool>] [maxtime=<n>] [maxout=<n>] [timeout=<n>] [<subsearch>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,19 @@
 //! `appendpipe`: appends what commands make of the rows so far.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{AppendpipeCommand, Command};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Subsearch};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `appendpipe [run_in_preview=] [pipeline]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppendpipeCommand {
+    /// The commands run over the rows so far; a first `search` filters them.
+    pub subsearch: Subsearch,
+    /// `run_in_preview=` (default true).
+    pub run_in_preview: bool,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "appends what commands make of the rows so far",
     syntax: "appendpipe [run_in_preview=<bool>] [<commands>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

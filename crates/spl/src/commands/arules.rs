@@ -1,6 +1,6 @@
 //! `arules`: finds values that imply others.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_names};
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "finds values that imply others",
     syntax: "arules [sup=<n>] [conf=<number>] <field> <field>...",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

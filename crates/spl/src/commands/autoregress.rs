@@ -1,6 +1,6 @@
 //! `autoregress`: copies values of earlier rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -26,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "copies values of earlier rows",
     syntax: "autoregress <field> [AS <field>] [p=<n>|p=<n>-<m>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

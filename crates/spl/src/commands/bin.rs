@@ -1,10 +1,21 @@
 //! `bin`: puts numbers or times into bins.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{BinCommand, BinOptions, Command};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{BinOptions, Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `bin [options] <field> [AS <name>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BinCommand {
+    /// The field cut into bins.
+    pub field: Field,
+    /// Where the bin goes; the field itself if absent.
+    pub alias: Option<Field>,
+    /// The bins.
+    pub bins: BinOptions,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts numbers or times into bins",
     syntax: "bin [span=<span>] [minspan=<span>] [bins=<n>] [start=<num>] [end=<num>] [aligntime=<time>] <field> [AS <field>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,25 @@
 //! `chart`: computes aggregations per row field and series.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{ChartCommand, Command};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, SeriesOptions, SplitBy, SplitWhere, StatsCall};
 use crate::display::{Arguments, commas};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `chart <calls> [over <row>] [by <column>]` or `by <row> <column>`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChartCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// What makes rows: `over x`, or the first field after `by`.
+    pub row: Option<SplitBy>,
+    /// What makes series.
+    pub column: Option<SplitBy>,
+    /// Series options.
+    pub series: SeriesOptions,
+    /// The `where` clause.
+    pub filter: Option<SplitWhere>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +28,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes aggregations per row field and series",
     syntax: "chart [<options>] <aggregation>... [OVER <field> [<bins>]] [BY <field> [<bins>] [<field> [<bins>]]] [WHERE <condition>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

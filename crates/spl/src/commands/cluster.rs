@@ -1,6 +1,6 @@
 //! `cluster`: groups events that are alike.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::{Arguments, quoted};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -58,6 +58,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
              [labelfield=<field>] [field=<field>] [labelonly=<bool>] \
              [match=termlist|termset|ngramset]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

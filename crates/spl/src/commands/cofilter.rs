@@ -1,6 +1,6 @@
 //! `cofilter`: counts how many users two items have in common.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "counts how many users two items have in common",
     syntax: "cofilter <user field> <item field>",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

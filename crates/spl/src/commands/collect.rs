@@ -1,6 +1,6 @@
 //! `collect`: writes the rows to an index as events.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -34,6 +34,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "writes the rows to an index as events",
     syntax: "collect index=<index> [source=<text>] [host=<text>] [sourcetype=<text>] [marker=<text>] [testmode=<bool>] [addtime=<bool>] [output_format=raw|hec]",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("run_collect"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

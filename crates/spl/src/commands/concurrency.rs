@@ -1,6 +1,6 @@
 //! `concurrency`: counts what goes on at the start of each event.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "counts what goes on at the start of each event",
     syntax: "concurrency duration=<field> [start=<field>] [output=<field>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `contingency`: counts how often values of two fields occur together.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -35,6 +35,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     syntax: "contingency [maxrows=<n>] [maxcols=<n>] [minrowcover=<number>] \
              [mincolcover=<number>] [usetotal=<bool>] [totalstr=<text>] <field> <field>",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

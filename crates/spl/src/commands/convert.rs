@@ -1,11 +1,50 @@
 //! `convert`: converts values to numbers or times.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, Conversion, ConvertCommand, ConvertFunction, FieldPattern};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern, Span};
 use crate::display::{Arguments, commas};
 use crate::parser::{Parsed, Parser};
 use crate::suggest::nearest;
 use std::fmt;
+
+/// `convert [timeformat=] <conversion>...`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvertCommand {
+    /// `timeformat=` of `ctime` and `mktime`.
+    pub timeformat: Option<String>,
+    /// At least one.
+    pub conversions: Vec<Conversion>,
+}
+
+/// `ctime(x) AS y`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conversion {
+    /// What is done.
+    pub function: ConvertFunction,
+    /// To which fields.
+    pub field: FieldPattern,
+    /// Where the result goes; the field itself if absent.
+    pub alias: Option<FieldPattern>,
+    /// The place of the conversion.
+    pub span: Span,
+}
+
+/// The functions of `convert`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named after the functions")]
+pub enum ConvertFunction {
+    Auto,
+    Ctime,
+    Dur2sec,
+    Memk,
+    Mktime,
+    Mstime,
+    /// Leaves the fields alone (for `auto(*) none(x)`).
+    None,
+    Num,
+    Rmcomma,
+    Rmunit,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -14,6 +53,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "converts values to numbers or times",
     syntax: "convert [timeformat=<format>] <function>(<field>) [AS <field>]...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

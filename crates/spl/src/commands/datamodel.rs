@@ -1,6 +1,6 @@
 //! `datamodel`: describes data models, or gives the events of a dataset.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -43,6 +43,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "describes data models, or gives the events of a dataset",
     syntax: "datamodel [<model> [<dataset> [search | flat | acceleration_search]]] [strict_fields=<bool>] [allow_old_summaries=<bool>] [summariesonly=<bool>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

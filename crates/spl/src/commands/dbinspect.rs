@@ -1,6 +1,6 @@
 //! `dbinspect`: the buckets of indexes.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, pattern_of};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "lists the buckets of indexes",
     syntax: "dbinspect [index=<index>]... [cached=<bool>] [corruptonly=<bool>]",
     kind: CommandKind::Generating,
+    right: CommandRight::summary(None),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,27 @@
 //! `dedup`: keeps the first rows of each combination of values.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, DedupCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern, SortKey};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `dedup [N] <fields> [options] [sortby <keys>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DedupCommand {
+    /// How many rows per combination are kept (default 1).
+    pub count: u64,
+    /// At least one.
+    pub fields: Vec<FieldPattern>,
+    /// `keepevents=`: keep the rows, remove the fields' values.
+    pub keepevents: bool,
+    /// `keepempty=`: keep rows that lack a field.
+    pub keepempty: bool,
+    /// `consecutive=`: only neighbours.
+    pub consecutive: bool,
+    /// `sortby`: the order of the results.
+    pub sortby: Vec<SortKey>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps the first rows of each combination of values",
     syntax: "dedup [<n>] <field>... [keepevents=<bool>] [keepempty=<bool>] [consecutive=<bool>] [sortby <keys>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `delete`: takes events out of searches, which Karst does not do.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -16,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "takes events out of searches; Karst has no such thing and says what to do instead",
     syntax: "delete",
     kind: CommandKind::Streaming,
+    right: CommandRight::writes("delete_by_keyword"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,21 @@
 //! `delta`: computes the difference to an earlier row.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, DeltaCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `delta <field> [AS <name>] [p=N]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeltaCommand {
+    /// The field.
+    pub field: Field,
+    /// Where the difference goes; `delta(field)` if absent.
+    pub alias: Option<Field>,
+    /// `p=`: how many rows back (default 1).
+    pub p: u64,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes the difference to an earlier row",
     syntax: "delta <field> [AS <field>] [p=<n>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

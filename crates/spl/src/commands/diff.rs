@@ -1,6 +1,6 @@
 //! `diff`: shows how two rows differ, line by line.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -30,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "shows how two rows differ, line by line",
     syntax: "diff [position1=<n>] [position2=<n>] [attribute=<field>] [diffheader=<bool>] [context=<bool>] [maxlen=<n>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `erex`: extracts values like given examples.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -29,6 +29,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     syntax: "erex <field> examples=<list> [counterexamples=<list>] [fromfield=<field>] \
              [maxtrainers=<n>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,26 @@
 //! `eval`: computes fields from expressions.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Assignment, Command, EvalCommand, Field, Spanned};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Expr, Field, Spanned};
 use crate::display::{commas, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `eval <field>=<expression>, ...`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvalCommand {
+    /// In order; each sees the ones before. At least one.
+    pub assignments: Vec<Assignment>,
+}
+
+/// `field=expression`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assignment {
+    /// The field set. `{name}` inside stands for the value of field `name`.
+    pub field: Field,
+    /// The value.
+    pub expr: Expr,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +29,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes fields from expressions",
     syntax: "eval <field>=<expression> [, <field>=<expression>]...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Expression,
     parse,

@@ -1,6 +1,6 @@
 //! `eventcount`: how many events indexes have.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, pattern_of};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "counts the events of indexes",
     syntax: "eventcount [index=<index>]... [summarize=<bool>] [report_size=<bool>]",
     kind: CommandKind::Generating,
+    right: CommandRight::summary(None),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

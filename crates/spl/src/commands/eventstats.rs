@@ -1,10 +1,21 @@
 //! `eventstats`: adds aggregations of all rows to each row.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, EventstatsCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, StatsBy, StatsCall};
 use crate::display::{Arguments, commas};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `eventstats <calls> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventstatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `allnum=`: only if all values are numbers.
+    pub allnum: bool,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds aggregations of all rows to each row",
     syntax: "eventstats [allnum=<bool>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

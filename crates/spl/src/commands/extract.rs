@@ -1,6 +1,6 @@
 //! `extract`: takes fields out of the text of events.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -36,6 +36,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "takes fields out of the text of events",
     syntax: "extract [pairdelim=<text>] [kvdelim=<text>] [limit=<n>] [maxchars=<n>] [mv_add=<bool>] [clean_keys=<bool>] [auto=<bool>] [reload=<bool>] [<stanza>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `fieldformat`: changes how fields are shown and leaves their values alone.
 
-use super::{CommandDefinition, CommandKind, Takes, eval};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes, eval};
 use crate::ast::{Assignment, Command};
 use crate::display::commas;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "changes how fields are shown and leaves their values alone",
     syntax: "fieldformat <field>=<expression> [, <field>=<expression>]...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Expression,
     parse,

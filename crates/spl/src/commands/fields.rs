@@ -1,10 +1,19 @@
 //! `fields`: keeps or removes fields.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, FieldsCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern};
 use crate::display::field_patterns;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `fields [+|-] <patterns>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldsCommand {
+    /// Whether the fields are removed (`-`) instead of kept.
+    pub remove: bool,
+    /// At least one.
+    pub fields: Vec<FieldPattern>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps or removes fields",
     syntax: "fields [+|-] <field>...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

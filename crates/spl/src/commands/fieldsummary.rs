@@ -1,6 +1,6 @@
 //! `fieldsummary`: a row of statistics for each field.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives a row of statistics for each field",
     syntax: "fieldsummary [maxvals=<n>] [<field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,17 @@
 //! `filldown`: repeats the last value where a field has none.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, FilldownCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern};
 use crate::display::field_patterns;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `filldown [fields]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilldownCommand {
+    /// All fields if empty.
+    pub fields: Vec<FieldPattern>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "repeats the last value where a field has none",
     syntax: "filldown [<field>...]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,19 @@
 //! `fillnull`: puts a value where fields have none.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, FillnullCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `fillnull [value=] [fields]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FillnullCommand {
+    /// `value=` (default `0`).
+    pub value: String,
+    /// All fields of the whole result if empty.
+    pub fields: Vec<FieldPattern>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts a value where fields have none",
     syntax: "fillnull [value=<text>] [<field>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `findtypes`: suggests event types.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "suggests event types",
     syntax: "findtypes [max=<n>] [notcovered] [useraw]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `folderize`: groups values such as paths by what they begin with.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -29,6 +29,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "groups values such as paths by what they begin with",
     syntax: "folderize attr=<field> [sep=<text>] [size=<field>] [minfolders=<n>] [maxfolders=<n>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

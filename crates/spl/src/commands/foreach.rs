@@ -1,6 +1,6 @@
 //! `foreach`: runs a template of commands for each of several fields, or for each value of one.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern, Spanned};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
@@ -97,6 +97,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "runs a template of commands for each of several fields, or for each value of one",
     syntax: "foreach [mode=multifield|multivalue|json_array|auto_collections] <field>... [fieldstr=<text>] [matchstr=<text>] [matchseg1=<text>]... [itemstr=<text>] [iterstr=<text>] [<commands>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `format`: makes a filter of the rows, as a subsearch does at its end.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -26,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a filter of the rows, as a subsearch does at its end",
     syntax: "format [mvsep=<text>] [maxresults=<n>] [\"<row prefix>\" \"<column prefix>\" \"<column separator>\" \"<column end>\" \"<row separator>\" \"<row end>\"] [emptystr=<text>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

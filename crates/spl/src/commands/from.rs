@@ -1,6 +1,6 @@
 //! `from`: the rows of a dataset.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -54,6 +54,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives the rows of a dataset",
     syntax: "from datamodel:<model>.<dataset> | from lookup:<lookup> | from savedsearch:<name> | from index:<index>",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `fromjson`: makes a field of each key of a JSON object.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a field of each key of a JSON object",
     syntax: "fromjson <field> [prefix=<text>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `gauge`: makes one row of a value and the ranges it is shown in.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -31,6 +31,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes one row of a value and the ranges it is shown in",
     syntax: "gauge <field>|<number> [<field>|<number>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

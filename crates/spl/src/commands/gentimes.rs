@@ -1,6 +1,6 @@
 //! `gentimes`: makes a row for each step of a range of time.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned, TimeSpan};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a row for each step of a range of time",
     syntax: "gentimes start=<time> [end=<time>] [increment=<time>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

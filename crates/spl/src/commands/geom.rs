@@ -1,6 +1,6 @@
 //! `geom`: adds the shapes of regions for maps.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, GeomBounds};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -29,6 +29,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     syntax: "geom [<lookup>] [allFeatures=<bool>] [featureIdField=<field>] [gen=<number>] \
              [min_x=<number>] [min_y=<number>] [max_x=<number>] [max_y=<number>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

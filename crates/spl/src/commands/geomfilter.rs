@@ -1,6 +1,6 @@
 //! `geomfilter`: keeps shapes within a box.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::Arguments;
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -72,6 +72,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps shapes within a box",
     syntax: "geomfilter [min_x=<number>] [min_y=<number>] [max_x=<number>] [max_y=<number>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

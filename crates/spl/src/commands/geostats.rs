@@ -1,6 +1,6 @@
 //! `geostats`: computes aggregations for places on a map.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, StatsBy, StatsCall};
 use crate::display::{Arguments, commas};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -61,6 +61,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes aggregations for places on a map",
     syntax: "geostats [<options>] <aggregation>... [BY <field>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

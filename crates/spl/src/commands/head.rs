@@ -1,10 +1,23 @@
 //! `head`: keeps the first rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, HeadCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Expr};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `head [N | limit=N | (condition)] [keeplast=] [null=]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeadCommand {
+    /// How many rows; 10 if there is no condition, else all.
+    pub limit: Option<u64>,
+    /// Rows are taken while it holds.
+    pub condition: Option<Expr>,
+    /// `keeplast=`: also the first row that fails.
+    pub keeplast: bool,
+    /// `null=`: whether a null condition goes on.
+    pub null: bool,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps the first rows",
     syntax: "head [<n>] [limit=<n>] [(<condition>)] [keeplast=<bool>] [null=<bool>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Expression,
     parse,

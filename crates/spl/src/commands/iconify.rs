@@ -1,6 +1,6 @@
 //! `iconify`: lets the display show an icon for each combination of values.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::field_patterns;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "lets the display show an icon for each combination of values",
     syntax: "iconify <field>...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `inputlookup`: the rows of a lookup.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, SearchCommand};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -30,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives the rows of a lookup",
     syntax: "inputlookup [append=<bool>] [strict=<bool>] [start=<n>] [max=<n>] <lookup or file> [WHERE <terms>]",
     kind: CommandKind::Generating,
+    right: CommandRight::reads("input_file"),
     options: OPTIONS,
     takes: Takes::Search,
     parse,

@@ -1,6 +1,6 @@
 //! `iplocation`: adds where addresses are.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -26,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds where addresses are",
     syntax: "iplocation [prefix=<text>] [allfields=<bool>] [lang=<language>] <field>",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

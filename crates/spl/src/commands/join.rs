@@ -1,6 +1,6 @@
 //! `join`: puts the fields of rows of another search beside rows with the same values.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Dataset, Field, Spanned, SubsearchOptions};
 use crate::display::{Arguments, field_name, field_names};
 use crate::parser::{Parsed, Parser, is_name_character, subsearch_option};
@@ -47,6 +47,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts the fields of rows of another search beside rows with the same values",
     syntax: "join [type=inner|left|outer] [max=<n>] [overwrite=<bool>] [usetime=<bool>] [earlier=<bool>] [<field>... | left=<alias> right=<alias> where <alias>.<field>=<alias>.<field>...] [<subsearch>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `kmeans`: puts rows with similar numbers together.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -48,6 +48,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     syntax: "kmeans [k=<n>|k=<n>-<m>] [reps=<n>] [maxiters=<n>] [t=<number>] [cfield=<field>] \
              [dt=cityblock|sqeuclidean|cosine] [showcentroid=<bool>] [<field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `kvform`: takes values out of events with the help of a form.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "takes values out of events with the help of a form",
     syntax: "kvform [form=<name>] [field=<field>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

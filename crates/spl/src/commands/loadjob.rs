@@ -1,6 +1,6 @@
 //! `loadjob`: the rows of a search that has ended.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -37,6 +37,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives the rows of a search that has ended",
     syntax: "loadjob <sid> | savedsearch=\"<owner>:<app>:<name>\" [events=<bool>] [job_delegate=<text>] [artifact_offset=<n>] [ignore_running=<bool>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `localize`: makes a row of each stretch of time that has events.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, TimeSpan, TimeUnit};
 use crate::display::Arguments;
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a row of each stretch of time that has events",
     syntax: "localize [maxpause=<time>] [timeafter=<time>] [timebefore=<time>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `localop`: lets the commands that follow run at the search head.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -16,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "lets the commands that follow run at the search head",
     syntax: "localop",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

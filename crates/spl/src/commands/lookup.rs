@@ -1,6 +1,6 @@
 //! `lookup`: adds fields from the rows of a lookup that match.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -51,6 +51,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds fields from the rows of a lookup that match",
     syntax: "lookup [local=<bool>] [update=<bool>] [event_time_field=<field>] <lookup> <field> [AS <event field>]... [OUTPUT | OUTPUTNEW <field> [AS <event field>]...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

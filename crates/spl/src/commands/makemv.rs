@@ -1,10 +1,32 @@
 //! `makemv`: splits a field into several values.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, MakemvCommand, MakemvSplit};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field, Spanned};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `makemv [delim= | tokenizer=] [allowempty=] [setsv=] <field>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MakemvCommand {
+    /// The field.
+    pub field: Field,
+    /// How it is split.
+    pub split: MakemvSplit,
+    /// `allowempty=`: keep empty values.
+    pub allowempty: bool,
+    /// `setsv=`: keep the single value beside.
+    pub setsv: bool,
+}
+
+/// How `makemv` splits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MakemvSplit {
+    /// `delim=` (default one space).
+    Delimiter(String),
+    /// `tokenizer=`: a regular expression with one group.
+    Tokenizer(Spanned<String>),
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +35,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "splits a field into several values",
     syntax: "makemv [delim=<text> | tokenizer=<regex>] [allowempty=<bool>] [setsv=<bool>] <field>",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

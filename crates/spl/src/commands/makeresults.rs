@@ -1,10 +1,38 @@
 //! `makeresults`: makes rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, MakeresultsCommand, MakeresultsData, MakeresultsFormat};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `makeresults [count=] [annotate=] [format= data=]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MakeresultsCommand {
+    /// `count=` (default 1).
+    pub count: u64,
+    /// `annotate=`: also `_raw`, `host` and so on, empty.
+    pub annotate: bool,
+    /// `format=` and `data=`.
+    pub data: Option<MakeresultsData>,
+}
+
+/// Rows written into the search itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MakeresultsData {
+    /// The format of the text.
+    pub format: MakeresultsFormat,
+    /// The rows as text.
+    pub text: Spanned<String>,
+}
+
+/// The formats of `makeresults`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "formats name themselves")]
+pub enum MakeresultsFormat {
+    Csv,
+    Json,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +41,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes rows",
     syntax: "makeresults [count=<n>] [annotate=<bool>] [format=csv|json data=<text>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

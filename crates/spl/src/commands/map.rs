@@ -1,6 +1,6 @@
 //! `map`: runs a search for each row.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{Parsed, Parser};
@@ -33,6 +33,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "runs a search for each row",
     syntax: "map search=\"<search>\" | [<subsearch>] | <saved search> [maxsearches=<n>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `mcatalog`: lists the names of metrics and the values of dimensions.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchCommand, StatsBy, StatsCall};
 use crate::display::{Arguments, commas};
 use crate::parser::{Parsed, Parser, StatsDialect};
@@ -28,6 +28,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "lists the names of metrics and the values of dimensions",
     syntax: "mcatalog [prestats=<bool>] [append=<bool>] values(<field>)... [WHERE <terms>] [BY <field>...]",
     kind: CommandKind::Generating,
+    right: CommandRight::summary(Some("list_metrics_catalog")),
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

@@ -1,6 +1,6 @@
 //! `mcollect` and `meventcollect`: write rows to an index as points of metrics.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern, Spanned};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -50,6 +50,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "writes rows to an index as points of metrics",
     syntax: "mcollect index=<index> [split=true|false|allnums] [prefix_field=<field>] [host=<text>] [source=<text>] [sourcetype=<text>] [marker=<text>] [<field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("run_mcollect"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse: |p| parse(p).map(Command::Mcollect),

@@ -1,10 +1,28 @@
 //! `metadata`: lists hosts, sources or source types.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, MetadataCommand, MetadataKind, SearchPattern, SearchValue};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, SearchPattern, SearchValue};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, pattern_of};
 use std::fmt;
+
+/// `metadata type=hosts|sources|sourcetypes [index=...]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetadataCommand {
+    /// What is listed.
+    pub kind: MetadataKind,
+    /// `index=`, repeated or comma-separated, wildcards allowed; default indexes if empty.
+    pub indexes: Vec<SearchValue>,
+}
+
+/// What `metadata` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named after the option's values")]
+pub enum MetadataKind {
+    Hosts,
+    Sources,
+    Sourcetypes,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +31,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "lists hosts, sources or source types",
     syntax: "metadata type=hosts|sources|sourcetypes [index=<index>]...",
     kind: CommandKind::Generating,
+    right: CommandRight::summary(Some("get_metadata")),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `metasearch`: where and when events are that satisfy terms.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchCommand};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -19,6 +19,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "tells where and when events are that satisfy terms",
     syntax: "metasearch [<terms>] [earliest=<time>] [latest=<time>]",
     kind: CommandKind::Generating,
+    right: CommandRight::reads("get_metadata"),
     options: OPTIONS,
     takes: Takes::Search,
     parse,

@@ -1,6 +1,6 @@
 //! `mpreview`: shows points of metrics as they are stored.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchCommand, Spanned};
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -31,6 +31,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "shows points of metrics as they are stored",
     syntax: "mpreview [filter=\"<terms>\"] [index=<index>] [earliest=<time>] [latest=<time>] [target_per_timeseries=<number>]",
     kind: CommandKind::Generating,
+    right: CommandRight::reads("run_msearch"),
     options: OPTIONS,
     takes: Takes::Search,
     parse,

@@ -1,6 +1,6 @@
 //! `mstats`: computes aggregations of metrics.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{BinOptions, Command, SearchCommand, SeriesOptions, StatsBy, StatsCall, TimeSpan};
 use crate::display::{Arguments, commas};
 use crate::parser::{OptionValue, Parsed, Parser, StatsDialect};
@@ -47,6 +47,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes aggregations of metrics",
     syntax: "mstats [<options>] <aggregation>... [WHERE <terms>] [BY <field>...] [span=<span>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

@@ -1,6 +1,6 @@
 //! `multikv`: makes a row of each line of a table.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, field_names, quoted};
 use crate::parser::{Parsed, Parser};
@@ -34,6 +34,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a row of each line of a table",
     syntax: "multikv [copyattrs=<bool>] [forceheader=<n>] [multitable=<bool>] [noheader=<bool>] [rmorig=<bool>] [fields <field>...] [filter <text>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

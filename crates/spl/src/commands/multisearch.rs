@@ -1,6 +1,6 @@
 //! `multisearch`: the events of several searches together.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives the events of several streaming searches, newest first",
     syntax: "multisearch [<subsearch>] [<subsearch>]...",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

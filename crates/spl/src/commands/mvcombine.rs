@@ -1,6 +1,6 @@
 //! `mvcombine`: makes one row of rows that differ in one field only.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes one row of rows that differ in one field only",
     syntax: "mvcombine [delim=<text>] <field>",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,19 @@
 //! `mvexpand`: makes one row of each value of a field.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, MvexpandCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `mvexpand <field> [limit=N]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MvexpandCommand {
+    /// The field.
+    pub field: Field,
+    /// `limit=`: rows per input row; 0 means all (the default).
+    pub limit: u64,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes one row of each value of a field",
     syntax: "mvexpand <field> [limit=<n>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

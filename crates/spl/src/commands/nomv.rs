@@ -1,10 +1,17 @@
 //! `nomv`: joins the values of a field with line breaks.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, NomvCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::field_name;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `nomv <field>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NomvCommand {
+    /// The field.
+    pub field: Field,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "joins the values of a field with line breaks",
     syntax: "nomv <field>",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `noop`: leaves rows as they are; says to Splunk how to run a search.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::quoted;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "leaves rows as they are",
     syntax: "noop [<name>=<value>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &["search_optimization"],
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `outlier`: removes or cuts numbers far from the others.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -97,6 +97,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     syntax: "outlier [action=remove|transform] [mark=<bool>] [param=<number>] [uselower=<bool>] \
              [<field>...]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OutlierOptions::NAMES,
     takes: Takes::Fields,
     parse,

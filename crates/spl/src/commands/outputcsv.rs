@@ -1,8 +1,13 @@
 //! `outputcsv`: writes the rows to a CSV file.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, OutputlookupCommand};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `outputcsv` with the arguments of `outputlookup`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputcsvCommand(pub OutputlookupCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "writes the rows to a CSV file",
     syntax: "outputcsv [append=<bool>] [create_empty=<bool>] [override_if_empty=<bool>] <file>",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("output_file"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,
@@ -20,7 +26,13 @@ const OPTIONS: &[&str] =
     &["append", "create_empty", "override_if_empty", "dispatch", "usexml", "singlefile"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    super::outputlookup::arguments(p, OPTIONS).map(Command::Outputcsv)
+    super::outputlookup::arguments(p, OPTIONS).map(OutputcsvCommand).map(Command::Outputcsv)
+}
+
+impl fmt::Display for OutputcsvCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

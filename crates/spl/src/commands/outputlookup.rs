@@ -1,6 +1,6 @@
 //! `outputlookup`: writes the rows to a lookup.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -30,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "writes the rows to a lookup",
     syntax: "outputlookup [append=<bool>] [max=<n>] [key_field=<field>] [override_if_empty=<bool>] [create_empty=<bool>] <lookup or file>",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("output_file"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `overlap`: gaps and overlaps of the searches that filled a summary index.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -16,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "finds times that the searches behind a summary index left out or had twice",
     syntax: "overlap",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

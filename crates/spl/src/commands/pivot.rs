@@ -1,6 +1,6 @@
 //! `pivot`: a table over the events of a data model's dataset.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, SortKey, Spanned, StatsCall};
 use crate::display::{Arguments, commas, field_name, quoted};
 use crate::parser::{Parsed, Parser, StatsDialect};
@@ -180,6 +180,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a table over the events of a data model's dataset",
     syntax: "pivot <model> <dataset> [<aggregation> [AS <name>]]... [SPLITROW <field> [AS <name>] [<groups>]]... [SPLITCOL <field> [<groups>]] [FILTER <field> <condition> [<value>]]... [LIMIT <field> BY TOP|BOTTOM <n> <aggregation>]... [SORT <n> <field> [ASC|DESC]]... [NUMCOLS <n>] [SHOWOTHER <bool>] [ROWSUMMARY <bool>] [COLSUMMARY <bool>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: RANGE_OPTIONS,
     takes: Takes::Aggregations,
     parse,

@@ -1,6 +1,6 @@
 //! `predict`: forecasts time series.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, commas, field_name};
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -126,6 +126,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
              [holdback=<n>] [period=<n>] [correlate=<field>] [upper<n>=<field>] \
              [lower<n>=<field>] [suppress=<field>])...",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `rangemap`: names the range that a number is in.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Span};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{Parsed, Parser, is_name_character};
@@ -37,6 +37,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "names the range that a number is in",
     syntax: "rangemap field=<field> [<name>=<number>-<number>]... [default=<text>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &["field", "default"],
     takes: Takes::Fields,
     parse,

@@ -1,8 +1,13 @@
 //! `rare`: counts the least frequent values.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, TopCommand};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `rare` with the arguments of `top`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RareCommand(pub TopCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "counts the least frequent values",
     syntax: "rare [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,
@@ -20,7 +26,13 @@ const OPTIONS: &[&str] =
     &["limit", "countfield", "percentfield", "showcount", "showperc", "useother", "otherstr"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    super::top::arguments(p, OPTIONS).map(Command::Rare)
+    super::top::arguments(p, OPTIONS).map(RareCommand).map(Command::Rare)
+}
+
+impl fmt::Display for RareCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

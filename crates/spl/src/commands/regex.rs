@@ -1,10 +1,21 @@
 //! `regex`: keeps rows that match a regular expression.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, ComparisonOperator, Field, RegexCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, ComparisonOperator, Field, Spanned};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `regex [<field>=|<field>!=]"<pattern>"`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegexCommand {
+    /// The field; `_raw` if absent.
+    pub field: Option<Field>,
+    /// Whether `!=` was written.
+    pub negated: bool,
+    /// The regular expression.
+    pub pattern: Spanned<String>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps rows that match a regular expression",
     syntax: "regex [<field>=|<field>!=]\"<regex>\"",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

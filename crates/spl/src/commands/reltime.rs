@@ -1,6 +1,6 @@
 //! `reltime`: says how long ago a time is.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "says how long ago a time is",
     syntax: "reltime [timefield=<field>] [prefix=<text>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,26 @@
 //! `rename`: renames fields.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, FieldPattern, Rename, RenameCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern};
 use crate::display::commas;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `rename <from> AS <to>, ...`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RenameCommand {
+    /// At least one.
+    pub renames: Vec<Rename>,
+}
+
+/// `from AS to`; either both hold as many wildcards or neither does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rename {
+    /// The old name.
+    pub from: FieldPattern,
+    /// The new name.
+    pub to: FieldPattern,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +29,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "renames fields",
     syntax: "rename <field> AS <field> [, <field> AS <field>]...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,30 @@
 //! `replace`: replaces whole values.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, ReplaceCommand, Replacement};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern, SearchPattern, Span};
 use crate::display::{Arguments, commas, field_patterns, quoted};
 use crate::parser::{Parsed, Parser, pattern_of};
 use std::fmt;
+
+/// `replace <old> WITH <new>, ... [IN <fields>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplaceCommand {
+    /// At least one.
+    pub replacements: Vec<Replacement>,
+    /// All fields if empty.
+    pub fields: Vec<FieldPattern>,
+}
+
+/// `old WITH new`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replacement {
+    /// The whole value, wildcards allowed.
+    pub old: SearchPattern,
+    /// The new value, in which a wildcard stands for what the wildcard of `old` matched.
+    pub new: SearchPattern,
+    /// The place of both.
+    pub span: Span,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +33,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "replaces whole values",
     syntax: "replace <value> WITH <value> [, <value> WITH <value>]... [IN <field>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

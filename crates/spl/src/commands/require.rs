@@ -1,6 +1,6 @@
 //! `require`: fails the search if there are no rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -16,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "fails the search if there are no rows",
     syntax: "require",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

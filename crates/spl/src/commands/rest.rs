@@ -1,6 +1,6 @@
 //! `rest`: entries of the REST API as rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives the entries of a REST endpoint as rows",
     syntax: "rest <path> [count=<n>] [splunk_server=<name>] [timeout=<n>] [<parameter>=<value>]...",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: &["count", "splunk_server", "splunk_server_group", "timeout"],
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `return`: makes a filter or a value of the first rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{Parsed, Parser};
@@ -42,6 +42,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a filter or a value of the first rows",
     syntax: "return [<n>] [<alias>=]<field>... [$<field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

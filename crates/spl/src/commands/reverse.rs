@@ -1,9 +1,13 @@
 //! `reverse`: turns the order of rows around.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, ReverseCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `reverse`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReverseCommand;
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -12,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "turns the order of rows around",
     syntax: "reverse",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,38 @@
 //! `rex`: extracts fields with a regular expression, or edits with sed.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, RexCommand, RexMode};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field, Spanned};
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `rex [field=] [max_match=] [offset_field=] "<regex>"` or `rex [field=] mode=sed "<sed>"`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RexCommand {
+    /// `field=`; `_raw` if absent.
+    pub field: Option<Field>,
+    /// What is done with it.
+    pub mode: RexMode,
+}
+
+/// The two modes of `rex`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RexMode {
+    /// Named groups become fields.
+    Extract {
+        /// The regular expression.
+        pattern: Spanned<String>,
+        /// `max_match=`: how many matches (default 1, 0 means all).
+        max_match: u64,
+        /// `offset_field=`: where the positions of the groups go.
+        offset_field: Option<Field>,
+    },
+    /// `s/regex/replacement/flags` or `y/abc/xyz/`.
+    Sed {
+        /// The sed expression.
+        expression: Spanned<String>,
+    },
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +41,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "extracts fields with a regular expression, or edits with sed",
     syntax: "rex [field=<field>] [max_match=<n>] [offset_field=<field>] \"<regex>\" | rex [field=<field>] mode=sed \"<sed>\"",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

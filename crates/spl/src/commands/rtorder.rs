@@ -1,6 +1,6 @@
 //! `rtorder`: events of a running search in the order of time.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "orders events that come in while a search runs; no search of Karst is such, so rows stay as they are",
     syntax: "rtorder [discard=<bool>] [buffer_span=<span>] [max_buffer_size=<n>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `savedsearch`: the rows of a saved search, run now.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{Parsed, Parser, is_name_character};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "runs a saved search",
     syntax: "savedsearch <name> [nosubstitution=<bool>] [<argument>=<text>]...",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: &["nosubstitution"],
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `script`: a program over the rows, which Karst does not run.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "names a program for the rows; it is not run, and rows stay as they are",
     syntax: "script [python | perl] <name> [<argument>]... [maxinputs=<n>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("run_custom_command"),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `scrub`: other names, numbers and words in the place of those in events.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts other words and numbers in the place of those that tell who an event is about",
     syntax: "scrub [public-terms=<file>] [private-terms=<file>] [name-terms=<file>] [dictionary=<file>] [timeconfig=<file>] [namespace=<app>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

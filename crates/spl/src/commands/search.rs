@@ -1,8 +1,26 @@
 //! `search`: keeps events that satisfy terms and comparisons.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, SearchExpr, TimeModifier, TimeModifierKind};
 use crate::parser::{Parsed, Parser};
+
+/// `search <expression> [time modifiers]`, also the first command when none is written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SearchCommand {
+    /// What must hold; `None` if nothing but time modifiers (or nothing at all) is written,
+    /// which means every event.
+    pub expr: Option<SearchExpr>,
+    /// `earliest=` and its relatives, in the order written. They are not part of the boolean tree
+    /// wherever they stand.
+    pub time: Vec<TimeModifier>,
+}
+
+impl SearchCommand {
+    /// The last modifier of a kind, which is the one that counts.
+    pub fn time_modifier(&self, kind: TimeModifierKind) -> Option<&TimeModifier> {
+        self.time.iter().rev().find(|modifier| modifier.kind == kind)
+    }
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,6 +29,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps events that satisfy terms and comparisons",
     syntax: "search <terms> [earliest=<time>] [latest=<time>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Search,
     parse,

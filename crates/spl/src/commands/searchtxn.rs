@@ -1,6 +1,6 @@
 //! `searchtxn`: finds transactions of a configured type.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, SearchCommand};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -28,6 +28,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "finds transactions of a configured type",
     syntax: "searchtxn <name> [max_terms=<n>] [use_disjunct=<bool>] [eventsonly=<bool>] <search>",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Search,
     parse,

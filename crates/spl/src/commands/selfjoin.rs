@@ -1,6 +1,6 @@
 //! `selfjoin`: joins rows with other rows of the same result.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_names};
 use crate::parser::{Parsed, Parser};
@@ -26,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "joins rows with other rows of the same result",
     syntax: "selfjoin [overwrite=<bool>] [max=<n>] [keepsingle=<bool>] <field>...",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `sendalert`: runs an alert action.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "runs an alert action with the rows",
     syntax: "sendalert <action> [<parameter>=<value>]...",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("run_sendalert"),
     options: &[],
     takes: Takes::Fields,
     parse,

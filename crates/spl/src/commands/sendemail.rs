@@ -1,6 +1,6 @@
 //! `sendemail`: sends the rows by mail.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "sends the rows by mail",
     syntax: "sendemail to=\"<address>,...\" [from=<address>] [subject=<text>] [message=<text>] [sendresults=<bool>] [format=csv|table|raw] ...",
     kind: CommandKind::Dataset,
+    right: CommandRight::writes("run_sendalert"),
     options: &["to", "from", "cc", "bcc", "subject", "message", "footer", "server", "format"],
     takes: Takes::Fields,
     parse,

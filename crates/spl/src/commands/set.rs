@@ -1,6 +1,6 @@
 //! `set`: the rows of two searches as sets.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -45,6 +45,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives the union, difference or intersection of the rows of two searches",
     syntax: "set union|diff|intersect [<subsearch>] [<subsearch>]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `setfields`: gives fields the same values in all rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{field_name, quoted};
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "gives fields the same values in all rows",
     syntax: "setfields <field>=\"<text>\" [, <field>=\"<text>\"]...",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

@@ -1,8 +1,13 @@
 //! `sichart`: makes rows for a summary index of which `chart` computes its result.
 
-use super::{CommandDefinition, CommandKind, Takes, chart};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes, chart};
+use crate::ast::{ChartCommand, Command};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `sichart` with the arguments of `chart`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SichartCommand(pub ChartCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,13 +16,20 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes rows for a summary index of which `chart` computes its result",
     syntax: "sichart [<options>] <aggregation>... [OVER <field> [<bins>]] [BY <field> [<bins>] [<field> [<bins>]]]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: chart::OPTIONS,
     takes: Takes::Aggregations,
     parse,
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    p.chart(chart::OPTIONS).map(Command::Sichart)
+    p.chart(chart::OPTIONS).map(SichartCommand).map(Command::Sichart)
+}
+
+impl fmt::Display for SichartCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,13 @@
 //! `sirare`: makes rows for a summary index of which `rare` computes its result.
 
-use super::{CommandDefinition, CommandKind, Takes, top};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes, top};
+use crate::ast::{Command, TopCommand};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `sirare` with the arguments of `rare`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SirareCommand(pub TopCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,13 +16,20 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes rows for a summary index of which `rare` computes its result",
     syntax: "sirare [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: top::OPTIONS,
     takes: Takes::Fields,
     parse,
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    top::arguments(p, top::OPTIONS).map(Command::Sirare)
+    top::arguments(p, top::OPTIONS).map(SirareCommand).map(Command::Sirare)
+}
+
+impl fmt::Display for SirareCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,13 @@
 //! `sistats`: makes rows for a summary index of which `stats` computes its result.
 
-use super::{CommandDefinition, CommandKind, Takes, stats};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes, stats};
+use crate::ast::{Command, StatsCommand};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `sistats` with the arguments of `stats`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SistatsCommand(pub StatsCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,13 +16,20 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes rows for a summary index of which `stats` computes its result",
     syntax: "sistats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: stats::OPTIONS,
     takes: Takes::Aggregations,
     parse,
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    stats::arguments(p).map(Command::Sistats)
+    stats::arguments(p).map(SistatsCommand).map(Command::Sistats)
+}
+
+impl fmt::Display for SistatsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

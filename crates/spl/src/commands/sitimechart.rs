@@ -1,8 +1,13 @@
 //! `sitimechart`: makes rows for a summary index of which `timechart` computes its result.
 
-use super::{CommandDefinition, CommandKind, Takes, timechart};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes, timechart};
+use crate::ast::{Command, TimechartCommand};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `sitimechart` with the arguments of `timechart`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SitimechartCommand(pub TimechartCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,13 +16,20 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes rows for a summary index of which `timechart` computes its result",
     syntax: "sitimechart [<options>] <aggregation>... [BY <field> [<options>]]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: timechart::OPTIONS,
     takes: Takes::Aggregations,
     parse,
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    p.timechart(timechart::OPTIONS).map(Command::Sitimechart)
+    p.timechart(timechart::OPTIONS).map(SitimechartCommand).map(Command::Sitimechart)
+}
+
+impl fmt::Display for SitimechartCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

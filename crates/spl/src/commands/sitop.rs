@@ -1,8 +1,13 @@
 //! `sitop`: makes rows for a summary index of which `top` computes its result.
 
-use super::{CommandDefinition, CommandKind, Takes, top};
-use crate::ast::Command;
+use super::{CommandDefinition, CommandKind, CommandRight, Takes, top};
+use crate::ast::{Command, TopCommand};
 use crate::parser::{Parsed, Parser};
+use std::fmt;
+
+/// `sitop` with the arguments of `top`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SitopCommand(pub TopCommand);
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -11,13 +16,20 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes rows for a summary index of which `top` computes its result",
     syntax: "sitop [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: top::OPTIONS,
     takes: Takes::Fields,
     parse,
 };
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
-    top::arguments(p, top::OPTIONS).map(Command::Sitop)
+    top::arguments(p, top::OPTIONS).map(SitopCommand).map(Command::Sitop)
+}
+
+impl fmt::Display for SitopCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 #[cfg(test)]

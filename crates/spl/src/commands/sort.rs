@@ -1,10 +1,45 @@
 //! `sort`: orders rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, SortCommand, SortKey, SortOrder};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `sort [N] <keys> [desc]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SortCommand {
+    /// How many rows are kept; `None` is the default limit, 0 means all.
+    pub limit: Option<u64>,
+    /// At least one.
+    pub keys: Vec<SortKey>,
+    /// Whether `d` or `desc` at the end turns the whole order around.
+    pub reversed: bool,
+}
+
+/// One key of `sort`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SortKey {
+    /// The field.
+    pub field: Field,
+    /// Whether `-` was written.
+    pub descending: bool,
+    /// How values compare.
+    pub order: SortOrder,
+}
+
+/// How values compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SortOrder {
+    /// No function: `auto`.
+    Auto,
+    /// `num(x)`.
+    Number,
+    /// `str(x)`.
+    String,
+    /// `ip(x)`.
+    Ip,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +48,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "orders rows",
     syntax: "sort [<n>] [limit=<n>] [+|-]<field>... [desc]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

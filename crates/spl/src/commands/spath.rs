@@ -1,10 +1,21 @@
 //! `spath`: extracts fields from JSON or XML.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, SpathCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `spath [input=] [output=] [path=]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpathCommand {
+    /// `input=`; `_raw` if absent.
+    pub input: Option<Field>,
+    /// `output=`; the path if absent.
+    pub output: Option<Field>,
+    /// `path=`; everything is extracted if absent.
+    pub path: Option<Spanned<String>>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "extracts fields from JSON or XML",
     syntax: "spath [input=<field>] [output=<field>] [path=<path>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,27 @@
 //! `stats`: computes aggregations, per group.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, StatsCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, StatsBy, StatsCall};
 use crate::display::{Arguments, commas};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `stats <calls> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `partitions=`: how many reduce partitions; a hint.
+    pub partitions: Option<u64>,
+    /// `allnum=`: only if all values are numbers.
+    pub allnum: bool,
+    /// `delim=`: joins the values of `list` and `values`.
+    pub delim: Option<String>,
+    /// `dedup_splitvals=`: a repeated value of a multivalue group key counts once.
+    pub dedup_splitvals: bool,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes aggregations, per group",
     syntax: "stats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

@@ -1,10 +1,30 @@
 //! `strcat`: joins fields and texts.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, StrcatCommand, StrcatPart};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field, Spanned};
 use crate::display::{Arguments, field_name, quoted};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `strcat [allrequired=] <part>... <destination>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StrcatCommand {
+    /// `allrequired=`: no result unless all fields exist.
+    pub allrequired: bool,
+    /// At least two.
+    pub parts: Vec<StrcatPart>,
+    /// Where the text goes.
+    pub destination: Field,
+}
+
+/// A piece of `strcat`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StrcatPart {
+    /// The value of a field.
+    Field(Field),
+    /// A quoted text.
+    Literal(Spanned<String>),
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +33,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "joins fields and texts",
     syntax: "strcat [allrequired=<bool>] <field or \"text\">... <field>",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

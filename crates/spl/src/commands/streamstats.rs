@@ -1,10 +1,52 @@
 //! `streamstats`: adds aggregations of the rows so far to each row.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, StreamstatsCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Expr, StatsBy, StatsCall, TimeSpan};
 use crate::display::{Arguments, commas};
 use crate::parser::{OptionValue, Parsed, Parser};
 use std::fmt;
+
+/// `streamstats <options> <calls> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamstatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `current=`: whether the row itself counts (default true).
+    pub current: bool,
+    /// `window=`: how many rows back; 0 means all (the default).
+    pub window: u64,
+    /// `time_window=`: how far back in time.
+    pub time_window: Option<TimeSpan>,
+    /// `global=`: one window for all groups (default true).
+    pub global: bool,
+    /// `reset_on_change=`: start again when a group key changes.
+    pub reset_on_change: bool,
+    /// `reset_before=`: start again before a row that satisfies it.
+    pub reset_before: Option<Expr>,
+    /// `reset_after=`: start again after a row that satisfies it (fields may be results).
+    pub reset_after: Option<Expr>,
+    /// `allnum=`: only if all values are numbers.
+    pub allnum: bool,
+}
+
+impl Default for StreamstatsCommand {
+    fn default() -> Self {
+        Self {
+            calls: Vec::new(),
+            by: StatsBy::default(),
+            current: true,
+            window: 0,
+            time_window: None,
+            global: true,
+            reset_on_change: false,
+            reset_before: None,
+            reset_after: None,
+            allnum: false,
+        }
+    }
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +55,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds aggregations of the rows so far to each row",
     syntax: "streamstats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

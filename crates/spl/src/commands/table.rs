@@ -1,10 +1,17 @@
 //! `table`: shows fields as columns, in order.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, TableCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, FieldPattern};
 use crate::display::field_patterns;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `table <patterns>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableCommand {
+    /// At least one.
+    pub fields: Vec<FieldPattern>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "shows fields as columns, in order",
     syntax: "table <field>...",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `tags`: names the tags of the values of fields.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
@@ -28,6 +28,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "names the tags of the values of fields",
     syntax: "tags [outputfield=<field>] [inclname=<bool>] [inclvalue=<bool>] [allowed_tags=\"<tag>,...\"] [<field>...]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,9 +1,16 @@
 //! `tail`: keeps the last rows, in reverse order.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, TailCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `tail [N]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TailCommand {
+    /// How many rows (default 10).
+    pub limit: u64,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -12,6 +19,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps the last rows, in reverse order",
     syntax: "tail [<n>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

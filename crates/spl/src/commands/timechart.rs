@@ -1,10 +1,29 @@
 //! `timechart`: computes aggregations per time bin and series.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, TimechartCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{BinOptions, Command, SeriesOptions, SplitBy, SplitWhere, StatsCall};
 use crate::display::{Arguments, commas};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `timechart <options> <calls> [by <field>]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TimechartCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// How time is cut.
+    pub bins: BinOptions,
+    /// What makes series.
+    pub column: Option<SplitBy>,
+    /// Series options.
+    pub series: SeriesOptions,
+    /// The `where` clause.
+    pub filter: Option<SplitWhere>,
+    /// `partial=`: whether incomplete edge bins are kept (default true).
+    pub partial: Option<bool>,
+    /// `fixedrange=`: whether the time range of the search sets the edges (default true).
+    pub fixedrange: Option<bool>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +32,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes aggregations per time bin and series",
     syntax: "timechart [<options>] <aggregation>... [BY <field> [<options>]] [WHERE <condition>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

@@ -1,6 +1,6 @@
 //! `timewrap`: puts the periods of a time chart side by side.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, TimeSpan, TimeUnit};
 use crate::display::Arguments;
 use crate::parser::{OptionValue, Parsed, Parser};
@@ -46,6 +46,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts the periods of a time chart side by side",
     syntax: "timewrap <span> [align=now|end] [series=relative|exact|short] [time_format=<format>]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

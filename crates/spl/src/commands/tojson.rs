@@ -1,6 +1,6 @@
 //! `tojson`: makes a JSON object of each row.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
 use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
@@ -66,6 +66,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a JSON object of each row",
     syntax: "tojson [auto|bool|json|none|num|str(<field>...)]... [default_type=<type>] [fill_null=<bool>] [include_internal=<bool>] [output_field=<field>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,33 @@
 //! `top`: counts the most frequent values.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, TopCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_names};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `top` and `rare`: `[N] [options] <fields> [by <fields>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopCommand {
+    /// How many values (default 10, 0 means all).
+    pub limit: u64,
+    /// At least one.
+    pub fields: Vec<Field>,
+    /// The group keys.
+    pub by: Vec<Field>,
+    /// `countfield=` (default `count`).
+    pub countfield: String,
+    /// `percentfield=` (default `percent`).
+    pub percentfield: String,
+    /// `showcount=` (default true).
+    pub showcount: bool,
+    /// `showperc=` (default true).
+    pub showperc: bool,
+    /// `useother=`: a last row for all other values.
+    pub useother: bool,
+    /// `otherstr=` (default `OTHER`).
+    pub otherstr: String,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +36,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "counts the most frequent values",
     syntax: "top [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,
@@ -77,9 +101,7 @@ pub(super) fn arguments(
 
 impl fmt::Display for TopCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |fields: &[crate::ast::Field]| {
-            field_names(fields.iter().map(|field| field.node.as_str()))
-        };
+        let names = |fields: &[Field]| field_names(fields.iter().map(|field| field.node.as_str()));
         let mut arguments = Arguments::default();
         arguments
             .option("limit", self.limit)

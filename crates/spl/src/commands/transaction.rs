@@ -1,6 +1,6 @@
 //! `transaction`: joins events that belong together.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Expr, Field, SearchExpr, Spanned, Term, TimeSpan, TimeUnit};
 use crate::display::{Arguments, field_names, quoted};
 use crate::parser::{OptionValue, Parsed, Parser, pattern_of};
@@ -80,6 +80,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     syntax: "transaction [<field>...] [name=<name>] [maxspan=<time>] [maxpause=<time>] \
              [maxevents=<n>] [startswith=<filter>] [endswith=<filter>] [<options>]",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,23 @@
 //! `transpose`: turns rows into columns.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, TransposeCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `transpose [N] [column_name=] [header_field=] [include_empty=]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransposeCommand {
+    /// How many rows become columns (default 5, 0 means all).
+    pub limit: u64,
+    /// `column_name=` (default `column`).
+    pub column_name: String,
+    /// `header_field=`: whose values name the columns; `row 1` and so on if absent.
+    pub header_field: Option<Field>,
+    /// `include_empty=` (default true).
+    pub include_empty: bool,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "turns rows into columns",
     syntax: "transpose [<n>] [column_name=<name>] [header_field=<field>] [include_empty=<bool>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

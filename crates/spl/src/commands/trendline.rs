@@ -1,6 +1,6 @@
 //! `trendline`: adds moving averages.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Span};
 use crate::display::{Arguments, commas, field_name};
 use crate::parser::{Parsed, Parser};
@@ -67,6 +67,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "adds moving averages",
     syntax: "trendline ((sma|ema|wma)<n>(<field>) [AS <field>])...",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

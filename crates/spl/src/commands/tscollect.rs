@@ -1,6 +1,6 @@
 //! `tscollect`: keeps rows for `tstats`, which Karst does not do.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
@@ -20,6 +20,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps rows for `tstats`; Karst has no such files and says what to do instead",
     syntax: "tscollect namespace=<name> [squashcase=<bool>] [keepresults=<bool>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

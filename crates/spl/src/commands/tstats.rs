@@ -1,10 +1,41 @@
 //! `tstats`: computes aggregations of indexed fields.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, TstatsCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field, SearchCommand, StatsBy, StatsCall};
 use crate::display::{Arguments, commas, field_name, quoted};
 use crate::parser::{OptionValue, Parsed, Parser, StatsDialect};
 use std::fmt;
+
+/// `tstats <options> <calls> [from datamodel=...] [where ...] [by ...]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TstatsCommand {
+    /// At least one.
+    pub calls: Vec<StatsCall>,
+    /// `from datamodel=x`; `None` reads indexed fields.
+    pub datamodel: Option<Field>,
+    /// `from x` or `from sid=x`: what `tscollect` or a job left.
+    pub namespace: Option<Field>,
+    /// `where ...`, in the language of `search`, time modifiers included.
+    pub filter: SearchCommand,
+    /// The group keys.
+    pub by: StatsBy,
+    /// `prestats=`.
+    pub prestats: bool,
+    /// `append=`.
+    pub append: bool,
+    /// `local=`.
+    pub local: bool,
+    /// `summariesonly=`.
+    pub summariesonly: bool,
+    /// `allow_old_summaries=`.
+    pub allow_old_summaries: bool,
+    /// `include_reduced_buckets=`.
+    pub include_reduced_buckets: bool,
+    /// `chunk_size=`; a hint.
+    pub chunk_size: Option<u64>,
+    /// `fillnull_value=`: stands for a missing group key.
+    pub fillnull_value: Option<String>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +44,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "computes aggregations of indexed fields",
     syntax: "tstats [<options>] <aggregation>... [FROM datamodel=<name>] [WHERE <terms>] [BY <field>... [span=<span>]]",
     kind: CommandKind::Generating,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Aggregations,
     parse,

@@ -1,6 +1,6 @@
 //! `typeahead`: what texts of searches can go on with.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, pattern_of};
@@ -24,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "tells what a text of a search can go on with",
     syntax: "typeahead prefix=<text> count=<n> [index=<index>]...",
     kind: CommandKind::Generating,
+    right: CommandRight::summary(Some("get_typeahead")),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

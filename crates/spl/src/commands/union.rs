@@ -1,6 +1,6 @@
 //! `union`: the rows of several searches together.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Dataset, SubsearchOptions};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, subsearch_option};
@@ -22,6 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "puts the rows of several searches together",
     syntax: "union [maxtime=<n>] [maxout=<n>] [timeout=<n>] <dataset>...",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `uniq`: removes rows that are the same as the row before.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -16,6 +16,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "removes rows that are the same as the row before",
     syntax: "uniq",
     kind: CommandKind::Centralised,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

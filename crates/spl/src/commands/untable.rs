@@ -1,10 +1,21 @@
 //! `untable`: turns columns into rows.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, UntableCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::field_names;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `untable <row field> <name field> <value field>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UntableCommand {
+    /// The field that stays.
+    pub row: Field,
+    /// Where the names of the other fields go.
+    pub name: Field,
+    /// Where their values go.
+    pub value: Field,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +24,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "turns columns into rows",
     syntax: "untable <row field> <name field> <value field>",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,6 +1,6 @@
 //! `walklex`: the terms of the index of buckets.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser, pattern_of};
@@ -46,6 +46,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "lists the terms that buckets are indexed by",
     syntax: "walklex [type=all|field|fieldvalue|term] [prefix=<text> | pattern=<pattern>] index=<index>...",
     kind: CommandKind::Generating,
+    right: CommandRight::summary(Some("run_walklex")),
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

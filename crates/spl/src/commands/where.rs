@@ -1,9 +1,16 @@
 //! `where`: keeps rows for which an expression is true.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, WhereCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Expr};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `where <expression>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WhereCommand {
+    /// What must be true.
+    pub expr: Expr,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -12,6 +19,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "keeps rows for which an expression is true",
     syntax: "where <expression>",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Expression,
     parse,

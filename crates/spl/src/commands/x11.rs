@@ -1,6 +1,6 @@
 //! `x11`: takes the seasons out of a time series.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name};
 use crate::parser::{Parsed, Parser};
@@ -26,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "takes the seasons out of a time series",
     syntax: "x11 [add|mult][<period>](<field>) [AS <field>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: &[],
     takes: Takes::Fields,
     parse,

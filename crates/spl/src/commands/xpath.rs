@@ -1,6 +1,6 @@
 //! `xpath`: takes a value out of XML by its path.
 
-use super::{CommandDefinition, CommandKind, Takes};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};
 use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
@@ -26,6 +26,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "takes a value out of XML by its path",
     syntax: "xpath [outfield=<field>] \"<path>\" [field=<field>] [default=<text>]",
     kind: CommandKind::Streaming,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

@@ -1,10 +1,27 @@
 //! `xyseries`: makes a table of rows with x, series and values.
 
-use super::{CommandDefinition, CommandKind, Takes};
-use crate::ast::{Command, XyseriesCommand};
+use super::{CommandDefinition, CommandKind, CommandRight, Takes};
+use crate::ast::{Command, Field};
 use crate::display::{Arguments, field_name, field_names};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
+
+/// `xyseries [grouped=] <x> <series> <values>... [sep=] [format=]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct XyseriesCommand {
+    /// What makes rows.
+    pub x: Field,
+    /// Whose values become columns.
+    pub series: Field,
+    /// What goes into them; at least one.
+    pub values: Vec<Field>,
+    /// `grouped=`: the input is sorted by `x`.
+    pub grouped: bool,
+    /// `sep=` between field and series in column names, when there is more than one value field.
+    pub sep: Option<String>,
+    /// `format=`: a template of column names.
+    pub format: Option<String>,
+}
 
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
@@ -13,6 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     summary: "makes a table of rows with x, series and values",
     syntax: "xyseries [grouped=<bool>] <x field> <series field> <value field>... [sep=<text>] [format=<text>]",
     kind: CommandKind::Dataset,
+    right: CommandRight::FREE,
     options: OPTIONS,
     takes: Takes::Fields,
     parse,

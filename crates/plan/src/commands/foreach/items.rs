@@ -13,7 +13,7 @@ use super::super::template::{Kind, Scan};
 use super::parse;
 use crate::Error;
 use crate::execute::run_to_rows;
-use crate::pipeline::{Env, plan_stage};
+use crate::pipeline::{PlanningContext, plan_stage};
 use crate::stage::{Rows, TableOp};
 
 /// The column that holds the item of a row.
@@ -80,7 +80,12 @@ impl Items {
     }
 
     /// The rows with the commands done for every item of a field.
-    async fn through(&self, rows: Rows, field: &str, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn through(
+        &self,
+        rows: Rows,
+        field: &str,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
         let items = self.items(&rows, field)?;
         let limit = env.context.limits.columns;
         if items.iter().any(|items| items.len() > limit) {
@@ -118,7 +123,7 @@ impl Items {
         rows: Rows,
         iter: usize,
         items: &[&Item],
-        env: &Env<'_>,
+        env: &PlanningContext<'_>,
     ) -> Result<Rows, Error> {
         if !self.names {
             return run(rows, items, &self.commands(iter, "")?, env).await;
@@ -141,7 +146,7 @@ impl Items {
 
 #[async_trait]
 impl TableOp for Items {
-    async fn apply(&self, mut rows: Rows, env: &Env<'_>) -> Result<Rows, Error> {
+    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         for field in self.fields(&rows) {
             rows = self.through(rows, &field, env).await?;
         }
@@ -154,7 +159,7 @@ async fn run(
     mut rows: Rows,
     items: &[&Item],
     commands: &[Spanned<Command>],
-    env: &Env<'_>,
+    env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
     match items.iter().all(|(_, number)| *number) {
         true => rows.set_numbers(ITEM, items.iter().map(|(text, _)| text.parse().ok())),
@@ -167,7 +172,7 @@ async fn run(
 }
 
 /// Parts of rows, put where they were.
-fn in_order(parts: Vec<(Vec<usize>, Rows)>, env: &Env<'_>) -> Result<Rows, Error> {
+fn in_order(parts: Vec<(Vec<usize>, Rows)>, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     let (places, rows): (Vec<Vec<usize>>, Vec<Rows>) = parts.into_iter().unzip();
     let places = places.concat();
     let mut order = vec![0; places.len()];

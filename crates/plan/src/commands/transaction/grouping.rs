@@ -324,7 +324,7 @@ fn consistent(group: &Open, common: u64, row: usize, events: &Events) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     /// Its first event came.
-    Start,
+    SourceRows,
     /// The last event of another one came.
     Displaced,
     /// It is as long or as large as it may be.
@@ -373,7 +373,7 @@ impl Builder<'_> {
         };
         let count = self.open.open.get(&id).map_or(0, |group| group.rows.len());
         if starts {
-            self.close(id, Reason::Start);
+            self.close(id, Reason::SourceRows);
         } else if self.rules.max_events.is_some_and(|most| count >= most) {
             self.close(id, Reason::Constraint);
         }
@@ -402,10 +402,10 @@ impl Builder<'_> {
 
     fn close(&mut self, id: u64, reason: Reason) {
         let Some(group) = self.open.remove(id) else { return };
-        let has_start = !self.rules.starts || reason == Reason::Start;
+        let has_start = !self.rules.starts || reason == Reason::SourceRows;
         let has_end = !self.rules.ends || group.ended;
         let evicted = !(has_start && has_end);
-        let by_rule = matches!(reason, Reason::Start | Reason::Displaced | Reason::Constraint);
+        let by_rule = matches!(reason, Reason::SourceRows | Reason::Displaced | Reason::Constraint);
         self.groups.found.push(Group {
             rows: group.rows,
             closed: by_rule && !evicted,

@@ -1,0 +1,26 @@
+//! `accum`: a running total; planned in `running`, beside `delta`.
+
+use spl::ast::AccumCommand;
+
+use super::{CommandPlan, Input, Step, running};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for AccumCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        running::accum(self, input.frame).map(Step::Next)
+    }
+}

@@ -1,0 +1,26 @@
+//! `appendpipe`: rows of a pipeline over the rows so far below them; planned in `append`.
+
+use spl::ast::AppendpipeCommand;
+
+use super::{CommandPlan, Input, Step, append};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for AppendpipeCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.commands(&self.subsearch.pipeline.commands);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Collected
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(append::appendpipe(self, input.frame))
+    }
+}

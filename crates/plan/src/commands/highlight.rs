@@ -1,0 +1,24 @@
+//! `highlight`: marks words in the events shown; rows stay as they are.
+
+use spl::ast::HighlightCommand;
+
+use super::{CommandPlan, Input, Step};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for HighlightCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(Step::Next(input.frame))
+    }
+}

@@ -1,0 +1,24 @@
+//! `localop`: the commands after it run at the search head; rows stay as they are.
+
+use spl::ast::LocalopCommand;
+
+use super::{CommandPlan, Input, Step};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for LocalopCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(Step::Next(input.frame))
+    }
+}

@@ -1,0 +1,26 @@
+//! `meventcollect`: events as points of metrics; planned in `mcollect`.
+
+use spl::ast::MeventcollectCommand;
+
+use super::{CommandPlan, Input, Step, mcollect};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for MeventcollectCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        mcollect::plan(&self.0, input.span(), input.frame, input.env)
+    }
+}

@@ -1,0 +1,26 @@
+//! `nomv`: the values of a field as one text; planned in `multivalue`.
+
+use spl::ast::NomvCommand;
+
+use super::{CommandPlan, Input, Step, multivalue};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for NomvCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.name(&self.field.node);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        multivalue::nomv(self, input.frame).map(Step::Next)
+    }
+}

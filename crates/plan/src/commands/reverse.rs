@@ -1,0 +1,24 @@
+//! `reverse`: the rows from the last to the first.
+
+use spl::ast::ReverseCommand;
+
+use super::{CommandPlan, Input, Step};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for ReverseCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(Step::Next(input.frame.reverse()))
+    }
+}

@@ -1,0 +1,24 @@
+//! `rtorder`: the order of real-time searches, which rows are in already.
+
+use spl::ast::RtorderCommand;
+
+use super::{CommandPlan, Input, Step};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for RtorderCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, _: &mut RequiredFields) {}
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Ok(Step::Next(input.frame))
+    }
+}

@@ -1,0 +1,27 @@
+//! `sitimechart`: rows of which `timechart` computes its result; planned in `summary`.
+
+use spl::ast::SitimechartCommand;
+
+use super::{CommandPlan, Input, Step, summary};
+use crate::Error;
+use crate::place::{Place, TwoStep};
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for SitimechartCommand {
+    fn place(&self) -> Place {
+        Place::TwoStep(TwoStep::Aggregate)
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.calls(&self.0.calls);
+        fields.splits([&self.0.column]);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        summary::timechart(&self.0, input.span(), input.frame)
+    }
+}

@@ -1,0 +1,33 @@
+//! `table`: only the fields named, in this order; planned in `fields`.
+
+use spl::ast::TableCommand;
+
+use super::{CommandPlan, Input, Step, fields};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+use crate::sql_text::layer::names;
+use crate::sql_text::{Layer, Reason, SqlText};
+
+impl CommandPlan for TableCommand {
+    fn place(&self) -> Place {
+        Place::Streaming
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.patterns(&self.fields);
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Replaced
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        fields::table(self, input.frame).map(Step::Next)
+    }
+
+    fn sql(&self, mut layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
+        layer.keep(names(&self.fields)?);
+        Ok(layer)
+    }
+}

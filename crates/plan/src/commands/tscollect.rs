@@ -1,0 +1,26 @@
+//! `tscollect`: refused, as there are no namespaces; the message is in `delete`.
+
+use spl::ast::TscollectCommand;
+
+use super::{CommandPlan, Input, Step, delete};
+use crate::Error;
+use crate::place::Place;
+use crate::required_fields::{OutputFields, RequiredFields};
+
+impl CommandPlan for TscollectCommand {
+    fn place(&self) -> Place {
+        Place::SearchHead
+    }
+
+    fn required_fields(&self, fields: &mut RequiredFields) {
+        fields.all();
+    }
+
+    fn output_fields(&self) -> OutputFields {
+        OutputFields::Unchanged
+    }
+
+    fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        Err(delete::uncollected(self, input.span()))
+    }
+}
