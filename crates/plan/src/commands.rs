@@ -1,9 +1,9 @@
 //! The commands: each turns a frame into the next, or ends a stage.
 //!
-//! One file per command, found by its name, with its [`CommandPlan`]: where it may run, the fields it reads and
-//! leaves, how it plans, its SQL text. What several commands share is in files of its own beside them. The doc
-//! of each says how the command splits: what the indexers can run on their part of the events, and what is
-//! left to the search head.
+//! One file per command, found by its name, with its [`CommandPlan`]: where it may run, the fields it reads
+//! and leaves, how it plans, its SQL text. Code that several commands share is in further files beside them.
+//! The doc of each file says how the command splits: the part that the indexers can run on their events, and
+//! the part that is left to the search head.
 
 #[path = "commands/abstract.rs"]
 mod abstract_;
@@ -183,13 +183,13 @@ use crate::functions::lookup::Lookups;
 use crate::lookup::Lookup;
 use crate::outline::Arguments;
 use crate::pipeline::{Planning, PlanningContext, SourceRows};
-use crate::place::Place;
+use crate::place::{Origin, Place, TwoStep};
 use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::{Error, rights};
 
-/// A command as the planner sees it, implemented by its arguments. What has no default has to be said of each.
+/// A command as the planner sees it, implemented by its arguments. A method without a default is required.
 #[async_trait]
 pub(crate) trait CommandPlan: Sync {
     /// Where it may run.

@@ -19,18 +19,19 @@
 pub mod aggregates;
 mod bins;
 mod bounded;
-mod classify;
 mod commands;
 mod compact;
 mod depth;
 mod empty;
 mod error;
+mod event_types;
 mod execute;
 pub mod expr;
 mod filters;
 mod formats;
 mod frame;
 pub mod functions;
+mod host;
 mod indexes;
 mod json;
 mod ledger;
@@ -53,15 +54,14 @@ mod restriction;
 pub mod rights;
 mod rules;
 mod session;
-mod shared;
 mod slices;
 mod source;
 mod sql_text;
 mod stage;
 mod stream;
 mod subsearch;
-mod surroundings;
 mod tables;
+mod type_erased;
 pub mod types;
 mod xml;
 
@@ -70,6 +70,9 @@ pub use empty::EmptySource;
 pub use error::Error;
 pub use eval::value;
 pub use execute::{Completed, OnBatch, Stage, Watch, batch_bytes, execute, execute_watched};
+pub use host::{
+    Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
+};
 pub use macros::Macros;
 pub use memory::{MemoryRoom, SearchMemory};
 pub use outline::{AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline};
@@ -83,15 +86,11 @@ pub use planned::{
 pub use planning::{PlanningTime, Waiting};
 pub use restriction::Restriction;
 pub use session::{Session, SessionSettings};
-pub use shared::Shared;
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, complete};
 pub use sql_text::{NoSql, SqlText, sql_text};
 pub use stage::{Column, Record, Rows};
 pub use subsearch::Subsearches;
-pub use surroundings::{
-    Action, CollectedEvent, EventsOnly, Location, LookupSource, LookupWrite, RestRequest,
-    Surroundings,
-};
+pub use type_erased::TypeErased;
 pub use types::{ArrowType, ValueType};

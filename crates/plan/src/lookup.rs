@@ -89,7 +89,7 @@ pub(crate) async fn read(
 ) -> Result<(LookupDefinition, Arc<Rows>), Error> {
     let definition = env.context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
     let source = source(&definition.place);
-    let found = env.context.surroundings.read_lookup(&source).await?;
+    let found = env.context.host.read_lookup(&source).await?;
     let rows = found.ok_or_else(|| match &source {
         LookupSource::File(file) => {
             Error::invalid_anywhere(format!("the lookup file \"{file}\" does not exist"))

@@ -16,8 +16,8 @@ use crate::frame::Frame;
 use crate::functions::lookup::Lookups;
 use crate::lookup::Lookup;
 use crate::required_fields::readers;
-use crate::shared::Shared;
 use crate::stage::{Breaker, Remainder, Rows};
+use crate::type_erased::TypeErased;
 use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
@@ -171,12 +171,12 @@ impl Scope for FrameScope<'_> {
 /// One stage, ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct StagePlan {
-    pub(crate) plan: Shared<LogicalPlan>,
+    pub(crate) plan: TypeErased<LogicalPlan>,
     pub(crate) columns: Vec<OutputColumn>,
     pub(crate) kind: ResultKind,
     pub(crate) filter: FieldFilter,
     /// Plan and columns without the formats of fields, if there are any.
-    pub(crate) unformatted: Option<(Shared<LogicalPlan>, Vec<OutputColumn>)>,
+    pub(crate) unformatted: Option<(TypeErased<LogicalPlan>, Vec<OutputColumn>)>,
     pub(crate) rest: Option<Remainder>,
 }
 

@@ -1,8 +1,8 @@
 //! Where a command may run, for a search over the parts of several indexers.
 //!
-//! Guarantees: a value holds for any split of the rows, as a test of `spectest` checks with random ones. Rows
-//! of all parts have the same columns, since a search is planned once, and rows of one part keep their order.
-//! Leaves to others: which commands of a search run where (a plan of several nodes).
+//! Guarantees: a value holds for any split of the rows; a test of `spectest` checks it with random splits. It
+//! assumes that all parts have the same columns, since a search is planned once, and that the rows of a part
+//! keep their order. Leaves to others: which commands of a search run where (a plan of several nodes).
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use std::fmt;
 pub enum Place {
     /// It makes rows, and stands first.
     Generating(Origin),
-    /// At the indexers: on the rows of each part by themselves, in any order. The results of the parts together
-    /// are those of all rows, columns matched by name.
+    /// At the indexers, on the rows of each part by themselves and in any order. The results of the parts,
+    /// put together by the names of their columns, are the result for all rows.
     Streaming,
     /// In part at the indexers; the search head puts the parts together.
     TwoStep(TwoStep),

@@ -9,10 +9,10 @@ use model::{EventTime, IndexName, TimeRange};
 use crate::pipeline::StagePlan;
 use crate::planning::PlanningTime;
 use crate::required_fields::wildcard;
-use crate::shared::Shared;
 use crate::stage::Remainder;
+use crate::type_erased::TypeErased;
 use crate::types::ValueType;
-use crate::{EventSource, Restriction, Surroundings};
+use crate::{EventSource, Host, Restriction};
 
 /// Everything a search is planned against.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct PlanContext {
     /// Stored events.
     pub source: Arc<dyn EventSource>,
     /// Lookups, other jobs, REST.
-    pub surroundings: Arc<dyn Surroundings>,
+    pub host: Arc<dyn Host>,
     /// Configuration: calculated fields, macros, extraction rules.
     pub knowledge: Arc<knowledge::Knowledge>,
     /// The moment the search started; `now()` and relative times refer to it.
@@ -185,7 +185,7 @@ impl FieldFilter {
 #[derive(Debug, Clone)]
 pub struct PlannedSearch {
     /// The first stage, which reads the events; without `rest` also the last.
-    pub plan: Shared<LogicalPlan>,
+    pub plan: TypeErased<LogicalPlan>,
     /// What the rows of the whole search are.
     pub kind: ResultKind,
     /// Columns of `plan`, in order.
@@ -205,7 +205,7 @@ pub struct PlannedSearch {
     /// What happens to the rows of `plan` before they are results; `None` if they are.
     pub rest: Option<Remainder>,
     /// The first stage and its columns without the formats of fields, if there are any.
-    pub(crate) unformatted: Option<(Shared<LogicalPlan>, Vec<OutputColumn>)>,
+    pub(crate) unformatted: Option<(TypeErased<LogicalPlan>, Vec<OutputColumn>)>,
     /// Where operators of `plan` leave their messages.
     pub(crate) log: MessageLog,
 }

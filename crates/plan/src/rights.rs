@@ -1,7 +1,7 @@
 //! What commands need: their definitions say it, planning enforces it, and `docs/rights.md` lists it.
 //!
 //! Guarantees: no command is planned without its right. Objects that commands name - lookups, macros, data
-//! models - are the business of [`Surroundings`](crate::Surroundings) and of the knowledge that a search is
+//! models - are the business of [`Host`](crate::Host) and of the knowledge that a search is
 //! planned with.
 
 pub use spl::CommandRight;
@@ -33,7 +33,7 @@ pub fn right_of(command: &str) -> Option<CommandRight> {
 
 /// Refuses a command that the user may not use, or not here.
 pub(crate) fn check(command: &Spanned<Command>, env: &PlanningContext<'_>) -> Result<(), Error> {
-    let (name, host) = (command.node.name(), &env.context.surroundings);
+    let (name, host) = (command.node.name(), &env.context.host);
     let right = command.node.definition().right;
     if let Some(capability) = right.capability.filter(|capability| !host.may(capability)) {
         let text =

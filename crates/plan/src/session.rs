@@ -24,8 +24,8 @@ use crate::ledger::{Charge, Counted, Ledger, Running};
 use crate::memory::{Pool, SearchMemory};
 use crate::planning::PlanningTime;
 use crate::rules;
-use crate::shared::Shared;
 use crate::stream::StreamPlanner;
+use crate::type_erased::TypeErased;
 
 /// How much a session may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Default for SessionSettings {
 /// Where planned searches, and SQL, run. Clones share everything.
 #[derive(Clone)]
 pub struct Session {
-    state: Shared<SessionState>,
+    state: TypeErased<SessionState>,
     /// Its memory, and where it spills to.
     runtime: Arc<RuntimeEnv>,
     /// What operators read of it.

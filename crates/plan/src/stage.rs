@@ -30,7 +30,7 @@ pub(crate) use totals::ColumnTotals;
 use crate::formats::Formats;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::shared::Shared;
+use crate::type_erased::TypeErased;
 use crate::{Error, PlanContext};
 
 /// What a command does with all rows of a stage at once.
@@ -46,7 +46,7 @@ pub(crate) enum Breaker {
     /// A command makes other rows of them.
     Table(Arc<dyn TableOp>),
     /// The only row holds the least and the greatest value of a field of this frame, which goes on.
-    Extent(Shared<Frame>),
+    Extent(TypeErased<Frame>),
 }
 
 /// The part of a pipeline that is planned once the rows before it are known.

@@ -59,7 +59,7 @@ pub struct Dependencies {
     /// Configuration, lookups, collections.
     pub apps: Apps,
     /// What searches ask of the rest of the server: REST, events to collect, where addresses are.
-    pub surroundings: Arc<dyn plan::Surroundings>,
+    pub surroundings: Arc<dyn plan::Host>,
     /// Index names.
     pub indexes: Arc<dyn IndexNames>,
     /// The time.
@@ -345,7 +345,7 @@ impl SearchService {
         };
         let context = PlanContext {
             source: Arc::new(source),
-            surroundings: Arc::new(surroundings),
+            host: Arc::new(surroundings),
             knowledge,
             now,
             timezone: request.timezone.clone(),

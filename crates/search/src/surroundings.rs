@@ -10,8 +10,7 @@ use async_trait::async_trait;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use plan::{
-    Action, CollectedEvent, Error, Location, LookupSource, LookupWrite, RestRequest, Rows,
-    Surroundings,
+    Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, RestRequest, Rows,
 };
 use serde_json::{Map, Value};
 
@@ -59,7 +58,7 @@ impl Around {
         &self.service.dependencies().apps
     }
 
-    fn server(&self) -> &Arc<dyn Surroundings> {
+    fn server(&self) -> &Arc<dyn Host> {
         &self.service.dependencies().surroundings
     }
 
@@ -101,7 +100,7 @@ impl Around {
 }
 
 #[async_trait]
-impl Surroundings for Around {
+impl Host for Around {
     fn may(&self, capability: &str) -> bool {
         self.rights.may(capability)
     }

@@ -9,12 +9,12 @@
 mod cell;
 mod corpus;
 mod event;
+mod host;
 mod memory;
 mod places;
 mod report;
 mod run;
 mod spec;
-mod surroundings;
 mod topology;
 
 pub use cell::Cell;

@@ -14,9 +14,9 @@ use plan::{
 };
 
 use crate::cell::Cell;
+use crate::host::MemoryHost;
 use crate::report::{Failure, Report};
 use crate::spec::{Block, Expectation, parse};
-use crate::surroundings::MemorySurroundings;
 use crate::topology::Topology;
 
 /// Set to rewrite the expectations that differ, for a person to review.
@@ -137,7 +137,7 @@ pub(crate) async fn context(
     let planning = plan::PlanningTime::new(limits.plan_time);
     Ok(PlanContext {
         source,
-        surroundings: Arc::new(MemorySurroundings::new(&block.lookups)?),
+        host: Arc::new(MemoryHost::new(&block.lookups)?),
         knowledge,
         now: EventTime::from_seconds(block.now),
         timezone,

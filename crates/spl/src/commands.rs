@@ -256,8 +256,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()))
 }
 
-/// Hands every command to a macro, in the order of names: its module, its variant and its arguments. A crate that
-/// has to know something of each command makes a `match` of them, which does not compile without it.
+/// Hands every command to a macro, in the order of names: its module, its variant and its arguments. A crate
+/// that has to know something of each command makes a `match` of them, which does not compile without it.
 #[macro_export]
 macro_rules! for_each_command {
     ($callback:ident) => {

@@ -6,12 +6,9 @@ use std::cmp::Reverse;
 
 use spl::ast::AbstractCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for AbstractCommand {
     fn place(&self) -> Place {

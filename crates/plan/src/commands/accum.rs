@@ -2,10 +2,7 @@
 
 use spl::ast::AccumCommand;
 
-use super::{CommandPlan, Input, Step, running};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, running};
 
 impl CommandPlan for AccumCommand {
     fn place(&self) -> Place {

@@ -5,11 +5,7 @@
 use spl::ast::AddcoltotalsCommand;
 
 use super::fields::expand_or_all;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stage::{Breaker, ColumnTotals};
 
 impl CommandPlan for AddcoltotalsCommand {
@@ -26,15 +22,12 @@ impl CommandPlan for AddcoltotalsCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        let totals = ColumnTotals {
+            fields: expand_or_all(&self.fields, &frame),
+            label_field: self.labelfield.clone(),
+            label: self.label.clone(),
+        };
+        Ok(Step::Materialize(frame, Breaker::table(totals)))
     }
-}
-
-pub(super) fn plan(command: &AddcoltotalsCommand, frame: Frame) -> Step {
-    let totals = ColumnTotals {
-        fields: expand_or_all(&command.fields, &frame),
-        label_field: command.labelfield.clone(),
-        label: command.label.clone(),
-    };
-    Step::Materialize(frame, Breaker::table(totals))
 }

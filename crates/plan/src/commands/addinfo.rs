@@ -5,13 +5,8 @@
 use model::{EventTime, TimeRange};
 use spl::ast::AddinfoCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for AddinfoCommand {
     fn place(&self) -> Place {
@@ -25,29 +20,26 @@ impl CommandPlan for AddinfoCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(input.frame, input.env).map(Step::Next)
+        let Input { frame, env, .. } = input;
+        let context = env.context;
+        let range = context.range;
+        let earliest = match range.earliest == TimeRange::ALL.earliest {
+            true => "0.000".to_owned(),
+            false => seconds(range.earliest),
+        };
+        let latest = match range.latest == TimeRange::ALL.latest {
+            true => "+Infinity".to_owned(),
+            false => seconds(range.latest),
+        };
+        let values = [
+            ("info_min_time", earliest),
+            ("info_max_time", latest),
+            ("info_sid", context.sid.clone()),
+            ("info_search_time", seconds(context.now)),
+        ];
+        let values = values.into_iter().map(|(name, text)| (name.to_owned(), Typed::text(&text)));
+        frame.with_columns(values.collect()).map(Step::Next)
     }
-}
-
-pub(super) fn plan(frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
-    let context = env.context;
-    let range = context.range;
-    let earliest = match range.earliest == TimeRange::ALL.earliest {
-        true => "0.000".to_owned(),
-        false => seconds(range.earliest),
-    };
-    let latest = match range.latest == TimeRange::ALL.latest {
-        true => "+Infinity".to_owned(),
-        false => seconds(range.latest),
-    };
-    let values = [
-        ("info_min_time", earliest),
-        ("info_max_time", latest),
-        ("info_sid", context.sid.clone()),
-        ("info_search_time", seconds(context.now)),
-    ];
-    let values = values.into_iter().map(|(name, text)| (name.to_owned(), Typed::text(&text)));
-    frame.with_columns(values.collect())
 }
 
 /// Epoch seconds with milliseconds.

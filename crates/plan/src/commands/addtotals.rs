@@ -5,13 +5,10 @@
 use spl::ast::AddtotalsCommand;
 
 use super::fields::expand_or_all;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::number;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, ColumnTotals};
 
 impl CommandPlan for AddtotalsCommand {

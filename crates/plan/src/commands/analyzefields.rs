@@ -8,12 +8,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use spl::ast::AnalyzefieldsCommand;
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::NumberText;
 
@@ -31,12 +27,9 @@ impl CommandPlan for AnalyzefieldsCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Analyzefields(self.classfield.node.clone()))))
     }
-}
-
-pub(super) fn plan(command: &AnalyzefieldsCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Analyzefields(command.classfield.node.clone())))
 }
 
 #[derive(Debug)]

@@ -9,11 +9,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use async_trait::async_trait;
 use spl::ast::AnomaliesCommand;
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{Error, LookupSource};
@@ -33,16 +30,13 @@ impl CommandPlan for AnomaliesCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Anomalies(self.clone()))))
     }
 }
 
 /// Where the score goes.
 const SCORE: &str = "unexpectedness";
-
-pub(super) fn plan(command: &AnomaliesCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Anomalies(command.clone())))
-}
 
 #[derive(Debug)]
 struct Anomalies(AnomaliesCommand);
@@ -94,7 +88,7 @@ impl Anomalies {
         let Some(name) = &self.0.denylist else { return Ok(Vec::new()) };
         for file in [name.node.clone(), format!("{}.csv", name.node)] {
             let source = LookupSource::File(file);
-            let Some(rows) = env.context.surroundings.read_lookup(&source).await? else { continue };
+            let Some(rows) = env.context.host.read_lookup(&source).await? else { continue };
             let names = rows.names();
             let column = names.iter().find(|column| **column == self.0.field).or(names.first());
             let texts = column.map(|column| rows.texts(column)).transpose()?.unwrap_or_default();

@@ -8,12 +8,11 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::{AnomalyAction, AnomalyMethod, AnomalydetectionCommand, FieldPattern};
 
-use super::{CommandPlan, Input, Step, anomalousvalue, outlier, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, anomalousvalue, outlier,
+    sample,
+};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 
@@ -31,7 +30,17 @@ impl CommandPlan for AnomalydetectionCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame)
+        let frame = input.frame;
+        match &self.method {
+            AnomalyMethod::Zscore(options) => anomalousvalue::plan(options, &self.fields, frame),
+            AnomalyMethod::Iqr(options) => outlier::plan(options, &self.fields, frame),
+            AnomalyMethod::Histogram { action, pthresh, cutoff } => {
+                let threshold = pthresh.as_deref().and_then(parse_number).map(f64::ln);
+                let fields = self.fields.clone();
+                let op = Histogram { action: *action, threshold, cutoff: *cutoff, fields };
+                Ok(Step::Materialize(frame, Breaker::table(op)))
+            }
+        }
     }
 }
 
@@ -41,19 +50,6 @@ const REACH: f64 = 1.5;
 const CUTOFF: f64 = 0.05;
 /// Bins of a histogram at most.
 const MOST_BINS: f64 = 1000.0;
-
-pub(super) fn plan(command: &AnomalydetectionCommand, frame: Frame) -> Result<Step, Error> {
-    match &command.method {
-        AnomalyMethod::Zscore(options) => anomalousvalue::plan(options, &command.fields, frame),
-        AnomalyMethod::Iqr(options) => outlier::plan(options, &command.fields, frame),
-        AnomalyMethod::Histogram { action, pthresh, cutoff } => {
-            let threshold = pthresh.as_deref().and_then(parse_number).map(f64::ln);
-            let fields = command.fields.clone();
-            let op = Histogram { action: *action, threshold, cutoff: *cutoff, fields };
-            Ok(Step::Materialize(frame, Breaker::table(op)))
-        }
-    }
-}
 
 #[derive(Debug)]
 struct Histogram {

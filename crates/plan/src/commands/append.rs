@@ -4,11 +4,8 @@
 
 use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Breaker;
 use crate::stage::append::{Append, Appendpipe};
 use crate::stage::inner::{Bounds, Inner};

@@ -2,10 +2,7 @@
 
 use spl::ast::AppendpipeCommand;
 
-use super::{CommandPlan, Input, Step, append};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, append};
 
 impl CommandPlan for AppendpipeCommand {
     fn place(&self) -> Place {

@@ -9,12 +9,8 @@ use std::collections::{HashMap, HashSet};
 use async_trait::async_trait;
 use spl::ast::ArulesCommand;
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 
@@ -32,16 +28,13 @@ impl CommandPlan for ArulesCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Arules(self.clone()))))
     }
 }
 
 /// Values in a set at most.
 const LARGEST: usize = 4;
-
-pub(super) fn plan(command: &ArulesCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Arules(command.clone())))
-}
 
 #[derive(Debug)]
 struct Arules(ArulesCommand);

@@ -7,12 +7,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::AssociateCommand;
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::parse_number;
 
@@ -30,12 +26,9 @@ impl CommandPlan for AssociateCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Associate(self.clone()))))
     }
-}
-
-pub(super) fn plan(command: &AssociateCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Associate(command.clone())))
 }
 
 #[derive(Debug)]

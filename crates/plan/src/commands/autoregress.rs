@@ -12,13 +12,10 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use spl::ast::AutoregressCommand;
 
 use super::eval::{convert, is_time};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 use crate::types::{ArrowType, ValueType};
 

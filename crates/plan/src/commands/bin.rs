@@ -9,15 +9,12 @@ use datafusion::functions_aggregate::expr_fn::{max, min};
 use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
 
 use super::eval::convert;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::bins::{NumberBins, TimeBins, default_span};
 use crate::expr::Typed;
 use crate::expr::kernel::{EvalFunction, Kernel, integer};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::layer::{Kind, Value};
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::stage::Breaker;
@@ -38,7 +35,21 @@ impl CommandPlan for BinCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env)
+        let Input { frame, env, .. } = input;
+        let name = &self.field.node;
+        if frame.kind(name).is_none() {
+            return Ok(Step::Next(frame));
+        }
+        if let Some(step) = extent_needed(name, &self.bins, &frame, env)? {
+            return Ok(step);
+        }
+        let value = binned(name, &self.bins, &frame, env)?;
+        let target = self.alias.as_ref().map_or(name, |alias| &alias.node);
+        let value = match (value.kind, super::eval::is_time(target)) {
+            (ValueType::Time, false) => convert(value, ValueType::Float),
+            _ => value,
+        };
+        Ok(Step::Next(frame.with_columns(vec![(target.clone(), value)])?))
     }
 
     fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
@@ -67,27 +78,6 @@ fn select(command: &BinCommand, mut layer: Layer) -> Result<Layer, Reason> {
 
 /// Bins at most where the command gives none.
 pub(super) const DEFAULT_BINS: u64 = 100;
-
-pub(super) fn plan(
-    command: &BinCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let name = &command.field.node;
-    if frame.kind(name).is_none() {
-        return Ok(Step::Next(frame));
-    }
-    if let Some(step) = extent_needed(name, &command.bins, &frame, env)? {
-        return Ok(step);
-    }
-    let value = binned(name, &command.bins, &frame, env)?;
-    let target = command.alias.as_ref().map_or(name, |alias| &alias.node);
-    let value = match (value.kind, super::eval::is_time(target)) {
-        (ValueType::Time, false) => convert(value, ValueType::Float),
-        _ => value,
-    };
-    Ok(Step::Next(frame.with_columns(vec![(target.clone(), value)])?))
-}
 
 /// Looks up the extent of a field, after which the command is planned again.
 pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {

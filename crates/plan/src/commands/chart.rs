@@ -6,13 +6,13 @@ use spl::ast::{BinOptions, ChartCommand, SplitBy};
 
 use super::split::{Series, pivot};
 use super::stats::{Rules, split_values};
-use super::{CommandPlan, Input, Step, bin, stats, summary};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, stats,
+    summary,
+};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
 

@@ -11,12 +11,8 @@ use alike::Clusters;
 use async_trait::async_trait;
 use spl::ast::{ClusterCommand, ClusterMatch};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ClusterCommand {
@@ -33,21 +29,18 @@ impl CommandPlan for ClusterCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame)
+        let frame = input.frame;
+        let threshold = self.t.parse::<f64>();
+        let Some(threshold) = threshold.ok().filter(|t| 0.0 < *t && *t < 1.0) else {
+            return Err(Error::invalid_anywhere("t= is a number between 0 and 1"));
+        };
+        let op = Cluster { threshold, command: self.clone() };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
 /// Terms of a text that count; what stands behind them does not make events different.
 const MOST_TERMS: usize = 1_000;
-
-pub(super) fn plan(command: &ClusterCommand, frame: Frame) -> Result<Step, Error> {
-    let threshold = command.t.parse::<f64>();
-    let Some(threshold) = threshold.ok().filter(|t| 0.0 < *t && *t < 1.0) else {
-        return Err(Error::invalid_anywhere("t= is a number between 0 and 1"));
-    };
-    let op = Cluster { threshold, command: command.clone() };
-    Ok(Step::Materialize(frame, Breaker::table(op)))
-}
 
 #[derive(Debug)]
 struct Cluster {

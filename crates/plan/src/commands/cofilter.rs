@@ -8,12 +8,8 @@ use std::collections::{HashMap, HashSet};
 use async_trait::async_trait;
 use spl::ast::CofilterCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for CofilterCommand {
@@ -31,13 +27,10 @@ impl CommandPlan for CofilterCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        let op = Cofilter { user: self.user.node.clone(), item: self.item.node.clone() };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
-}
-
-pub(super) fn plan(command: &CofilterCommand, frame: Frame) -> Step {
-    let op = Cofilter { user: command.user.node.clone(), item: command.item.node.clone() };
-    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]

@@ -7,12 +7,9 @@ use model::{EventTime, IndexName, columns};
 use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
-use super::{CommandPlan, Input, Step, summary};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, summary};
 use crate::expr::column::Values;
-use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::quoted;
 use crate::{CollectedEvent, Error};
@@ -31,28 +28,21 @@ impl CommandPlan for CollectCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env)
+        let Input { frame, env, .. } = input;
+        let name = &self.index;
+        let index = IndexName::new(&name.node)
+            .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
+        index.check_open().map_err(|error| Error::at(error.to_string(), name.span))?;
+        if !self.testmode && !env.context.source.indexes().contains(&index) {
+            return Err(Error::at(format!("there is no index \"{index}\""), name.span));
+        }
+        let op = Collect { command: self.clone(), index };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
 /// The source type of events whose text is the fields of rows.
 const STASH: &str = "stash";
-
-pub(super) fn plan(
-    command: &CollectCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let name = &command.index;
-    let index = IndexName::new(&name.node)
-        .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
-    index.check_open().map_err(|error| Error::at(error.to_string(), name.span))?;
-    if !command.testmode && !env.context.source.indexes().contains(&index) {
-        return Err(Error::at(format!("there is no index \"{index}\""), name.span));
-    }
-    let op = Collect { command: command.clone(), index };
-    Ok(Step::Materialize(frame, Breaker::table(op)))
-}
 
 #[derive(Debug)]
 struct Collect {
@@ -72,7 +62,7 @@ impl TableOp for Collect {
             shown.set_texts(columns::RAW, events.iter().map(|event| Some(&event.raw)));
             return Ok(shown);
         }
-        env.context.surroundings.collect(&self.index, events).await?;
+        env.context.host.collect(&self.index, events).await?;
         Ok(rows)
     }
 }
@@ -92,7 +82,7 @@ impl Collect {
         for name in &names {
             fields.push((name, rows.lists(name)?));
         }
-        let server = env.context.surroundings.server_name();
+        let server = env.context.host.server_name();
         let mut events = Vec::with_capacity(rows.count);
         for row in 0..rows.count {
             let seconds = times.as_ref().and_then(|times| times.get(row).number());

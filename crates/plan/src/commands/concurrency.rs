@@ -8,12 +8,8 @@ use std::collections::BinaryHeap;
 use async_trait::async_trait;
 use spl::ast::ConcurrencyCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ConcurrencyCommand {
@@ -31,17 +27,14 @@ impl CommandPlan for ConcurrencyCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        let op = Concurrency {
+            duration: self.duration.node.clone(),
+            start: self.start.clone(),
+            output: self.output.clone(),
+        };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
-}
-
-pub(super) fn plan(command: &ConcurrencyCommand, frame: Frame) -> Step {
-    let op = Concurrency {
-        duration: command.duration.node.clone(),
-        start: command.start.clone(),
-        output: command.output.clone(),
-    };
-    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]

@@ -7,11 +7,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::ContingencyCommand;
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{Error, MessageKind};
@@ -31,16 +28,13 @@ impl CommandPlan for ContingencyCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Contingency(self.clone()))))
     }
 }
 
 /// What stands for the empty text.
 const EMPTY: &str = "EMPTY_STR";
-
-pub(super) fn plan(command: &ContingencyCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Contingency(command.clone())))
-}
 
 #[derive(Debug)]
 struct Contingency(ContingencyCommand);

@@ -6,14 +6,10 @@ use knowledge::time::{LocalClock, TimeFormat};
 use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
 
 use super::fields::expand;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::expr::kernel::{Row, number, text};
-use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::value::parse_number;
 
 impl CommandPlan for ConvertCommand {
@@ -30,38 +26,31 @@ impl CommandPlan for ConvertCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env).map(Step::Next)
+        let Input { mut frame, env, .. } = input;
+        let format = self.timeformat.as_deref().unwrap_or(TIME_FORMAT);
+        for conversion in &self.conversions {
+            let names = expand(std::slice::from_ref(&conversion.field), &frame, false);
+            for name in names {
+                let target = target(&name, &conversion.field, conversion.alias.as_ref());
+                let value = frame.field(&name);
+                let value = converted(conversion.function, value, format, env)?;
+                if let Some(value) = value {
+                    let value = if super::eval::is_time(&target) && conversion.alias.is_none() {
+                        // `_time` stays a time; its text form is for display.
+                        frame.field(&name)
+                    } else {
+                        value
+                    };
+                    frame = frame.with_columns(vec![(target, value)])?;
+                }
+            }
+        }
+        Ok(Step::Next(frame))
     }
 }
 
 /// How `ctime` writes times unless told otherwise.
 const TIME_FORMAT: &str = "%m/%d/%Y %H:%M:%S";
-
-pub(super) fn plan(
-    command: &ConvertCommand,
-    mut frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Frame, Error> {
-    let format = command.timeformat.as_deref().unwrap_or(TIME_FORMAT);
-    for conversion in &command.conversions {
-        let names = expand(std::slice::from_ref(&conversion.field), &frame, false);
-        for name in names {
-            let target = target(&name, &conversion.field, conversion.alias.as_ref());
-            let value = frame.field(&name);
-            let value = converted(conversion.function, value, format, env)?;
-            if let Some(value) = value {
-                let value = if super::eval::is_time(&target) && conversion.alias.is_none() {
-                    // `_time` stays a time; its text form is for display.
-                    frame.field(&name)
-                } else {
-                    value
-                };
-                frame = frame.with_columns(vec![(target, value)])?;
-            }
-        }
-    }
-    Ok(frame)
-}
 
 fn target(name: &str, field: &FieldPattern, alias: Option<&FieldPattern>) -> String {
     let Some(alias) = alias else {

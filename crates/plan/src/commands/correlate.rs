@@ -5,12 +5,9 @@
 use async_trait::async_trait;
 use spl::ast::{CorrelateCommand, FieldPattern};
 
-use super::{CommandPlan, Input, Step, sample};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::expr::column::Values;
-use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 
@@ -28,7 +25,8 @@ impl CommandPlan for CorrelateCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Correlate(self.fields.clone()))))
     }
 }
 
@@ -36,10 +34,6 @@ impl CommandPlan for CorrelateCommand {
 const ROW: &str = "RowField";
 /// Fields at most.
 const MOST: usize = 1000;
-
-pub(super) fn plan(command: &CorrelateCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Correlate(command.fields.clone())))
-}
 
 #[derive(Debug)]
 struct Correlate(Vec<FieldPattern>);

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use spl::ast::DatamodelCommand;
 
-use super::{Begin, CommandPlan, Expanded, First, Input, Step, dataset};
-use crate::Error;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{
+    Begin, CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields,
+    Step, dataset,
+};
 
 #[async_trait]
 impl CommandPlan for DatamodelCommand {

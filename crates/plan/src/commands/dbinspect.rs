@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use spl::ast::DbinspectCommand;
 
-use super::{Begin, CommandPlan, First, Input, Step, eventcount};
-use crate::Error;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    eventcount,
+};
 
 #[async_trait]
 impl CommandPlan for DbinspectCommand {

@@ -9,13 +9,10 @@ use datafusion::logical_expr::when;
 use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
-use super::{CommandPlan, Input, Step, sort};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sort};
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::layer::{Key, Kind, Value, names};
 use crate::sql_text::{Layer, Reason, SqlText, identifier};
 use crate::stream::{Dedup, StreamNode};

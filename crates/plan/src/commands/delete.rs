@@ -3,10 +3,7 @@
 use spl::Span;
 use spl::ast::{DeleteCommand, TscollectCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for DeleteCommand {
     fn place(&self) -> Place {

@@ -2,10 +2,7 @@
 
 use spl::ast::DeltaCommand;
 
-use super::{CommandPlan, Input, Step, running};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, running};
 
 impl CommandPlan for DeltaCommand {
     fn place(&self) -> Place {

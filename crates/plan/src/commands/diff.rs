@@ -5,12 +5,10 @@
 use async_trait::async_trait;
 use spl::ast::DiffCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::lines::{Style, difference};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::required_fields::field_or;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 
@@ -28,17 +26,14 @@ impl CommandPlan for DiffCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        let last = self.position1.max(self.position2);
+        let frame = frame.limit(usize::try_from(last).unwrap_or(usize::MAX));
+        Ok(Step::Materialize(frame, Breaker::table(Diff(self.clone()))))
     }
 }
 
 const RAW: &str = "_raw";
-
-pub(super) fn plan(command: &DiffCommand, frame: Frame) -> Step {
-    let last = command.position1.max(command.position2);
-    let frame = frame.limit(usize::try_from(last).unwrap_or(usize::MAX));
-    Step::Materialize(frame, Breaker::table(Diff(command.clone())))
-}
 
 #[derive(Debug)]
 struct Diff(DiffCommand);

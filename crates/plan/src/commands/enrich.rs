@@ -18,13 +18,13 @@ use crate::lookup::Lookup;
 use crate::pipeline::PlanningContext;
 use crate::required_fields::{RequiredFields, wildcard};
 use crate::types::ValueType;
-use crate::{Error, MessageKind, classify};
+use crate::{Error, MessageKind, event_types};
 
 /// What is added to the events of a search.
 pub(super) struct Enrichment {
     calculated: Vec<Calculated>,
     lookups: Vec<Automatic>,
-    classes: classify::Wanted,
+    classes: event_types::Wanted,
 }
 
 /// A field that the configuration computes for some events.
@@ -47,7 +47,7 @@ impl Enrichment {
         required: &mut RequiredFields,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
-        let classes = classify::Wanted::of(required, &env.context.knowledge)?;
+        let classes = event_types::Wanted::of(required, &env.context.knowledge)?;
         let lookups = automatic_lookups(required, env).await?;
         let calculated = calculated_fields(required, env)?;
         Ok(Self { calculated, lookups, classes })

@@ -8,11 +8,8 @@ mod learning;
 use async_trait::async_trait;
 use spl::ast::ErexCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 
@@ -30,12 +27,9 @@ impl CommandPlan for ErexCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Erex(self.clone()))))
     }
-}
-
-pub(super) fn plan(command: &ErexCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Erex(command.clone())))
 }
 
 #[derive(Debug)]

@@ -5,16 +5,14 @@
 use std::collections::HashSet;
 
 use datafusion::logical_expr::cast;
-use spl::ast::{EvalCommand, Expr, ExprKind, Spanned, WhereCommand};
+use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
 use super::eval_named::Piece;
-use super::{CommandPlan, Input, Step, eval_named};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
 use crate::expr::kernel::{multi, number, text, truth};
 use crate::expr::{Typed, compile};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::layer::Kind;
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::{ArrowType, ValueType};
@@ -42,7 +40,17 @@ impl CommandPlan for EvalCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.span(), input.frame, input.rest, input.env)
+        let span = input.span();
+        let Input { frame, rest, env, .. } = input;
+        let first = self.assignments.first();
+        let pieces = first.and_then(|first| eval_named::pieces(&first.field.node));
+        match (self.assignments.as_slice(), pieces) {
+            ([assignment], Some(pieces)) => eval_named::plan(assignment, pieces, frame, rest, env),
+            _ => match eval_named::split(self, span) {
+                Some(parts) => Ok(Step::Replace(frame, parts)),
+                None => assign(self, frame, env).map(Step::Next),
+            },
+        }
     }
 
     fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
@@ -64,24 +72,6 @@ fn select(command: &EvalCommand, mut layer: Layer) -> Result<Layer, Reason> {
 
 /// Functions whose truth fields hold as a text.
 const SHOWN_TRUTH: [&str; 4] = ["if", "json_has_key_exact", "json_valid", "tobool"];
-
-pub(super) fn plan(
-    command: &EvalCommand,
-    span: spl::Span,
-    frame: Frame,
-    rest: &[Spanned<spl::ast::Command>],
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let first = command.assignments.first();
-    let pieces = first.and_then(|first| eval_named::pieces(&first.field.node));
-    match (command.assignments.as_slice(), pieces) {
-        ([assignment], Some(pieces)) => eval_named::plan(assignment, pieces, frame, rest, env),
-        _ => match eval_named::split(command, span) {
-            Some(parts) => Ok(Step::Replace(frame, parts)),
-            None => assign(command, frame, env).map(Step::Next),
-        },
-    }
-}
 
 /// Sets fields. Those that do not read each other are set at once.
 fn assign(

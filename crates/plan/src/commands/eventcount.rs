@@ -8,11 +8,9 @@ use async_trait::async_trait;
 use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
 
-use super::{Begin, CommandPlan, First, Input, Step};
+use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::indexes::covers;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 
@@ -53,14 +51,14 @@ pub(super) async fn eventcount(
     }
     let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
     if command.report_size {
-        let buckets = env.context.surroundings.buckets(&indexes, &range).await?;
+        let buckets = env.context.host.buckets(&indexes, &range).await?;
         for (index, size) in buckets.texts("index")?.into_iter().zip(buckets.numbers("rawSize")?) {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let bytes = size.unwrap_or_default() as u64;
             *sizes.entry(index.unwrap_or_default()).or_default() += bytes;
         }
     }
-    let server = env.context.surroundings.server_name();
+    let server = env.context.host.server_name();
     let one = |name: &str, value: String| (name.to_owned(), vec![value]);
     let mut records = Vec::new();
     if command.summarize {
@@ -87,7 +85,7 @@ pub(super) async fn dbinspect(
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
     let indexes = meant(&command.indexes, env);
-    let found = env.context.surroundings.buckets(&indexes, &env.context.range).await?;
+    let found = env.context.host.buckets(&indexes, &env.context.range).await?;
     started(found, env)
 }
 

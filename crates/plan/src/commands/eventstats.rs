@@ -12,13 +12,10 @@ use datafusion::logical_expr::{
 use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for EventstatsCommand {
     fn place(&self) -> Place {

@@ -10,12 +10,9 @@ use knowledge::{Extractor, FieldRules};
 use spl::ast::{Command, ExtractCommand, Spanned};
 
 use super::discover::{Discovery, Existing, Finder};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for ExtractCommand {
     fn place(&self) -> Place {

@@ -5,13 +5,8 @@
 use spl::ast::FieldformatCommand;
 
 use super::eval::storable;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::compile;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for FieldformatCommand {
     fn place(&self) -> Place {
@@ -30,19 +25,12 @@ impl CommandPlan for FieldformatCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env).map(Step::Next)
+        let Input { mut frame, env, .. } = input;
+        for assignment in &self.assignments {
+            // Mistakes are told here, where their place is known.
+            storable(compile(&assignment.expr, &env.scope(&frame))?, assignment.expr.span)?;
+            frame.formats.set(&assignment.field.node, assignment.expr.clone());
+        }
+        Ok(Step::Next(frame))
     }
-}
-
-pub(super) fn plan(
-    command: &FieldformatCommand,
-    mut frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Frame, Error> {
-    for assignment in &command.assignments {
-        // Mistakes are told here, where their place is known.
-        storable(compile(&assignment.expr, &env.scope(&frame))?, assignment.expr.span)?;
-        frame.formats.set(&assignment.field.node, assignment.expr.clone());
-    }
-    Ok(frame)
 }

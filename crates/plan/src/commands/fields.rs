@@ -4,10 +4,8 @@
 
 use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::layer::names;
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::{Error, FieldFilter};

@@ -8,12 +8,9 @@ use async_trait::async_trait;
 use serde_json::json;
 use spl::ast::{FieldPattern, FieldsummaryCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, wildcard};
+use crate::required_fields::wildcard;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 
@@ -31,14 +28,11 @@ impl CommandPlan for FieldsummaryCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        let values = usize::try_from(self.maxvals).unwrap_or(usize::MAX);
+        let op = Fieldsummary { values, fields: self.fields.clone() };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
-}
-
-pub(super) fn plan(command: &FieldsummaryCommand, frame: Frame) -> Step {
-    let values = usize::try_from(command.maxvals).unwrap_or(usize::MAX);
-    let op = Fieldsummary { values, fields: command.fields.clone() };
-    Step::Materialize(frame, Breaker::table(op))
 }
 
 #[derive(Debug)]

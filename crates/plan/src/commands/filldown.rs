@@ -8,12 +8,9 @@ use arrow::datatypes::Field;
 use spl::ast::FilldownCommand;
 
 use super::fields::expand_or_all;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{FillDown, StreamNode};
 use crate::types::ArrowType;
 

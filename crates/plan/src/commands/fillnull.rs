@@ -7,12 +7,8 @@ use spl::ast::FillnullCommand;
 
 use super::eval::convert;
 use super::fields::expand_or_all;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::layer::{Kind, Value, names};
 use crate::sql_text::{Layer, Reason, SqlText, literal};
 use crate::types::ValueType;
@@ -32,7 +28,13 @@ impl CommandPlan for FillnullCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
+        let frame = input.frame;
+        let mut values = Vec::new();
+        for name in expand_or_all(&self.fields, &frame) {
+            let filled = filled(frame.field(&name), &self.value);
+            values.push((name, filled));
+        }
+        frame.with_columns(values).map(Step::Next)
     }
 
     fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
@@ -60,15 +62,6 @@ fn select(command: &FillnullCommand, mut layer: Layer) -> Result<Layer, Reason> 
         layer.set(&name, filled);
     }
     Ok(layer)
-}
-
-pub(super) fn plan(command: &FillnullCommand, frame: Frame) -> Result<Frame, Error> {
-    let mut values = Vec::new();
-    for name in expand_or_all(&command.fields, &frame) {
-        let filled = filled(frame.field(&name), &command.value);
-        values.push((name, filled));
-    }
-    frame.with_columns(values)
 }
 
 /// The value, or the text given where it is null.

@@ -9,11 +9,9 @@ use std::collections::{BTreeSet, HashMap};
 use async_trait::async_trait;
 use spl::ast::{FindtypesCommand, TypelearnerCommand};
 
-use super::{CommandPlan, Input, Step, sample};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::NumberText;
 use crate::{Error, MessageKind};

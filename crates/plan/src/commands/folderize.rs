@@ -7,12 +7,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::FolderizeCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for FolderizeCommand {
@@ -30,12 +26,9 @@ impl CommandPlan for FolderizeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Folderize(self.clone()))))
     }
-}
-
-pub(super) fn plan(command: &FolderizeCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Folderize(command.clone())))
 }
 
 #[derive(Debug)]

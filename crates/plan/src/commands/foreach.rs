@@ -12,18 +12,20 @@ use spl::{CommandKind, ParseOptions};
 
 use self::items::Items;
 use super::template::{Replacement, named};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, of};
 use crate::execute::run_to_rows;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, plan_stage};
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ForeachCommand {
+    /// As the commands of the template; one that cannot be read is refused when it is planned.
     fn place(&self) -> Place {
-        Place::Streaming
+        let streams = |found: &Spanned<Command>| of(&found.node).place() == Place::Streaming;
+        match any(self).is_none_or(|commands| commands.iter().all(streams)) {
+            true => Place::Streaming,
+            false => Place::SearchHead,
+        }
     }
 
     fn required_fields(&self, fields: &mut RequiredFields) {
@@ -45,7 +47,19 @@ impl CommandPlan for ForeachCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame)
+        let frame = input.frame;
+        if self.mode != ForeachMode::Multifield {
+            return Ok(Step::Materialize(frame, Breaker::table(Items::new(self)?)));
+        }
+        let mut commands = Vec::new();
+        for found in matches(self, &frame) {
+            commands.extend(found.commands(self)?);
+        }
+        if commands.len() <= AT_ONCE {
+            return Ok(Step::Replace(frame, commands));
+        }
+        let parts = commands.chunks(AT_ONCE).map(<[_]>::to_vec).collect();
+        Ok(Step::Materialize(frame, Breaker::table(Parts(parts))))
     }
 }
 
@@ -53,25 +67,11 @@ impl CommandPlan for ForeachCommand {
 /// a plan of thousands of steps is one that nobody can optimise.
 const AT_ONCE: usize = 64;
 
-pub(super) fn plan(command: &ForeachCommand, frame: Frame) -> Result<Step, Error> {
-    if command.mode != ForeachMode::Multifield {
-        return Ok(Step::Materialize(frame, Breaker::table(Items::new(command)?)));
-    }
-    let mut commands = Vec::new();
-    for found in matches(command, &frame) {
-        commands.extend(found.commands(command)?);
-    }
-    if commands.len() <= AT_ONCE {
-        return Ok(Step::Replace(frame, commands));
-    }
-    let parts = commands.chunks(AT_ONCE).map(<[_]>::to_vec).collect();
-    Ok(Step::Materialize(frame, Breaker::table(Parts(parts))))
-}
+/// Stands for the placeholders of a template.
+const ANY: &str = "any9placeholder";
 
-/// What the commands of a template mention, whatever stands for its placeholders; nothing if that cannot
-/// be told.
-fn required(command: &ForeachCommand) -> Option<RequiredFields> {
-    const ANY: &str = "any9placeholder";
+/// The commands of a template with [`ANY`] for its placeholders; nothing if it cannot be read.
+fn any(command: &ForeachCommand) -> Option<Vec<Spanned<Command>>> {
     let placeholders = &command.placeholders;
     let all = [&placeholders.field, &placeholders.matched, &placeholders.item, &placeholders.iter];
     let replacements: Vec<Replacement<'_>> = all
@@ -79,7 +79,13 @@ fn required(command: &ForeachCommand) -> Option<RequiredFields> {
         .chain(&placeholders.segments)
         .map(|placeholder| replacement(placeholder, ANY))
         .collect();
-    let commands = parse(&named(&command.template.node, &replacements), command).ok()?;
+    parse(&named(&command.template.node, &replacements), command).ok()
+}
+
+/// The fields that the commands of a template require, whatever stands for its placeholders; nothing if that
+/// cannot be told.
+fn required(command: &ForeachCommand) -> Option<RequiredFields> {
+    let commands = any(command)?;
     let mut required = RequiredFields::of(&commands);
     let names = std::mem::take(&mut required.names);
     for name in names {

@@ -5,16 +5,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use spl::ast::{Command, FromjsonCommand, Spanned};
+use spl::ast::FromjsonCommand;
 
 use super::discover::{Discovery, Existing, Finder};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::functions::json::json_text;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for FromjsonCommand {
     fn place(&self) -> Place {
@@ -30,24 +25,16 @@ impl CommandPlan for FromjsonCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.rest, input.env)
+        let Input { frame, rest, env, .. } = input;
+        let discovery = Discovery {
+            command: "fromjson",
+            inputs: vec![self.field.node.clone()],
+            finder: Arc::new(Keys { prefix: self.prefix.clone() }),
+            several: false,
+            existing: Existing::Replaced,
+        };
+        discovery.plan(frame, rest, env)
     }
-}
-
-pub(super) fn plan(
-    command: &FromjsonCommand,
-    frame: Frame,
-    rest: &[Spanned<Command>],
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let discovery = Discovery {
-        command: "fromjson",
-        inputs: vec![command.field.node.clone()],
-        finder: Arc::new(Keys { prefix: command.prefix.clone() }),
-        several: false,
-        existing: Existing::Replaced,
-    };
-    discovery.plan(frame, rest, env)
 }
 
 #[derive(Debug)]

@@ -5,12 +5,8 @@
 use async_trait::async_trait;
 use spl::ast::{GaugeCommand, GaugeNumber};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 
@@ -32,12 +28,9 @@ impl CommandPlan for GaugeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Gauge(self.clone()))))
     }
-}
-
-pub(super) fn plan(command: &GaugeCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Gauge(command.clone())))
 }
 
 #[derive(Debug)]

@@ -7,12 +7,11 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
 
-use super::{Begin, CommandPlan, First, Input, Step};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+};
 use crate::bins::length_of;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 
 #[async_trait]

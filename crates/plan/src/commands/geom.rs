@@ -2,10 +2,7 @@
 
 use spl::ast::GeomCommand;
 
-use super::{CommandPlan, Input, Step, geomfilter};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, geomfilter};
 
 impl CommandPlan for GeomCommand {
     fn place(&self) -> Place {

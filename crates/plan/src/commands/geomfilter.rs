@@ -9,12 +9,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource};
 
@@ -166,7 +164,7 @@ impl Geom {
             LookupSource::Collection(name.node.clone()),
         ];
         for source in sources {
-            let Some(rows) = env.context.surroundings.read_lookup(&source).await? else { continue };
+            let Some(rows) = env.context.host.read_lookup(&source).await? else { continue };
             if rows.column(FEATURE).is_none() || rows.column(GEOM).is_none() {
                 let message =
                     format!("the lookup \"{}\" lacks the columns featureId and geom", name.node);

@@ -10,14 +10,13 @@ use datafusion::logical_expr::lit;
 use spl::ast::{GeostatsCommand, StatsKind};
 
 use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sample,
+};
 use crate::expr::Typed;
 use crate::expr::kernel::{multi, number};
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 

@@ -7,12 +7,9 @@ use std::sync::Arc;
 
 use spl::ast::{HeadCommand, TailCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::stream::{HeadWhile, StreamNode};
 

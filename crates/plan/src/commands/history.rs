@@ -5,11 +5,10 @@
 use async_trait::async_trait;
 use spl::ast::HistoryCommand;
 
-use super::{Begin, CommandPlan, First, Input, Step};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 
 #[async_trait]
 impl CommandPlan for HistoryCommand {
@@ -36,7 +35,7 @@ pub(super) async fn start(
     command: &HistoryCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
-    let mut rows = env.context.surroundings.history().await?;
+    let mut rows = env.context.host.history().await?;
     if command.events && rows.column("_raw").is_none() {
         let texts = rows.texts("search")?;
         rows.set_texts("_raw", texts);

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use spl::ast::InputcsvCommand;
 
 use super::inputlookup::Named;
-use super::{Begin, CommandPlan, First, Input, Step, inputlookup};
-use crate::Error;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    inputlookup,
+};
 
 #[async_trait]
 impl CommandPlan for InputcsvCommand {

@@ -5,12 +5,10 @@
 use async_trait::async_trait;
 use spl::ast::{InputlookupCommand, Span};
 
-use super::{Begin, CommandPlan, First, Input, Step};
+use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::execute::collect;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, MessageKind, lookup, predicate};
 
@@ -140,7 +138,7 @@ async fn rows(
         }
         Named::File => {
             let file = super::outputlookup::file_name(name);
-            let found = env.context.surroundings.read_lookup(&LookupSource::File(file)).await?;
+            let found = env.context.host.read_lookup(&LookupSource::File(file)).await?;
             let missing = || Error::invalid_anywhere(format!("the file \"{name}\" does not exist"));
             Ok(found.ok_or_else(missing)?.as_ref().clone())
         }

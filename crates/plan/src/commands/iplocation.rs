@@ -9,15 +9,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StringViewBuilder};
 use spl::ast::IplocationCommand;
 
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::column::Argument;
 use crate::expr::kernel::{columns, text};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
-use crate::{Error, Location, MessageKind, Surroundings};
+use crate::{Error, Host, Location, MessageKind};
 
 impl CommandPlan for IplocationCommand {
     fn place(&self) -> Place {
@@ -74,9 +72,9 @@ pub(super) fn plan(
         let text = "iplocation knows names of places in one language only (lang)";
         env.log.add(MessageKind::Warning, text);
     }
-    let surroundings = Arc::clone(&env.context.surroundings);
+    let host = Arc::clone(&env.context.host);
     let located = columns("locate", ValueType::Text, move |arguments, rows| {
-        Ok(locations(arguments, rows, surroundings.as_ref()))
+        Ok(locations(arguments, rows, host.as_ref()))
     });
     let located = located.call(vec![frame.field(&command.field.node)]);
     let (frame, hidden) = frame.with_hidden(vec![("location", located.expr)])?;
@@ -103,7 +101,7 @@ pub(super) fn plan(
 
 /// The parts of the location of each address, joined; null where nothing is known. An address
 /// that occurs again is not looked up again.
-fn locations(arguments: &[Argument], rows: usize, surroundings: &dyn Surroundings) -> ArrayRef {
+fn locations(arguments: &[Argument], rows: usize, host: &dyn Host) -> ArrayRef {
     let mut known: HashMap<String, Option<String>> = HashMap::new();
     let mut built = StringViewBuilder::with_capacity(rows);
     for row in 0..rows {
@@ -115,7 +113,7 @@ fn locations(arguments: &[Argument], rows: usize, surroundings: &dyn Surrounding
             built.append_option(found.as_deref());
             continue;
         }
-        let location = address(&text).and_then(|address| surroundings.locate(address));
+        let location = address(&text).and_then(|address| host.locate(address));
         let joined = location.map(|location| joined(&location));
         built.append_option(joined.as_deref());
         known.insert(text.to_string(), joined);
@@ -155,7 +153,7 @@ mod tests {
     #[derive(Debug)]
     struct Springfield;
 
-    impl Surroundings for Springfield {
+    impl Host for Springfield {
         fn locate(&self, address: IpAddr) -> Option<Location> {
             (address.to_string() == "192.0.2.1").then(|| Location {
                 city: Some("Springfield".to_owned()),

@@ -7,10 +7,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
 
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::{check_count, places};
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};

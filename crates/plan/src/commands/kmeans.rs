@@ -6,12 +6,8 @@
 use async_trait::async_trait;
 use spl::ast::{KmeansCommand, KmeansDistance};
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 
@@ -29,12 +25,9 @@ impl CommandPlan for KmeansCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Kmeans(self.clone()))))
     }
-}
-
-pub(super) fn plan(command: &KmeansCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Kmeans(command.clone())))
 }
 
 #[derive(Debug)]

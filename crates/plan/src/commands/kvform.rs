@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use knowledge::Extractor;
-use spl::ast::{Command, KvformCommand, Span, Spanned};
+use spl::ast::{KvformCommand, Span};
 
 use super::discover::{Discovery, Existing, Finder};
-use super::{CommandPlan, Input, Step};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::required_fields::field_or;
 use crate::{Error, MessageKind};
 
 impl CommandPlan for KvformCommand {
@@ -32,35 +30,27 @@ impl CommandPlan for KvformCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.span(), input.frame, input.rest, input.env)
+        let span = input.span();
+        let Input { frame, rest, env, .. } = input;
+        let mut inputs = vec!["_raw".to_owned()];
+        let by_name = match &self.form {
+            Some(name) => BTreeMap::from([(name.clone(), form(name, span, env)?)]),
+            None => {
+                inputs
+                    .push(self.field.as_ref().map_or("sourcetype", |field| &field.node).to_owned());
+                all(span, env)?
+            }
+        };
+        let forms = Forms { only: self.form.clone(), by_name };
+        let discovery = Discovery {
+            command: "kvform",
+            inputs,
+            finder: Arc::new(forms),
+            several: false,
+            existing: Existing::Kept,
+        };
+        discovery.plan(frame, rest, env)
     }
-}
-
-pub(super) fn plan(
-    command: &KvformCommand,
-    span: Span,
-    frame: Frame,
-    rest: &[Spanned<Command>],
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let mut inputs = vec!["_raw".to_owned()];
-    let by_name = match &command.form {
-        Some(name) => BTreeMap::from([(name.clone(), form(name, span, env)?)]),
-        None => {
-            inputs
-                .push(command.field.as_ref().map_or("sourcetype", |field| &field.node).to_owned());
-            all(span, env)?
-        }
-    };
-    let forms = Forms { only: command.form.clone(), by_name };
-    let discovery = Discovery {
-        command: "kvform",
-        inputs,
-        finder: Arc::new(forms),
-        several: false,
-        existing: Existing::Kept,
-    };
-    discovery.plan(frame, rest, env)
 }
 
 fn form(name: &str, span: Span, env: &PlanningContext<'_>) -> Result<Extractor, Error> {

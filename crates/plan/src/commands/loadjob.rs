@@ -5,10 +5,8 @@
 use async_trait::async_trait;
 use spl::ast::{LoadedJob, LoadjobCommand};
 
-use super::{Begin, CommandPlan, First, Input, Step};
+use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::{Error, Message, MessageKind};
 
 #[async_trait]
@@ -37,7 +35,7 @@ pub(super) async fn start(
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
     let (LoadedJob::Id(name) | LoadedJob::Saved(name)) = &command.job;
-    let rows = env.context.surroundings.job(&name.node).await.map_err(|error| match error {
+    let rows = env.context.host.job(&name.node).await.map_err(|error| match error {
         Error::Invalid { message, span: None } => Error::at(message, name.span),
         other => other,
     })?;

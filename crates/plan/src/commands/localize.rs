@@ -5,13 +5,9 @@
 use async_trait::async_trait;
 use spl::ast::{LocalizeCommand, TimeSpan};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::bins::length_of;
-use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for LocalizeCommand {
@@ -26,23 +22,21 @@ impl CommandPlan for LocalizeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        let length = |span: &Option<TimeSpan>, default: i64| {
+            span.as_ref().map_or(default * SECOND, length_of)
+        };
+        let op = Localize {
+            pause: length(&self.maxpause, 60),
+            before: length(&self.timebefore, 30),
+            after: length(&self.timeafter, 30),
+        };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
-
-pub(super) fn plan(command: &LocalizeCommand, frame: Frame) -> Step {
-    let length =
-        |span: &Option<TimeSpan>, default: i64| span.as_ref().map_or(default * SECOND, length_of);
-    let op = Localize {
-        pause: length(&command.maxpause, 60),
-        before: length(&command.timebefore, 30),
-        after: length(&command.timeafter, 30),
-    };
-    Step::Materialize(frame, Breaker::table(op))
-}
 
 /// Lengths in microseconds.
 #[derive(Debug)]

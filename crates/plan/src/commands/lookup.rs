@@ -14,16 +14,13 @@ use model::columns::TIME;
 use spl::ast::{LookupCommand, LookupField, LookupOutput};
 
 use super::eval::convert;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::expr::column::{Argument, Value, Values};
 use crate::expr::kernel::{EvalFunction, Row, Several, columns, multi, text};
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::{ArrowType, ValueType};
 
 impl CommandPlan for LookupCommand {

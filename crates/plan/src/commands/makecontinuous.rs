@@ -7,14 +7,11 @@ use jiff::tz::TimeZone;
 use spl::ast::{BinOptions, BinSpan, MakecontinuousCommand};
 
 use super::bin::{DEFAULT_BINS, alignment};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::bins::{NumberBins, TimeBins, default_span};
 use crate::expr::column::{Value, Values};
-use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::required_fields::field_or;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 
@@ -32,30 +29,23 @@ impl CommandPlan for MakecontinuousCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env)
+        let Input { frame, env, .. } = input;
+        let field = self.field.as_ref().map_or("_time", |field| field.node.as_str());
+        if frame.kind(field).is_none() {
+            return Ok(Step::Next(frame));
+        }
+        let op = Continuous {
+            field: field.to_owned(),
+            options: self.bins.clone(),
+            align: alignment(self.bins.aligntime.as_deref(), env)?,
+            zone: env.context.timezone.clone(),
+        };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
 /// Microseconds in a second.
 const SECOND: f64 = 1e6;
-
-pub(super) fn plan(
-    command: &MakecontinuousCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let field = command.field.as_ref().map_or("_time", |field| field.node.as_str());
-    if frame.kind(field).is_none() {
-        return Ok(Step::Next(frame));
-    }
-    let op = Continuous {
-        field: field.to_owned(),
-        options: command.bins.clone(),
-        align: alignment(command.bins.aligntime.as_deref(), env)?,
-        zone: env.context.timezone.clone(),
-    };
-    Ok(Step::Materialize(frame, Breaker::table(op)))
-}
 
 #[derive(Debug)]
 struct Continuous {

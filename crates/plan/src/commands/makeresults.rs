@@ -8,11 +8,10 @@ use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicros
 use async_trait::async_trait;
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
-use super::{Begin, CommandPlan, First, Input, Step};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::types::{ArrowType, ValueType};
 

@@ -8,11 +8,8 @@ use spl::ast::{Command, MapCommand, MapSearch, Spanned};
 
 use super::savedsearch::{Saved, is_name};
 use super::template::{Kind, Scan};
-use super::{CommandPlan, Input, Step};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::check_count;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
@@ -35,17 +32,14 @@ impl CommandPlan for MapCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame, input.rest))
+        let Input { frame, rest, .. } = input;
+        let map = Map { command: self.clone(), tail: rest.to_vec() };
+        Ok(Step::Materialize(frame, Breaker::table(map)))
     }
 }
 
 /// The field that stands for the number of the run.
 const SERIAL: &str = "_serial_id";
-
-pub(super) fn plan(command: &MapCommand, frame: Frame, rest: &[Spanned<Command>]) -> Step {
-    let map = Map { command: command.clone(), tail: rest.to_vec() };
-    Step::Materialize(frame, Breaker::table(map))
-}
 
 /// The fields whose values a search needs; nothing if that is known only when it runs.
 fn required(command: &MapCommand) -> Option<Vec<String>> {

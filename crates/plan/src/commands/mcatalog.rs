@@ -7,11 +7,11 @@ use spl::ast::{McatalogCommand, SearchExpr, StatsArgument, StatsCall};
 
 use super::metrics::{METRIC, Shape, VALUE, Wanted, is_about_points, read};
 use super::stats::{aggregates, by_fields, grouped, split_values};
-use super::{Begin, CommandPlan, First, Input, Step, prestats};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    prestats,
+};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 
 #[async_trait]
 impl CommandPlan for McatalogCommand {

@@ -7,12 +7,10 @@ use model::{EventTime, IndexName, columns};
 use spl::ast::{McollectCommand, MetricSplit, Span};
 
 use super::metrics::{METRIC, POINT, VALUE};
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::column::Values;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{CollectedEvent, Error, MessageKind};
@@ -86,7 +84,7 @@ impl TableOp for Mcollect {
             );
             env.log.add(MessageKind::Warning, text);
         }
-        env.context.surroundings.collect(&self.index, events).await?;
+        env.context.host.collect(&self.index, events).await?;
         Ok(rows)
     }
 }
@@ -102,7 +100,7 @@ impl Mcollect {
         };
         let [hosts, sources] = [columns::HOST, columns::SOURCE].map(|name| rows.texts(name));
         let (hosts, sources) = (hosts?, sources?);
-        let server = env.context.surroundings.server_name();
+        let server = env.context.host.server_name();
         let mut fields = Vec::new();
         for name in rows.names() {
             if !name.starts_with('_') || name == VALUE {

@@ -8,11 +8,9 @@ use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use async_trait::async_trait;
 use spl::ast::MetadataCommand;
 
-use super::{Begin, CommandPlan, First, Input, Step};
+use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::indexes::covers;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::types::ValueType;
 use crate::{Error, Message, MessageKind, MetadataKind};

@@ -6,11 +6,10 @@ use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, FieldPattern, MetasearchCommand, Spanned, TableCommand};
 
-use super::{CommandPlan, Expanded, First, Input, Step};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+};
 use crate::pipeline::PlanningContext;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 
 #[async_trait]
 impl CommandPlan for MetasearchCommand {

@@ -2,10 +2,7 @@
 
 use spl::ast::MeventcollectCommand;
 
-use super::{CommandPlan, Input, Step, mcollect};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, mcollect};
 
 impl CommandPlan for MeventcollectCommand {
     fn place(&self) -> Place {

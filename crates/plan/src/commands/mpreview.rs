@@ -7,13 +7,13 @@ use model::columns;
 use spl::ast::{DedupCommand, FieldPattern, MpreviewCommand, Span};
 
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, object, read};
-use super::{Begin, CommandPlan, First, Input, Step, dedup};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    dedup,
+};
 use crate::aggregates::SERIES;
 use crate::expr::kernel::text;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 
 #[async_trait]
 impl CommandPlan for MpreviewCommand {

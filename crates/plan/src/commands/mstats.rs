@@ -17,15 +17,16 @@ use spl::ast::{
 
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, is_about_points, known, read};
 use super::stats::{aggregates, by_fields, grouped, specific, split_values};
-use super::{Begin, CommandPlan, Expanded, First, Input, Step, bin, prestats};
+use super::{
+    Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    bin, prestats,
+};
 use crate::aggregates::{EXACT_TIME, SERIES};
 use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::expr::kernel::truth;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::places;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;

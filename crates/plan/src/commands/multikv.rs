@@ -6,11 +6,8 @@ use async_trait::async_trait;
 use spl::ast::MultikvCommand;
 
 use super::discover::{Existing, FoundFields};
-use super::{CommandPlan, Input, Step};
-use crate::frame::Frame;
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::tables::{self, Reading};
@@ -28,28 +25,25 @@ impl CommandPlan for MultikvCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame)
+        let frame = input.frame;
+        if let Some(conf) = &self.conf {
+            return Err(Error::at("stanzas of multikv.conf are not supported", conf.span));
+        }
+        let header = self.forceheader.map(|line| usize::try_from(line - 1).unwrap_or(usize::MAX));
+        let reading = Reading {
+            header,
+            nameless: self.noheader,
+            several: self.multitable && header.is_none(),
+        };
+        let filter = self.filter.iter().map(|text| text.to_lowercase()).collect();
+        Ok(Step::Materialize(
+            frame,
+            Breaker::table(Multikv { command: self.clone(), reading, filter }),
+        ))
     }
 }
 
 const RAW: &str = "_raw";
-
-pub(super) fn plan(command: &MultikvCommand, frame: Frame) -> Result<Step, Error> {
-    if let Some(conf) = &command.conf {
-        return Err(Error::at("stanzas of multikv.conf are not supported", conf.span));
-    }
-    let header = command.forceheader.map(|line| usize::try_from(line - 1).unwrap_or(usize::MAX));
-    let reading = Reading {
-        header,
-        nameless: command.noheader,
-        several: command.multitable && header.is_none(),
-    };
-    let filter = command.filter.iter().map(|text| text.to_lowercase()).collect();
-    Ok(Step::Materialize(
-        frame,
-        Breaker::table(Multikv { command: command.clone(), reading, filter }),
-    ))
-}
 
 #[derive(Debug)]
 struct Multikv {

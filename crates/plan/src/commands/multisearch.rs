@@ -13,12 +13,13 @@ use spl::CommandKind;
 use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
 
 use super::eval::convert;
-use super::{Begin, CommandPlan, First, Input, Step, begin as begin_of, expand};
+use super::{
+    Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    begin as begin_of, expand,
+};
 use crate::expr::Typed;
 use crate::frame::{Frame, FrameColumn, column, null};
 use crate::pipeline::{PlanningContext, SourceRows, advance};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 use crate::{Error, FieldFilter, Message};
 

@@ -5,14 +5,10 @@
 use arrow::row::{RowConverter, SortField};
 use async_trait::async_trait;
 use hashbrown::HashMap;
-use spl::ast::{Command, MvcombineCommand, Spanned};
+use spl::ast::{Command, MvcombineCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for MvcombineCommand {
@@ -29,18 +25,15 @@ impl CommandPlan for MvcombineCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame, input.rest))
+        let Input { frame, rest, .. } = input;
+        let field = self.field.node.clone();
+        // Between values there is nothing to see of a delimiter until `nomv` makes one text of them.
+        let joined = match rest.first().map(|next| &next.node) {
+            Some(Command::Nomv(next)) if next.field.node == field => self.delim.clone(),
+            _ => None,
+        };
+        Ok(Step::Materialize(frame, Breaker::table(Mvcombine { field, joined })))
     }
-}
-
-pub(super) fn plan(command: &MvcombineCommand, frame: Frame, rest: &[Spanned<Command>]) -> Step {
-    let field = command.field.node.clone();
-    // Between values there is nothing to see of a delimiter until `nomv` makes one text of them.
-    let joined = match rest.first().map(|next| &next.node) {
-        Some(Command::Nomv(next)) if next.field.node == field => command.delim.clone(),
-        _ => None,
-    };
-    Step::Materialize(frame, Breaker::table(Mvcombine { field, joined }))
 }
 
 #[derive(Debug)]

@@ -2,10 +2,7 @@
 
 use spl::ast::MvexpandCommand;
 
-use super::{CommandPlan, Input, Step, multivalue};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, multivalue};
 
 impl CommandPlan for MvexpandCommand {
     fn place(&self) -> Place {

@@ -2,10 +2,7 @@
 
 use spl::ast::NoopCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 
 impl CommandPlan for NoopCommand {
     fn place(&self) -> Place {

@@ -5,12 +5,9 @@
 use async_trait::async_trait;
 use spl::ast::{FieldPattern, OutlierAction, OutlierCommand, OutlierOptions};
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 

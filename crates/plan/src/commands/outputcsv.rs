@@ -3,10 +3,7 @@
 use spl::ast::OutputcsvCommand;
 
 use super::inputlookup::Named;
-use super::{CommandPlan, Input, Step, outputlookup};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, outputlookup};
 
 impl CommandPlan for OutputcsvCommand {
     fn place(&self) -> Place {

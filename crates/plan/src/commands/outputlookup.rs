@@ -6,11 +6,9 @@ use async_trait::async_trait;
 use spl::ast::OutputlookupCommand;
 
 use super::inputlookup::Named;
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
 
@@ -105,7 +103,7 @@ impl TableOp for Output {
             None if self.command.append || keeps_old => LookupWrite::Append,
             None => LookupWrite::Replace,
         };
-        env.context.surroundings.write_lookup(&self.source, written, write).await?;
+        env.context.host.write_lookup(&self.source, written, write).await?;
         Ok(rows)
     }
 }

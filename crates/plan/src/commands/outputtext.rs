@@ -5,12 +5,8 @@
 use model::columns;
 use spl::ast::OutputtextCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for OutputtextCommand {
     fn place(&self) -> Place {
@@ -24,28 +20,25 @@ impl CommandPlan for OutputtextCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
+        let frame = input.frame;
+        let raw = frame.field(columns::RAW);
+        let value = match self.usexml {
+            false => raw,
+            true => text("xml_escape", |row, out| {
+                for c in row.text(0)?.chars() {
+                    match c {
+                        '&' => out.push_str("&amp;"),
+                        '<' => out.push_str("&lt;"),
+                        '>' => out.push_str("&gt;"),
+                        other => out.push(other),
+                    }
+                }
+                Some(())
+            })
+            .call(vec![raw]),
+        };
+        frame.with_columns(vec![(TARGET.to_owned(), value)]).map(Step::Next)
     }
 }
 
 const TARGET: &str = "_xml";
-
-pub(super) fn plan(command: &OutputtextCommand, frame: Frame) -> Result<Frame, Error> {
-    let raw = frame.field(columns::RAW);
-    let value = match command.usexml {
-        false => raw,
-        true => text("xml_escape", |row, out| {
-            for c in row.text(0)?.chars() {
-                match c {
-                    '&' => out.push_str("&amp;"),
-                    '<' => out.push_str("&lt;"),
-                    '>' => out.push_str("&gt;"),
-                    other => out.push(other),
-                }
-            }
-            Some(())
-        })
-        .call(vec![raw]),
-    };
-    frame.with_columns(vec![(TARGET.to_owned(), value)])
-}

@@ -7,12 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use spl::ast::OverlapCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Record, Rows, TableOp};
 
 impl CommandPlan for OverlapCommand {
@@ -31,12 +27,9 @@ impl CommandPlan for OverlapCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Overlap)))
     }
-}
-
-pub(super) fn plan(frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Overlap))
 }
 
 #[derive(Debug)]

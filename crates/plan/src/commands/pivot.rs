@@ -14,11 +14,11 @@ use spl::ast::{
     StatsKind,
 };
 
-use super::{CommandPlan, Expanded, First, Input, Step, dataset};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    dataset,
+};
 use crate::pipeline::PlanningContext;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::subsearch::quoted;
 
 #[async_trait]

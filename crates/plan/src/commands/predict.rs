@@ -17,12 +17,8 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use spl::ast::{PredictAlgorithm, PredictBound, PredictCommand, PredictGroup};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 
@@ -43,7 +39,31 @@ impl CommandPlan for PredictCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.span(), input.frame, input.env)
+        let span = input.span();
+        let Input { frame, env, .. } = input;
+        if frame.kind(TIME) != Some(ValueType::Time) {
+            let message = "predict needs the field _time; use it behind timechart";
+            return Err(Error::at(message, span));
+        }
+        for group in &self.groups {
+            let fields = group.fields.len();
+            let options = &group.options;
+            match options.algorithm {
+                PredictAlgorithm::Bivariate if options.correlate.is_none() => {
+                    return Err(Error::at("algorithm=LLB needs correlate=<field>", span));
+                }
+                PredictAlgorithm::Both if fields != 2 => {
+                    return Err(Error::at("algorithm=BiLL predicts two fields together", span));
+                }
+                _ => {}
+            }
+            if options.future_timespan > u64::try_from(env.context.limits.bins).unwrap_or(u64::MAX)
+            {
+                return Err(Error::at("future_timespan is too large (limit bins)", span));
+            }
+        }
+        let op = Predict { groups: self.groups.clone(), zone: env.context.timezone.clone() };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
@@ -54,36 +74,6 @@ const TIME: &str = "_time";
 struct Forecast {
     means: Vec<f64>,
     variances: Vec<f64>,
-}
-
-pub(super) fn plan(
-    command: &PredictCommand,
-    span: spl::Span,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    if frame.kind(TIME) != Some(ValueType::Time) {
-        let message = "predict needs the field _time; use it behind timechart";
-        return Err(Error::at(message, span));
-    }
-    for group in &command.groups {
-        let fields = group.fields.len();
-        let options = &group.options;
-        match options.algorithm {
-            PredictAlgorithm::Bivariate if options.correlate.is_none() => {
-                return Err(Error::at("algorithm=LLB needs correlate=<field>", span));
-            }
-            PredictAlgorithm::Both if fields != 2 => {
-                return Err(Error::at("algorithm=BiLL predicts two fields together", span));
-            }
-            _ => {}
-        }
-        if options.future_timespan > u64::try_from(env.context.limits.bins).unwrap_or(u64::MAX) {
-            return Err(Error::at("future_timespan is too large (limit bins)", span));
-        }
-    }
-    let op = Predict { groups: command.groups.clone(), zone: env.context.timezone.clone() };
-    Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
 #[derive(Debug)]

@@ -4,12 +4,8 @@
 
 use spl::ast::RangemapCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::multi;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::value::parse_number;
 
 impl CommandPlan for RangemapCommand {
@@ -26,36 +22,33 @@ impl CommandPlan for RangemapCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
+        let frame = input.frame;
+        let bound = |text: &str| parse_number(text).unwrap_or(f64::NAN);
+        let ranges: Vec<(String, f64, f64)> = self
+            .ranges
+            .iter()
+            .map(|range| (range.name.clone(), bound(&range.least), bound(&range.greatest)))
+            .collect();
+        let default = self.default.clone();
+        let parameters = format!("{ranges:?} {default}");
+        let name = multi("rangemap", move |row, out| {
+            let number = row.value(0).number();
+            let mut found = false;
+            for (name, least, greatest) in &ranges {
+                if number.is_some_and(|number| *least <= number && number <= *greatest) {
+                    out.append_value(name);
+                    found = true;
+                }
+            }
+            if !found {
+                out.append_value(&default);
+            }
+            Some(())
+        });
+        let value = name.with(parameters).call(vec![frame.field(&self.field.node)]);
+        frame.with_columns(vec![(TARGET.to_owned(), value)]).map(Step::Next)
     }
 }
 
 /// Where the name goes.
 const TARGET: &str = "range";
-
-pub(super) fn plan(command: &RangemapCommand, frame: Frame) -> Result<Frame, Error> {
-    let bound = |text: &str| parse_number(text).unwrap_or(f64::NAN);
-    let ranges: Vec<(String, f64, f64)> = command
-        .ranges
-        .iter()
-        .map(|range| (range.name.clone(), bound(&range.least), bound(&range.greatest)))
-        .collect();
-    let default = command.default.clone();
-    let parameters = format!("{ranges:?} {default}");
-    let name = multi("rangemap", move |row, out| {
-        let number = row.value(0).number();
-        let mut found = false;
-        for (name, least, greatest) in &ranges {
-            if number.is_some_and(|number| *least <= number && number <= *greatest) {
-                out.append_value(name);
-                found = true;
-            }
-        }
-        if !found {
-            out.append_value(&default);
-        }
-        Some(())
-    });
-    let value = name.with(parameters).call(vec![frame.field(&command.field.node)]);
-    frame.with_columns(vec![(TARGET.to_owned(), value)])
-}

@@ -3,11 +3,8 @@
 use spl::ast::RareCommand;
 
 use super::top::Order;
-use super::{CommandPlan, Input, Step, top};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, top};
 use crate::outline::Arguments;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::aggregate::ranked;
 use crate::sql_text::{Layer, Reason, SqlText};
 

@@ -4,13 +4,8 @@
 
 use spl::ast::RegexCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::predicate::{RegexTest, regex};
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for RegexCommand {
     fn place(&self) -> Place {
@@ -26,20 +21,13 @@ impl CommandPlan for RegexCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env).map(Step::Next)
+        let Input { frame, env, .. } = input;
+        let test = RegexTest::new(&self.pattern.node, self.negated).map_err(|reason| {
+            let message = format!("the regular expression is not valid: {reason}");
+            Error::at(message, self.pattern.span)
+        })?;
+        let name = self.field.as_ref().map_or("_raw", |field| field.node.as_str());
+        let condition = regex(name, test, &env.scope(&frame));
+        frame.filter(condition).map(Step::Next)
     }
-}
-
-pub(super) fn plan(
-    command: &RegexCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Frame, Error> {
-    let test = RegexTest::new(&command.pattern.node, command.negated).map_err(|reason| {
-        let message = format!("the regular expression is not valid: {reason}");
-        Error::at(message, command.pattern.span)
-    })?;
-    let name = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
-    let condition = regex(name, test, &env.scope(&frame));
-    frame.filter(condition)
 }

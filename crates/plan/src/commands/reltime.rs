@@ -5,14 +5,10 @@
 use model::EventTime;
 use spl::ast::ReltimeCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::column::Value;
 use crate::expr::kernel::text;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::required_fields::field_or;
 
 impl CommandPlan for ReltimeCommand {
     fn place(&self) -> Place {
@@ -28,7 +24,23 @@ impl CommandPlan for ReltimeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env).map(Step::Next)
+        let Input { frame, env, .. } = input;
+        let field = self.timefield.as_ref().map_or("_time", |field| field.node.as_str());
+        let target = match &self.prefix {
+            Some(prefix) => format!("{prefix}{field}"),
+            None => TARGET.to_owned(),
+        };
+        let now = env.context.now;
+        let words = text("reltime", move |row, out| {
+            let time = match row.value(0) {
+                Value::Time(micros) => EventTime(micros),
+                other => EventTime::from_seconds(other.number()?),
+            };
+            out.push_str(&relative(now.0.saturating_sub(time.0).div_euclid(1_000_000)));
+            Some(())
+        });
+        let value = words.with(now.0.to_string()).call(vec![frame.field(field)]);
+        frame.with_columns(vec![(target, value)]).map(Step::Next)
     }
 }
 
@@ -44,29 +56,6 @@ const UNITS: [(i64, &str); 6] = [
     (60, "minute"),
     (1, "second"),
 ];
-
-pub(super) fn plan(
-    command: &ReltimeCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Frame, Error> {
-    let field = command.timefield.as_ref().map_or("_time", |field| field.node.as_str());
-    let target = match &command.prefix {
-        Some(prefix) => format!("{prefix}{field}"),
-        None => TARGET.to_owned(),
-    };
-    let now = env.context.now;
-    let words = text("reltime", move |row, out| {
-        let time = match row.value(0) {
-            Value::Time(micros) => EventTime(micros),
-            other => EventTime::from_seconds(other.number()?),
-        };
-        out.push_str(&relative(now.0.saturating_sub(time.0).div_euclid(1_000_000)));
-        Some(())
-    });
-    let value = words.with(now.0.to_string()).call(vec![frame.field(field)]);
-    frame.with_columns(vec![(target, value)])
-}
 
 /// Seconds ago in the largest unit that fits.
 fn relative(seconds: i64) -> String {

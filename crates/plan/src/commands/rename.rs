@@ -4,12 +4,9 @@
 
 use spl::ast::{FieldPattern, RenameCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::aggregate::plain;
 use crate::sql_text::{Layer, Reason, SqlText};
 

@@ -5,12 +5,8 @@
 use spl::ast::{PatternPart, ReplaceCommand, SearchPattern};
 
 use super::fields::expand_or_all;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text_of_each;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for ReplaceCommand {
     fn place(&self) -> Place {
@@ -26,30 +22,27 @@ impl CommandPlan for ReplaceCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
-    }
-}
-
-pub(super) fn plan(command: &ReplaceCommand, frame: Frame) -> Result<Frame, Error> {
-    let mut values = Vec::new();
-    for name in expand_or_all(&command.fields, &frame) {
-        if frame.kind(&name).is_none() || super::eval::is_time(&name) {
-            continue;
+        let frame = input.frame;
+        let mut values = Vec::new();
+        for name in expand_or_all(&self.fields, &frame) {
+            if frame.kind(&name).is_none() || super::eval::is_time(&name) {
+                continue;
+            }
+            let pairs: Vec<(String, SearchPattern)> = self
+                .replacements
+                .iter()
+                .map(|replacement| (replacement.old.text(), replacement.new.clone()))
+                .collect();
+            let parameters = format!("{pairs:?}");
+            let function = text_of_each("replace_values", move |row, out| {
+                let value = row.text(0)?;
+                replaced(&value, &pairs, out);
+                Some(())
+            });
+            values.push((name.clone(), function.with(parameters).call(vec![frame.field(&name)])));
         }
-        let pairs: Vec<(String, SearchPattern)> = command
-            .replacements
-            .iter()
-            .map(|replacement| (replacement.old.text(), replacement.new.clone()))
-            .collect();
-        let parameters = format!("{pairs:?}");
-        let function = text_of_each("replace_values", move |row, out| {
-            let value = row.text(0)?;
-            replaced(&value, &pairs, out);
-            Some(())
-        });
-        values.push((name.clone(), function.with(parameters).call(vec![frame.field(&name)])));
+        frame.with_columns(values).map(Step::Next)
     }
-    frame.with_columns(values)
 }
 
 /// The first pattern that matches the whole value decides.

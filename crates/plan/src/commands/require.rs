@@ -6,11 +6,7 @@ use std::sync::Arc;
 
 use spl::ast::RequireCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stream::{Require, StreamNode};
 
 impl CommandPlan for RequireCommand {
@@ -25,13 +21,10 @@ impl CommandPlan for RequireCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(input.frame).map(Step::Next)
+        let frame = input.frame;
+        let order = frame.sort_exprs();
+        let plan = frame.plan().clone();
+        let node = StreamNode::try_new(plan, Arc::new(Require), Vec::new(), order, Vec::new())?;
+        Ok(Step::Next(frame.stream(node)))
     }
-}
-
-pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
-    let order = frame.sort_exprs();
-    let plan = frame.plan().clone();
-    let node = StreamNode::try_new(plan, Arc::new(Require), Vec::new(), order, Vec::new())?;
-    Ok(frame.stream(node))
 }

@@ -5,10 +5,8 @@
 use async_trait::async_trait;
 use spl::ast::RestCommand;
 
-use super::{Begin, CommandPlan, First, Input, Step};
+use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, RestRequest};
 
@@ -62,6 +60,6 @@ struct Ask(RestRequest);
 #[async_trait]
 impl TableOp for Ask {
     async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        env.context.surroundings.rest(&self.0).await
+        env.context.host.rest(&self.0).await
     }
 }

@@ -2,10 +2,7 @@
 
 use spl::ast::ReturnCommand;
 
-use super::{CommandPlan, Input, Step, format};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, format};
 
 impl CommandPlan for ReturnCommand {
     fn place(&self) -> Place {

@@ -9,15 +9,12 @@ use spl::Spanned;
 use spl::ast::{RexCommand, RexMode};
 
 use super::eval::convert;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::expr::kernel::{Several, multi, text};
 use crate::frame::Frame;
 use crate::functions::pattern::Pattern;
 use crate::ledger::LONGEST_TEXT;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 
 impl CommandPlan for RexCommand {

@@ -8,10 +8,10 @@ use model::{EventTime, TimeRange};
 use spl::Span;
 use spl::ast::SavedsearchCommand;
 
-use super::{CommandPlan, Expanded, First, Input, Step};
+use super::{
+    CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+};
 use crate::pipeline::PlanningContext;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::{Error, subsearch};
 
 #[async_trait]

@@ -4,11 +4,9 @@
 
 use spl::ast::ScriptCommand;
 
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::{Error, MessageKind};
 
 impl CommandPlan for ScriptCommand {

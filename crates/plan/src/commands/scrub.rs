@@ -9,13 +9,8 @@ use model::columns;
 use siphasher::sip::SipHasher13;
 use spl::ast::ScrubCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text_of_each;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 
 impl CommandPlan for ScrubCommand {
@@ -32,7 +27,28 @@ impl CommandPlan for ScrubCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(input.frame, input.env).map(Step::Next)
+        let Input { mut frame, env, .. } = input;
+        let salt = env.context.sid.clone();
+        let kept = |name: &str| {
+            name.starts_with("date_")
+                || (name.starts_with('_') && name != columns::RAW)
+                || matches!(name, "index" | "sourcetype" | "splunk_server" | "punct" | "linecount")
+        };
+        let is_text = |kind| matches!(kind, ValueType::Text | ValueType::Multi);
+        let columns = frame.columns().iter().filter(|c| is_text(c.kind) && !kept(&c.name));
+        let values = columns.map(|column| {
+            let salted = salt.clone();
+            let scrubbed = text_of_each("scrub", move |row, out| {
+                scrub(&row.text(0)?, &salted, out);
+                Some(())
+            });
+            let value = scrubbed.with(salt.clone()).call(vec![frame.field(&column.name)]);
+            (column.name.clone(), value)
+        });
+        let values = values.collect();
+        // Nothing may be read from the source any more: it still says what it said.
+        frame.open = false;
+        frame.with_columns(values).map(Step::Next)
     }
 }
 
@@ -137,30 +153,6 @@ const PUBLIC: &[&str] = &[
     "www",
     "yes",
 ];
-
-pub(super) fn plan(mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
-    let salt = env.context.sid.clone();
-    let kept = |name: &str| {
-        name.starts_with("date_")
-            || (name.starts_with('_') && name != columns::RAW)
-            || matches!(name, "index" | "sourcetype" | "splunk_server" | "punct" | "linecount")
-    };
-    let is_text = |kind| matches!(kind, ValueType::Text | ValueType::Multi);
-    let columns = frame.columns().iter().filter(|c| is_text(c.kind) && !kept(&c.name));
-    let values = columns.map(|column| {
-        let salted = salt.clone();
-        let scrubbed = text_of_each("scrub", move |row, out| {
-            scrub(&row.text(0)?, &salted, out);
-            Some(())
-        });
-        let value = scrubbed.with(salt.clone()).call(vec![frame.field(&column.name)]);
-        (column.name.clone(), value)
-    });
-    let values = values.collect();
-    // Nothing may be read from the source any more: it still says what it said.
-    frame.open = false;
-    frame.with_columns(values)
-}
 
 /// The text with words replaced by others of the same length, upper and lower case and digits in the
 /// same places. Words before `=` or `":` are names of fields and stay.

@@ -13,18 +13,20 @@ use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Op
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 
-use super::{Begin, CommandPlan, First, Input, Step, enrich::Enrichment, summary};
+use super::{
+    Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
+    enrich::Enrichment, summary,
+};
 use crate::frame::{Frame, FrameColumn, column};
 use crate::outline::Arguments;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::Place;
 use crate::range::{Bounds, bounds};
-use crate::required_fields::{OutputFields, RequiredFields, wildcard};
+use crate::required_fields::wildcard;
 use crate::restriction::Stored;
 use crate::sql_text::events::{conditions, events as sql_events};
 use crate::sql_text::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::types::ValueType;
-use crate::{Error, EventsRequest, FieldInfo, SourceField, classify, indexes, predicate};
+use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes, predicate};
 
 #[async_trait]
 impl CommandPlan for SearchCommand {
@@ -102,7 +104,7 @@ pub(super) fn expanded(
     search: &SearchCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SearchCommand, Error> {
-    let expand = |expr| classify::expand(expr, &env.context.knowledge);
+    let expand = |expr| event_types::expand(expr, &env.context.knowledge);
     let expr = search.expr.as_ref().map(expand).transpose()?;
     Ok(SearchCommand { expr, time: search.time.clone() })
 }

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, Pipeline, SearchCommand, SearchtxnCommand, Spanned, TransactionCommand};
 
-use super::{CommandPlan, Expanded, First, Input, Step, transaction};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    transaction,
+};
 use crate::pipeline::PlanningContext;
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 
 #[async_trait]
 impl CommandPlan for SearchtxnCommand {

@@ -11,12 +11,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::SelfjoinCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::{check_count, places};
 use crate::stage::{Breaker, Rows, TableOp};
 
@@ -34,12 +30,9 @@ impl CommandPlan for SelfjoinCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(Selfjoin(self.clone()))))
     }
-}
-
-pub(super) fn plan(command: &SelfjoinCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Selfjoin(command.clone())))
 }
 
 #[derive(Debug)]

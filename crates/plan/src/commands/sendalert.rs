@@ -5,11 +5,9 @@
 use async_trait::async_trait;
 use spl::ast::{SendalertCommand, SendemailCommand};
 
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Action, Error, MessageKind};
 
@@ -49,7 +47,7 @@ struct Act(Action);
 impl TableOp for Act {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         if !env.is_dry_run()
-            && let Err(error) = env.context.surroundings.act(&self.0, &rows).await
+            && let Err(error) = env.context.host.act(&self.0, &rows).await
         {
             // The rows are the answer all the same.
             let text = format!("the action \"{}\" was not carried out: {error}", self.0.name);

@@ -2,10 +2,7 @@
 
 use spl::ast::SendemailCommand;
 
-use super::{CommandPlan, Input, Step, sendalert};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sendalert};
 
 impl CommandPlan for SendemailCommand {
     fn place(&self) -> Place {

@@ -7,11 +7,10 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use spl::ast::{SetCommand, SetOperation};
 
-use super::{Begin, CommandPlan, First, Input, Step};
-use crate::Error;
+use super::{
+    Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 

@@ -5,12 +5,8 @@
 use spl::ast::SetfieldsCommand;
 
 use super::eval::{convert, is_time};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 
 impl CommandPlan for SetfieldsCommand {
@@ -27,16 +23,13 @@ impl CommandPlan for SetfieldsCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
+        let mut frame = input.frame;
+        for (field, text) in &self.values {
+            let value = Typed::text(text);
+            let is_time = is_time(&field.node);
+            let value = if is_time { convert(value, ValueType::Time) } else { value };
+            frame = frame.with_columns(vec![(field.node.clone(), value)])?;
+        }
+        Ok(Step::Next(frame))
     }
-}
-
-pub(super) fn plan(command: &SetfieldsCommand, mut frame: Frame) -> Result<Frame, Error> {
-    for (field, text) in &command.values {
-        let value = Typed::text(text);
-        let is_time = is_time(&field.node);
-        let value = if is_time { convert(value, ValueType::Time) } else { value };
-        frame = frame.with_columns(vec![(field.node.clone(), value)])?;
-    }
-    Ok(frame)
 }

@@ -2,10 +2,9 @@
 
 use spl::ast::SistatsCommand;
 
-use super::{CommandPlan, Input, Step, summary};
-use crate::Error;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
+};
 
 impl CommandPlan for SistatsCommand {
     fn place(&self) -> Place {

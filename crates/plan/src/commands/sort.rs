@@ -7,13 +7,10 @@ use std::sync::Arc;
 use datafusion::logical_expr::Expr;
 use spl::ast::{SortCommand, SortKey, SortOrder};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::frame::Frame;
 use crate::order::sort_key;
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::layer::{Kind, Value};
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::stream::{NoticedLimit, StreamNode};

@@ -6,17 +6,14 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
-use spl::ast::{Command, Spanned, SpathCommand};
+use spl::ast::SpathCommand;
 
 use super::eval::convert;
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::functions::json::{JsonPath, json_text};
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, SpathAll};
 use crate::types::ValueType;
 
@@ -34,36 +31,29 @@ impl CommandPlan for SpathCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.rest)
-    }
-}
-
-pub(super) fn plan(
-    command: &SpathCommand,
-    frame: Frame,
-    rest: &[Spanned<Command>],
-) -> Result<Step, Error> {
-    let input = command.input.as_ref().map_or("_raw", |field| field.node.as_str());
-    if let Some(path) = &command.path {
-        let output = command.output.as_ref().map_or(&path.node, |output| &output.node);
-        let value = (output.clone(), at_path(&path.node, input, output, &frame));
-        return Ok(Step::Next(frame.with_columns(vec![value])?));
-    }
-    if let Some(output) = &command.output {
-        return Err(Error::at("spath output= needs path=", output.span));
-    }
-    if !frame.open {
-        return Ok(Step::Materialize(frame, Breaker::table(SpathAll(input.to_owned()))));
-    }
-    // Over events only what later commands name is looked for; the rest is found at output.
-    let mut values = Vec::new();
-    for name in RequiredFields::of(rest).names {
-        if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
-            let value = at_path(&name, input, &name, &frame);
-            values.push((name, value));
+        let Input { frame, rest, .. } = input;
+        let input = self.input.as_ref().map_or("_raw", |field| field.node.as_str());
+        if let Some(path) = &self.path {
+            let output = self.output.as_ref().map_or(&path.node, |output| &output.node);
+            let value = (output.clone(), at_path(&path.node, input, output, &frame));
+            return Ok(Step::Next(frame.with_columns(vec![value])?));
         }
+        if let Some(output) = &self.output {
+            return Err(Error::at("spath output= needs path=", output.span));
+        }
+        if !frame.open {
+            return Ok(Step::Materialize(frame, Breaker::table(SpathAll(input.to_owned()))));
+        }
+        // Over events only what later commands name is looked for; the rest is found at output.
+        let mut values = Vec::new();
+        for name in RequiredFields::of(rest).names {
+            if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
+                let value = at_path(&name, input, &name, &frame);
+                values.push((name, value));
+            }
+        }
+        Ok(Step::Next(frame.with_columns(values)?))
     }
-    Ok(Step::Next(frame.with_columns(values)?))
 }
 
 fn is_metadata(name: &str) -> bool {

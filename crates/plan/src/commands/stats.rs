@@ -8,15 +8,13 @@ use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, St
 
 use super::eval::{convert, is_time};
 use super::fields::expand;
-use super::{CommandPlan, Input, Step, bin, summary};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary};
 use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::order::group_key;
 use crate::outline::{Arguments, aggregate_call};
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::aggregate::grouped as sql_grouped;
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::ValueType;
@@ -40,7 +38,24 @@ impl CommandPlan for StatsCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env)
+        let Input { frame, env, .. } = input;
+        if self.by.span.is_some() {
+            return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
+        }
+        let frame = summary::prepared(frame)?;
+        if let Some(step) = times_needed(&self.calls, &frame, env)? {
+            return Ok(step);
+        }
+        let calls = summary::calls(&self.calls, &frame)?;
+        let keys = by_fields(&self.by, &frame);
+        let sparklines = sparkline_axis(&frame, env);
+        let (frame, keys) = split_values(frame, keys, self.dedup_splitvals)?;
+        let rules = Rules { only_numbers: self.allnum, sparklines };
+        let mut values = aggregates_by(&calls, &keys, &frame, env, rules)?;
+        if let Some(delimiter) = &self.delim {
+            values = values.into_iter().map(|value| joined(value, delimiter)).collect();
+        }
+        grouped(frame, keys, values).map(Step::Next)
     }
 
     fn sql(&self, layer: Layer, text: &mut SqlText) -> Result<Layer, Reason> {
@@ -56,30 +71,6 @@ impl CommandPlan for StatsCommand {
             by: self.by.fields.iter().map(|field| field.text.clone()).collect(),
         }
     }
-}
-
-pub(super) fn plan(
-    command: &StatsCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    if command.by.span.is_some() {
-        return Err(Error::invalid_anywhere("stats has no span; use bin before it, or tstats"));
-    }
-    let frame = summary::prepared(frame)?;
-    if let Some(step) = times_needed(&command.calls, &frame, env)? {
-        return Ok(step);
-    }
-    let calls = summary::calls(&command.calls, &frame)?;
-    let keys = by_fields(&command.by, &frame);
-    let sparklines = sparkline_axis(&frame, env);
-    let (frame, keys) = split_values(frame, keys, command.dedup_splitvals)?;
-    let rules = Rules { only_numbers: command.allnum, sparklines };
-    let mut values = aggregates_by(&calls, &keys, &frame, env, rules)?;
-    if let Some(delimiter) = &command.delim {
-        values = values.into_iter().map(|value| joined(value, delimiter)).collect();
-    }
-    grouped(frame, keys, values).map(Step::Next)
 }
 
 /// What a command wants of its aggregates.

@@ -4,13 +4,10 @@
 
 use spl::ast::{StrcatCommand, StrcatPart};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for StrcatCommand {
     fn place(&self) -> Place {

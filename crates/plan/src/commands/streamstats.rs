@@ -9,14 +9,11 @@ use datafusion::logical_expr::Expr;
 use spl::ast::StreamstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{StreamNode, Streamstats, Window};
 use crate::types::ValueType;
 

@@ -2,10 +2,7 @@
 
 use spl::ast::TableCommand;
 
-use super::{CommandPlan, Input, Step, fields};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, fields};
 use crate::sql_text::layer::names;
 use crate::sql_text::{Layer, Reason, SqlText};
 

@@ -6,14 +6,12 @@ use std::collections::HashMap;
 
 use spl::ast::TagsCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::classify::{self, TAG};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::event_types::{self, TAG};
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, wildcard};
+use crate::required_fields::wildcard;
 
 impl CommandPlan for TagsCommand {
     fn place(&self) -> Place {
@@ -35,7 +33,7 @@ impl CommandPlan for TagsCommand {
 }
 
 pub(super) fn typer(frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
-    classify::Wanted { event_types: true, tags: false }.add(frame, env)
+    event_types::Wanted { event_types: true, tags: false }.add(frame, env)
 }
 
 pub(super) fn tags(

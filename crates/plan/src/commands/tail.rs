@@ -2,10 +2,7 @@
 
 use spl::ast::TailCommand;
 
-use super::{CommandPlan, Input, Step, head};
-use crate::Error;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, head};
 
 impl CommandPlan for TailCommand {
     fn place(&self) -> Place {

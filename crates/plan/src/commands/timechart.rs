@@ -7,15 +7,14 @@ use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 
 use super::split::{Series, pivot};
-use super::{CommandPlan, Input, Step, bin, summary};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary,
+};
 use crate::aggregates::EXACT_TIME;
 use crate::bins::{TimeBins, default_span, length_of};
 use crate::frame::Frame;
 use crate::outline::{Arguments, aggregate_call};
 use crate::pipeline::PlanningContext;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
 

@@ -15,12 +15,8 @@ use knowledge::time::{LocalClock, TimeFormat};
 use model::{EventTime, TimeRange};
 use spl::ast::{TimeSpan, TimeUnit, TimewrapAlign, TimewrapCommand, TimewrapSeries};
 
-use super::{CommandPlan, Input, Step, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Column, Rows, TableOp};
 use crate::types::ValueType;
@@ -39,38 +35,31 @@ impl CommandPlan for TimewrapCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.span(), input.frame, input.env)
+        let span = input.span();
+        let Input { frame, env, .. } = input;
+        if frame.kind(TIME) != Some(ValueType::Time) {
+            let message = "timewrap needs the field _time; use it behind timechart";
+            return Err(Error::at(message, span));
+        }
+        let latest = env.context.range.latest;
+        let end = match self.align {
+            TimewrapAlign::End if latest != TimeRange::ALL.latest => latest,
+            _ => env.context.now,
+        };
+        let op = Timewrap {
+            period: self.period.clone(),
+            end: end.0,
+            series: self.series,
+            format: self.time_format.clone().unwrap_or_else(|| TIME_FORMAT.to_owned()),
+            zone: env.context.timezone.clone(),
+        };
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }
 
 const TIME: &str = "_time";
 /// How periods are named unless told otherwise.
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
-
-pub(super) fn plan(
-    command: &TimewrapCommand,
-    span: spl::Span,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    if frame.kind(TIME) != Some(ValueType::Time) {
-        let message = "timewrap needs the field _time; use it behind timechart";
-        return Err(Error::at(message, span));
-    }
-    let latest = env.context.range.latest;
-    let end = match command.align {
-        TimewrapAlign::End if latest != TimeRange::ALL.latest => latest,
-        _ => env.context.now,
-    };
-    let op = Timewrap {
-        period: command.period.clone(),
-        end: end.0,
-        series: command.series,
-        format: command.time_format.clone().unwrap_or_else(|| TIME_FORMAT.to_owned()),
-        zone: env.context.timezone.clone(),
-    };
-    Ok(Step::Materialize(frame, Breaker::table(op)))
-}
 
 #[derive(Debug)]
 struct Timewrap {

@@ -5,13 +5,10 @@
 use serde_json::Value as Json;
 use spl::ast::{JsonKind, TojsonCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::column::Value;
 use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 
 impl CommandPlan for TojsonCommand {
     fn place(&self) -> Place {
@@ -30,34 +27,31 @@ impl CommandPlan for TojsonCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
-    }
-}
-
-pub(super) fn plan(command: &TojsonCommand, frame: Frame) -> Result<Frame, Error> {
-    let mut fields = fields(command, &frame);
-    // As in Splunk's objects, keys are in the order of their names.
-    fields.sort_by(|(one, _), (two, _)| one.cmp(two));
-    let arguments = fields.iter().map(|(name, _)| frame.field(name)).collect();
-    let parameters = format!("{fields:?} {}", command.fill_null);
-    let fill_null = command.fill_null;
-    let members = fields.into_iter().map(|(name, kind)| (format!("{}:", quoted(&name)), kind));
-    let members: Vec<(String, JsonKind)> = members.collect();
-    let object = text("tojson", move |row, out| {
-        out.push('{');
-        for (at, (key, kind)) in members.iter().enumerate() {
-            let Some(json) = json(row.value(at), *kind, fill_null) else { continue };
-            if out.len() > 1 {
-                out.push(',');
+        let frame = input.frame;
+        let mut fields = fields(self, &frame);
+        // As in Splunk's objects, keys are in the order of their names.
+        fields.sort_by(|(one, _), (two, _)| one.cmp(two));
+        let arguments = fields.iter().map(|(name, _)| frame.field(name)).collect();
+        let parameters = format!("{fields:?} {}", self.fill_null);
+        let fill_null = self.fill_null;
+        let members = fields.into_iter().map(|(name, kind)| (format!("{}:", quoted(&name)), kind));
+        let members: Vec<(String, JsonKind)> = members.collect();
+        let object = text("tojson", move |row, out| {
+            out.push('{');
+            for (at, (key, kind)) in members.iter().enumerate() {
+                let Some(json) = json(row.value(at), *kind, fill_null) else { continue };
+                if out.len() > 1 {
+                    out.push(',');
+                }
+                out.push_str(key);
+                out.push_str(&json);
             }
-            out.push_str(key);
-            out.push_str(&json);
-        }
-        out.push('}');
-        Some(())
-    });
-    let value = object.with(parameters).call(arguments);
-    frame.with_columns(vec![(command.output_field.clone(), value)])
+            out.push('}');
+            Some(())
+        });
+        let value = object.with(parameters).call(arguments);
+        frame.with_columns(vec![(self.output_field.clone(), value)]).map(Step::Next)
+    }
 }
 
 /// The fields of the objects and what is made of them; a field named twice is of the first kind.

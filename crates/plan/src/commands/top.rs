@@ -15,15 +15,14 @@ use spl::ast::TopCommand;
 
 use super::eval::convert;
 use super::stats::split_values;
-use super::{CommandPlan, Input, Step, summary};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
+};
 use crate::expr::Typed;
 use crate::expr::kernel::text;
 use crate::frame::{Frame, column};
 use crate::order::group_key;
 use crate::outline::Arguments;
-use crate::place::{Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::aggregate::ranked as sql_ranked;
 use crate::sql_text::{Layer, Reason, SqlText};
 use crate::types::ValueType;

@@ -20,14 +20,12 @@ use spl::ast::{
 };
 
 use super::eval::condition;
-use super::{CommandPlan, Input, Step};
+use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
 use crate::predicate::compile_search;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::{ArrowType, ValueType};
 use crate::{Error, MessageKind};

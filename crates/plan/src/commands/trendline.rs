@@ -11,13 +11,10 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use spl::ast::{TrendKind, TrendlineCommand};
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::expr::column::Values;
 use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 use crate::types::ValueType;
 

@@ -2,10 +2,7 @@
 
 use spl::ast::TscollectCommand;
 
-use super::{CommandPlan, Input, Step, delete};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, delete};
 
 impl CommandPlan for TscollectCommand {
     fn place(&self) -> Place {

@@ -8,14 +8,13 @@ use spl::ast::{BinOptions, SearchExpr, Span, TstatsCommand};
 
 use super::stats::{aggregates, by_fields, grouped, split_values};
 use super::{
-    Begin, CommandPlan, Expanded, First, Input, Step, bin, dataset, prestats, search, tokens,
+    Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
+    bin, dataset, prestats, search, tokens,
 };
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
 use crate::range::bounds;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql_text::aggregate::grouped as sql_grouped;
 use crate::sql_text::events::events as sql_events;
 use crate::sql_text::{Layer, Reason, SqlText};

@@ -8,10 +8,8 @@ use async_trait::async_trait;
 use spl::ast::TypeaheadCommand;
 
 use super::eventcount::meant;
-use super::{Begin, CommandPlan, First, Input, Step};
+use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::Rows;
 use crate::subsearch::comparison;
 use crate::{Error, MetadataKind};

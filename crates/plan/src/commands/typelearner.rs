@@ -2,10 +2,7 @@
 
 use spl::ast::TypelearnerCommand;
 
-use super::{CommandPlan, Input, Step, findtypes};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, findtypes};
 
 impl CommandPlan for TypelearnerCommand {
     fn place(&self) -> Place {

@@ -2,10 +2,7 @@
 
 use spl::ast::TyperCommand;
 
-use super::{CommandPlan, Input, Step, tags};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, tags};
 
 impl CommandPlan for TyperCommand {
     fn place(&self) -> Place {

@@ -9,12 +9,11 @@ use spl::ast::{
 };
 use spl::{CommandKind, Span};
 
-use super::{CommandPlan, Expanded, First, Input, Step};
-use crate::Error;
+use super::{
+    CommandPlan, Error, Expanded, First, Input, OutputFields, Place, RequiredFields, Step,
+};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 

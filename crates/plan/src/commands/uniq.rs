@@ -6,11 +6,8 @@ use std::sync::Arc;
 
 use spl::ast::UniqCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::{Frame, column};
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::frame::column;
 use crate::stream::{StreamNode, Uniq};
 
 impl CommandPlan for UniqCommand {
@@ -27,16 +24,13 @@ impl CommandPlan for UniqCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(input.frame).map(Step::Next)
+        let frame = input.frame;
+        // When an event arrived is no part of what it says.
+        let names = frame.names().into_iter().filter(|name| name != "_indextime");
+        let arguments: Vec<_> = names.map(|name| column(&name)).collect();
+        let order = frame.sort_exprs();
+        let plan = frame.plan().clone();
+        let node = StreamNode::try_new(plan, Arc::new(Uniq), arguments, order, Vec::new())?;
+        Ok(Step::Next(frame.stream(node)))
     }
-}
-
-pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
-    // When an event arrived is no part of what it says.
-    let names = frame.names().into_iter().filter(|name| name != "_indextime");
-    let arguments: Vec<_> = names.map(|name| column(&name)).collect();
-    let order = frame.sort_exprs();
-    let plan = frame.plan().clone();
-    let node = StreamNode::try_new(plan, Arc::new(Uniq), arguments, order, Vec::new())?;
-    Ok(frame.stream(node))
 }

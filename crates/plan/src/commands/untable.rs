@@ -2,14 +2,11 @@
 
 use spl::ast::UntableCommand;
 
-use super::{CommandPlan, Input, Step, reshape};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, reshape};
 
 impl CommandPlan for UntableCommand {
     fn place(&self) -> Place {
-        Place::SearchHead
+        Place::Streaming
     }
 
     fn required_fields(&self, fields: &mut RequiredFields) {

@@ -12,15 +12,16 @@ use spl::ast::{LexiconKind, SearchCommand, WalklexCommand};
 
 use super::eventcount::meant;
 use super::stats::{Valueless, explode, order_by_groups};
-use super::{Begin, CommandPlan, First, Input, Step, search};
+use super::{
+    Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step, search,
+};
 use crate::expr::Typed;
 use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::place::{Origin, Place};
 use crate::predicate::Breakers;
 use crate::range::bounds;
-use crate::required_fields::{OutputFields, RequiredFields, wildcard};
+use crate::required_fields::wildcard;
 use crate::stage::{Record, Rows};
 use crate::types::ValueType;
 use crate::{Error, MetadataKind};

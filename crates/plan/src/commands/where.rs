@@ -2,10 +2,7 @@
 
 use spl::ast::WhereCommand;
 
-use super::{CommandPlan, Input, Step, eval};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, eval};
 use crate::sql_text::{Layer, Reason, SqlText, expr};
 
 impl CommandPlan for WhereCommand {

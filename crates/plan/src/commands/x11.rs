@@ -7,12 +7,10 @@
 use async_trait::async_trait;
 use spl::ast::X11Command;
 
-use super::{CommandPlan, Input, Step, predict, sample};
-use crate::Error;
-use crate::frame::Frame;
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, predict, sample,
+};
 use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for X11Command {
@@ -29,7 +27,8 @@ impl CommandPlan for X11Command {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(plan(self, input.frame))
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(X11(self.clone()))))
     }
 }
 
@@ -38,10 +37,6 @@ const LEAST: usize = 5;
 /// Weights by which a season is averaged with the same season of periods before and behind.
 const FIRST: &[f64] = &[1.0, 2.0, 3.0, 2.0, 1.0];
 const SECOND: &[f64] = &[1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0];
-
-pub(super) fn plan(command: &X11Command, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(X11(command.clone())))
-}
 
 #[derive(Debug)]
 struct X11(X11Command);

@@ -4,15 +4,11 @@
 
 use std::sync::Arc;
 
-use spl::ast::{Command, Spanned, XmlkvCommand};
+use spl::ast::XmlkvCommand;
 
 use super::discover::{Discovery, Existing, Finder};
-use super::{CommandPlan, Input, Step};
-use crate::Error;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::required_fields::field_or;
 use crate::xml::simple_elements;
 
 impl CommandPlan for XmlkvCommand {
@@ -29,25 +25,17 @@ impl CommandPlan for XmlkvCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.rest, input.env)
+        let Input { frame, rest, env, .. } = input;
+        let field = self.field.as_ref().map_or("_raw", |field| field.node.as_str());
+        let discovery = Discovery {
+            command: "xmlkv",
+            inputs: vec![field.to_owned()],
+            finder: Arc::new(Elements),
+            several: true,
+            existing: Existing::Replaced,
+        };
+        discovery.plan(frame, rest, env)
     }
-}
-
-pub(super) fn plan(
-    command: &XmlkvCommand,
-    frame: Frame,
-    rest: &[Spanned<Command>],
-    env: &PlanningContext<'_>,
-) -> Result<Step, Error> {
-    let field = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
-    let discovery = Discovery {
-        command: "xmlkv",
-        inputs: vec![field.to_owned()],
-        finder: Arc::new(Elements),
-        several: true,
-        existing: Existing::Replaced,
-    };
-    discovery.plan(frame, rest, env)
 }
 
 #[derive(Debug)]

@@ -4,12 +4,8 @@
 
 use spl::ast::XmlunescapeCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text_of_each;
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::types::ValueType;
 use crate::xml::unescape;
 
@@ -25,23 +21,20 @@ impl CommandPlan for XmlunescapeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(input.frame).map(Step::Next)
-    }
-}
-
-pub(super) fn plan(frame: Frame) -> Result<Frame, Error> {
-    let is_text = |name: &str, kind| {
-        let internal = name.starts_with('_') && name != "_raw";
-        matches!(kind, ValueType::Text | ValueType::Multi) && !internal
-    };
-    let columns = frame.columns().iter().filter(|column| is_text(&column.name, column.kind));
-    let values = columns.map(|column| {
-        let unescaped = text_of_each("xmlunescape", |row, out| {
-            unescape(&row.text(0)?, out);
-            Some(())
+        let frame = input.frame;
+        let is_text = |name: &str, kind| {
+            let internal = name.starts_with('_') && name != "_raw";
+            matches!(kind, ValueType::Text | ValueType::Multi) && !internal
+        };
+        let columns = frame.columns().iter().filter(|column| is_text(&column.name, column.kind));
+        let values = columns.map(|column| {
+            let unescaped = text_of_each("xmlunescape", |row, out| {
+                unescape(&row.text(0)?, out);
+                Some(())
+            });
+            (column.name.clone(), unescaped.call(vec![frame.field(&column.name)]))
         });
-        (column.name.clone(), unescaped.call(vec![frame.field(&column.name)]))
-    });
-    let values = values.collect();
-    frame.with_columns(values)
+        let values = values.collect();
+        frame.with_columns(values).map(Step::Next)
+    }
 }

@@ -4,12 +4,9 @@
 
 use spl::ast::XpathCommand;
 
-use super::{CommandPlan, Input, Step};
-use crate::Error;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::{Row, Several, multi};
-use crate::frame::Frame;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields, field_or};
+use crate::required_fields::field_or;
 use crate::xml::XPath;
 
 impl CommandPlan for XpathCommand {
@@ -26,32 +23,29 @@ impl CommandPlan for XpathCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame).map(Step::Next)
-    }
-}
-
-pub(super) fn plan(command: &XpathCommand, frame: Frame) -> Result<Frame, Error> {
-    let path = XPath::parse(&command.path.node).map_err(|reason| {
-        let message = format!("the path is not one that xpath understands: {reason}");
-        Error::at(message, command.path.span)
-    })?;
-    let field = command.field.as_ref().map_or("_raw", |field| field.node.as_str());
-    let target = command.outfield.as_ref().map_or("xpath", |field| field.node.as_str());
-    let default = command.default.clone();
-    let parameters = format!("{} {default:?}", command.path.node);
-    let found = multi("xpath", move |row: Row<'_>, out: &mut Several<'_>| {
-        let mut some = false;
-        row.value(0).each_text(|text| {
-            path.visit(text, &mut |value| {
-                out.append_value(value);
-                some = true;
+        let frame = input.frame;
+        let path = XPath::parse(&self.path.node).map_err(|reason| {
+            let message = format!("the path is not one that xpath understands: {reason}");
+            Error::at(message, self.path.span)
+        })?;
+        let field = self.field.as_ref().map_or("_raw", |field| field.node.as_str());
+        let target = self.outfield.as_ref().map_or("xpath", |field| field.node.as_str());
+        let default = self.default.clone();
+        let parameters = format!("{} {default:?}", self.path.node);
+        let found = multi("xpath", move |row: Row<'_>, out: &mut Several<'_>| {
+            let mut some = false;
+            row.value(0).each_text(|text| {
+                path.visit(text, &mut |value| {
+                    out.append_value(value);
+                    some = true;
+                });
             });
+            if !some && let Some(default) = &default {
+                out.append_value(default);
+            }
+            Some(())
         });
-        if !some && let Some(default) = &default {
-            out.append_value(default);
-        }
-        Some(())
-    });
-    let value = found.with(parameters).call(vec![frame.field(field)]);
-    frame.with_columns(vec![(target.to_owned(), value)])
+        let value = found.with(parameters).call(vec![frame.field(field)]);
+        frame.with_columns(vec![(target.to_owned(), value)]).map(Step::Next)
+    }
 }

@@ -2,10 +2,7 @@
 
 use spl::ast::XyseriesCommand;
 
-use super::{CommandPlan, Input, Step, reshape};
-use crate::Error;
-use crate::place::Place;
-use crate::required_fields::{OutputFields, RequiredFields};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, reshape};
 
 impl CommandPlan for XyseriesCommand {
     fn place(&self) -> Place {

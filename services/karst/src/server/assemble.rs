@@ -132,7 +132,7 @@ pub(crate) async fn assemble(
                 store: Arc::clone(&store),
             }),
             apps: apps.clone(),
-            surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Surroundings>,
+            surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Host>,
             indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
             clock: Arc::clone(&clock),
             threads,

@@ -13,7 +13,7 @@ use inputs::{CutEvents, Input, MissingTime, OriginRef, SinkExt, StreamKey};
 use knowledge::Knowledge;
 use maxminddb::{Reader, geoip2};
 use model::{ErrorKind, IndexName};
-use plan::{CollectedEvent, Error, Location, Record, RestRequest, Rows, Surroundings};
+use plan::{CollectedEvent, Error, Host, Location, Record, RestRequest, Rows};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -56,7 +56,7 @@ impl ServerSurroundings {
 }
 
 #[async_trait::async_trait]
-impl Surroundings for ServerSurroundings {
+impl Host for ServerSurroundings {
     async fn rest(&self, request: &RestRequest) -> Result<Rows, Error> {
         let unavailable = |message: String| Error::Source { message, kind: ErrorKind::Unavailable };
         let state =

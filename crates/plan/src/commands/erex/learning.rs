@@ -17,7 +17,7 @@ pub(super) fn learn(
     counterexamples: &[String],
 ) -> Option<Regex> {
     let values = descriptions(examples);
-    let (before, behind) = surroundings(with, examples);
+    let (before, behind) = host(with, examples);
     let mut candidates = Vec::new();
     for value in &values {
         let group = format!("(?P<value>{value})");
@@ -147,7 +147,7 @@ fn places<'t>(
 }
 
 /// The text that always stands before values, and an expression for what always stands behind.
-fn surroundings(with: &[&str], examples: &[String]) -> (String, String) {
+fn host(with: &[&str], examples: &[String]) -> (String, String) {
     let mut before: Option<String> = None;
     let mut behind: Option<Option<char>> = None;
     for (left, right) in places(with, examples) {

@@ -57,7 +57,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
     };
     let context = PlanContext {
         source: Arc::new(EmptySource::new(main.iter().cloned().chain(named).collect())),
-        surroundings: Arc::new(EventsOnly),
+        host: Arc::new(EventsOnly),
         knowledge,
         now,
         timezone,

@@ -7,25 +7,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use model::IndexName;
 use plan::{
-    Action, CollectedEvent, Error, Location, LookupSource, LookupWrite, RestRequest, Rows,
-    Surroundings,
+    Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, RestRequest, Rows,
 };
+
+/// The job that every block finds.
+const JOB: &str = "1700000000.9";
 
 /// What the searches of a block find around them.
 #[derive(Debug)]
-pub(crate) struct MemorySurroundings {
+pub(crate) struct MemoryHost {
     lookups: Mutex<HashMap<String, Arc<Rows>>>,
     jobs: Mutex<HashMap<String, Rows>>,
 }
 
-impl MemorySurroundings {
+impl MemoryHost {
     /// Lookups by name, as CSV without quotes.
     pub(crate) fn new(lookups: &[(String, String)]) -> Result<Self, String> {
         let mut found = HashMap::new();
         for (name, text) in lookups {
             found.insert(name.clone(), Arc::new(rows(text)));
         }
-        Ok(Self { lookups: Mutex::new(found), jobs: Mutex::default() })
+        let mut rows = Rows::blank(2);
+        rows.set_texts("n", [Some("1"), Some("2")]);
+        let jobs = HashMap::from([(JOB.to_owned(), rows)]);
+        Ok(Self { lookups: Mutex::new(found), jobs: Mutex::new(jobs) })
     }
 
     /// The same lookups, and rows that `loadjob` finds by these names.
@@ -56,7 +61,7 @@ fn name(source: &LookupSource) -> &str {
 }
 
 #[async_trait]
-impl Surroundings for MemorySurroundings {
+impl Host for MemoryHost {
     async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
         let lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(lookups.get(name(source)).cloned())

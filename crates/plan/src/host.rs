@@ -92,7 +92,7 @@ pub struct Action {
 
 /// What searches read and write besides events.
 #[async_trait]
-pub trait Surroundings: Send + Sync + Debug {
+pub trait Host: Send + Sync + Debug {
     /// Whether the user of the search has a capability.
     fn may(&self, capability: &str) -> bool {
         let _ = capability;
@@ -198,4 +198,4 @@ fn missing(message: &str) -> Error {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventsOnly;
 
-impl Surroundings for EventsOnly {}
+impl Host for EventsOnly {}

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// A value that many own and none changes.
-pub struct Shared<T>(Arc<dyn Held<T>>);
+pub struct TypeErased<T>(Arc<dyn Held<T>>);
 
 trait Held<T>: Send + Sync {
     fn get(&self) -> &T;
@@ -21,19 +21,19 @@ impl<T: Send + Sync> Held<T> for T {
     }
 }
 
-impl<T: Send + Sync + 'static> From<T> for Shared<T> {
+impl<T: Send + Sync + 'static> From<T> for TypeErased<T> {
     fn from(value: T) -> Self {
         Self(Arc::new(value))
     }
 }
 
-impl<T> Clone for Shared<T> {
+impl<T> Clone for TypeErased<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Deref for Shared<T> {
+impl<T> Deref for TypeErased<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -41,7 +41,7 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+impl<T: fmt::Debug> fmt::Debug for TypeErased<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
