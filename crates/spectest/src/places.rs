@@ -1,7 +1,7 @@
 //! Checks where each command may run against what it does, over rows that are split at random.
 //!
-//! The examples of a command are the blocks of `specs/commands/<name>.spec`. What [`Place`] says has to hold for
-//! all of them; that a command needs the search head has to show in one of them, or have a reason.
+//! The examples of a command are the blocks of `specs/commands/<name>.spec`. What [`Place`] says has to hold
+//! for all of them; that a command needs the search head has to show in one of them, or have a reason.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -138,7 +138,8 @@ impl Events {
 
     /// What it gives event by event.
     fn arrival(&self, text: &str) -> Result<Vec<Option<String>>, String> {
-        let kind = |name: &str| self.field(name).unwrap_or(ValueType::Text);
+        // A search knows that there is no such field.
+        let kind = |name: &str| self.field(name).unwrap_or(ValueType::Null);
         let expression = Expression::compile(text, &kind)?;
         let value = |row| {
             let value = expression.evaluate(&Event { events: self, row });
