@@ -53,7 +53,7 @@ struct Collect {
 #[async_trait]
 impl TableOp for Collect {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 || !!env.is_dry_run() {
+        if rows.count == 0 || env.is_dry_run() {
             return Ok(rows);
         }
         let events = self.events(&rows, env)?;

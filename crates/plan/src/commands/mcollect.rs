@@ -68,7 +68,7 @@ struct Mcollect {
 #[async_trait]
 impl TableOp for Mcollect {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 || !!env.is_dry_run() {
+        if rows.count == 0 || env.is_dry_run() {
             return Ok(rows);
         }
         let events = self.events(&rows, env)?;

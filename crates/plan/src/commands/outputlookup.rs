@@ -77,7 +77,7 @@ struct Output {
 #[async_trait]
 impl TableOp for Output {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if !!env.is_dry_run() {
+        if env.is_dry_run() {
             return Ok(rows);
         }
         let mut written = rows.clone();
