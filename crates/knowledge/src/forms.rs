@@ -3,10 +3,11 @@
 //!
 //! Blanks of a form stand for any number of blanks, ends of lines for ends of lines.
 
+use eval::Pattern;
+
 use crate::extract::{Extractor, Reading, Transform};
 use crate::modular;
 use crate::{Knowledge, layers::Effective};
-use eval::Pattern;
 
 impl Knowledge {
     /// The names of all forms, in order.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use encoding_rs::Encoding;
+use eval::Pattern;
+use eval::time::{TimeFormat, parse_zone};
 
 use crate::error::Error;
 use crate::index_time::{self, IndexTimeRules};
@@ -10,8 +12,6 @@ use crate::layers::{Effective, Files};
 use crate::props::{Values, bad_regex, bad_value};
 use crate::structured::StructuredRules;
 use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, TimestampSource};
-use eval::Pattern;
-use eval::time::{TimeFormat, parse_zone};
 
 /// Rules for cutting text into events and finding their times.
 #[derive(Debug, Clone)]

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use eval::Pattern;
+
 use crate::conf::{Entry, Place, Stanza, Warning};
 use crate::error::Error;
 use crate::layers::Effective;
-use eval::Pattern;
 
 /// What a stanza of `props.conf` applies to.
 #[derive(Debug, Clone)]

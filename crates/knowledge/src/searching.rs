@@ -1,5 +1,7 @@
 //! How events become fields: the search-time half of `props.conf` with `transforms.conf`, compiled.
 
+use eval::Pattern;
+
 use crate::conf::Entry;
 use crate::error::Error;
 use crate::extract::{
@@ -7,7 +9,6 @@ use crate::extract::{
 };
 use crate::layers::Effective;
 use crate::props::{Values, bad_regex, bad_value};
-use eval::Pattern;
 
 /// Compiles the rules; what is wrong goes to `errors` and is left out.
 pub(crate) fn field_rules(

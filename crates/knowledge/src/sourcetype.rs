@@ -10,9 +10,10 @@
 //! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
 //! [`zeek_conf`] writes the stanzas that a header needs.
 
+use eval::Pattern;
+
 use crate::conf::{Stanza, Warning};
 use crate::layers::Effective;
-use eval::Pattern;
 
 /// Lines of a sample that are looked at.
 const LINES: usize = 100;

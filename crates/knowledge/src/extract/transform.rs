@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::kv::clean_key;
 use eval::{Groups, Pattern};
+
+use super::kv::clean_key;
 
 /// A compiled rule.
 #[derive(Debug, Clone)]

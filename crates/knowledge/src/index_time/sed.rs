@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 
-use super::draft::EventDraft;
 use eval::{Groups, Pattern};
+
+use super::draft::EventDraft;
 
 /// A compiled script.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
+use eval::{Groups, Pattern};
 use model::EventTime;
 
 use super::Tally;
 use super::draft::{EventDraft, Queue};
-use eval::{Groups, Pattern};
 
 /// What a transform reads.
 #[derive(Debug, Clone, PartialEq, Eq)]

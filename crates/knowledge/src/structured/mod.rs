@@ -18,9 +18,10 @@ use std::sync::Arc;
 pub use reader::StructuredReader;
 pub use records::{RecordBreak, RecordScanner};
 
+use eval::Pattern;
+
 use crate::error::Error;
 use crate::props::{Values, bad_value};
-use eval::Pattern;
 
 /// What a source is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use eval::time::civil::DAY;
+use eval::time::{Fields, LocalClock, Parsed, TimeFormat, fraction_at};
 use model::EventTime;
 
 use super::json;
 use super::jumps::Jumps;
 use super::shapes;
 use super::{Lookahead, TimestampRules, TimestampSource};
-use eval::time::civil::DAY;
-use eval::time::{Fields, LocalClock, Parsed, TimeFormat, fraction_at};
 
 const DEFAULT_LOOKAHEAD: usize = 128;
 const HEAD: usize = 48;
