@@ -178,14 +178,14 @@ use model::TimeRange;
 use spl::Span;
 use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
 
+use crate::arguments::Arguments;
 use crate::frame::Frame;
 use crate::functions::lookup::Lookups;
 use crate::lookup::Lookup;
-use crate::outline::Arguments;
 use crate::pipeline::{Planning, PlanningContext, SourceRows};
 use crate::place::{Origin, Place, TwoStep};
 use crate::required_fields::{OutputFields, RequiredFields};
-use crate::sql_text::{Layer, NO_EQUIVALENT, Reason, SqlText};
+use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::{Error, rights};
 

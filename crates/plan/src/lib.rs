@@ -17,6 +17,7 @@
 //! plan's own and never shown.
 
 pub mod aggregates;
+mod arguments;
 mod bins;
 mod bounded;
 mod commands;
@@ -56,6 +57,7 @@ mod rules;
 mod session;
 mod slices;
 mod source;
+mod sql;
 mod sql_text;
 mod stage;
 mod stream;
@@ -65,6 +67,7 @@ mod type_erased;
 pub mod types;
 mod xml;
 
+pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;
 pub use empty::EmptySource;
 pub use error::Error;
@@ -75,7 +78,7 @@ pub use host::{
 };
 pub use macros::Macros;
 pub use memory::{MemoryRoom, SearchMemory};
-pub use outline::{AggregateCall, Arguments, CommandPlace, Outline, OutlinedCommand, outline};
+pub use outline::{CommandPlace, Outline, OutlinedCommand, outline};
 pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
 pub use place::{Origin, Place, TwoStep};
@@ -89,7 +92,8 @@ pub use session::{Session, SessionSettings};
 pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, complete};
-pub use sql_text::{NoSql, SqlText, sql_text};
+pub use sql::{NoSql, SqlText};
+pub use sql_text::sql_text;
 pub use stage::{Column, Record, Rows};
 pub use subsearch::Subsearches;
 pub use type_erased::TypeErased;

@@ -3,14 +3,16 @@
 //! Pure: nothing is planned or run. Leaves to others: whether fields and indexes exist.
 
 use knowledge::Knowledge;
-use spl::ast::{Command, SearchExpr, Span, Spanned, StatsArgument, StatsCall};
+use spl::ast::{Command, SearchExpr, Span, Spanned};
 use spl::{CommandKind, ParseOptions};
 
 use crate::Error;
+use crate::arguments::Arguments;
 use crate::commands::of;
 use crate::macros::Macros;
 use crate::place::{Origin, Place};
-use crate::sql_text::{NoSql, SqlText, sql_text};
+use crate::sql::{NoSql, SqlText};
+use crate::sql_text::sql_text;
 
 /// A search in short.
 #[derive(Debug, Clone)]
@@ -65,55 +67,6 @@ impl CommandPlace {
             Self::SearchHead => "on the search head",
         }
     }
-}
-
-/// Arguments of a command, as clients of the parser read them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Arguments {
-    /// Of a filter.
-    Search(String),
-    /// Aggregations and what they are grouped by.
-    Stats {
-        /// Each aggregation.
-        calls: Vec<AggregateCall>,
-        /// Fields of the groups.
-        by: Vec<String>,
-    },
-    /// Aggregations over time.
-    Timechart {
-        /// Each aggregation.
-        calls: Vec<AggregateCall>,
-        /// The field that makes series.
-        series: Option<String>,
-    },
-    /// The most or least frequent values.
-    Top {
-        /// How many.
-        limit: u64,
-        /// Whether the count is shown.
-        showcount: bool,
-        /// Whether the share is shown.
-        showperc: bool,
-        /// The field of the count.
-        countfield: String,
-        /// The field of the share.
-        percentfield: String,
-        /// The fields.
-        fields: Vec<String>,
-    },
-    /// Of any other command, as text.
-    Text(String),
-}
-
-/// An aggregation as clients of the parser read it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AggregateCall {
-    /// The function.
-    pub function: String,
-    /// The field it is of.
-    pub field: Option<String>,
-    /// The field of the result.
-    pub rename: String,
 }
 
 /// The outline of a search with the macros of a configuration.
@@ -180,17 +133,6 @@ fn written<'t>(command: &Command, span: Span, text: &'t str) -> Option<&'t str> 
     matches!(command, Command::Search(_)).then(|| whole.trim())
 }
 
-/// An aggregation as clients of the parser read it.
-pub(crate) fn aggregate_call(call: &StatsCall) -> AggregateCall {
-    let field = match &call.argument {
-        StatsArgument::Field(pattern) => Some(pattern.text.clone()),
-        StatsArgument::Eval(expr) => Some(format!("eval({expr})")),
-        _ => None,
-    };
-    let function = call.function.name.node.to_ascii_lowercase();
-    AggregateCall { function, field, rename: call.output_name().to_owned() }
-}
-
 /// Adds the indexes that a filter names.
 fn collect_indexes(expr: &SearchExpr, names: &mut Vec<String>) {
     let mut add = |value: &spl::ast::SearchValue| {
@@ -212,6 +154,7 @@ fn collect_indexes(expr: &SearchExpr, names: &mut Vec<String>) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::arguments::AggregateCall;
 
     fn outline_of(text: &str) -> Outline {
         outline(text, &Knowledge::builtin()).unwrap()

@@ -13,8 +13,8 @@ use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
-use crate::sql_text::layer::{Key, Kind, Value, names};
-use crate::sql_text::{Layer, Reason, SqlText, identifier};
+use crate::sql::layer::{Key, Kind, Value, names};
+use crate::sql::{Layer, Reason, SqlText, identifier};
 use crate::stream::{Dedup, StreamNode};
 
 /// The column that numbers rows of a group.

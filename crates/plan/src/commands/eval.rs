@@ -13,10 +13,10 @@ use crate::expr::kernel::{multi, number, text, truth};
 use crate::expr::{Typed, compile};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::sql_text::layer::Kind;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::layer::Kind;
+use crate::sql::{Layer, Reason, SqlText};
 use crate::types::{ArrowType, ValueType};
-use crate::{Error, sql_text};
+use crate::{Error, sql};
 
 impl CommandPlan for EvalCommand {
     fn place(&self) -> Place {
@@ -60,7 +60,7 @@ impl CommandPlan for EvalCommand {
 
 fn select(command: &EvalCommand, mut layer: Layer) -> Result<Layer, Reason> {
     for assignment in &command.assignments {
-        let value = sql_text::expr::value(&assignment.expr, &layer)?;
+        let value = sql::expr::value(&assignment.expr, &layer)?;
         let name = assignment.field.node.as_str();
         if value.kind == Kind::Boolean {
             return Err(format!("{name} would be a condition"));

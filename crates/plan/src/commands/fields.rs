@@ -6,8 +6,8 @@ use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
-use crate::sql_text::layer::names;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::layer::names;
+use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, FieldFilter};
 
 impl CommandPlan for FieldsCommand {

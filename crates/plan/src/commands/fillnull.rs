@@ -9,8 +9,8 @@ use super::eval::convert;
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
-use crate::sql_text::layer::{Kind, Value, names};
-use crate::sql_text::{Layer, Reason, SqlText, literal};
+use crate::sql::layer::{Kind, Value, names};
+use crate::sql::{Layer, Reason, SqlText, literal};
 use crate::types::ValueType;
 use crate::value::parse_number;
 

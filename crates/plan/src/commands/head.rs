@@ -10,7 +10,7 @@ use spl::ast::{HeadCommand, TailCommand};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::{Layer, Reason, SqlText};
 use crate::stream::{HeadWhile, StreamNode};
 
 impl CommandPlan for HeadCommand {

@@ -4,9 +4,9 @@ use spl::ast::RareCommand;
 
 use super::top::Order;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, top};
-use crate::outline::Arguments;
-use crate::sql_text::aggregate::ranked;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::arguments::Arguments;
+use crate::sql::aggregate::ranked;
+use crate::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for RareCommand {
     fn place(&self) -> Place {

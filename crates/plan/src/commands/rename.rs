@@ -7,8 +7,8 @@ use spl::ast::{FieldPattern, RenameCommand};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::sql_text::aggregate::plain;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::aggregate::plain;
+use crate::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for RenameCommand {
     fn place(&self) -> Place {

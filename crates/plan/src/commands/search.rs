@@ -17,14 +17,14 @@ use super::{
     Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
     enrich::Enrichment, summary,
 };
+use crate::arguments::Arguments;
 use crate::frame::{Frame, FrameColumn, column};
-use crate::outline::Arguments;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::{Bounds, bounds};
 use crate::required_fields::wildcard;
 use crate::restriction::Stored;
-use crate::sql_text::events::{conditions, events as sql_events};
-use crate::sql_text::{Layer, NO_EQUIVALENT, Reason, SqlText};
+use crate::sql::events::{conditions, events as sql_events};
+use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::types::ValueType;
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes, predicate};
 

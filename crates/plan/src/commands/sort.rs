@@ -11,8 +11,8 @@ use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step
 use crate::frame::Frame;
 use crate::order::sort_key;
 use crate::pipeline::PlanningContext;
-use crate::sql_text::layer::{Kind, Value};
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::layer::{Kind, Value};
+use crate::sql::{Layer, Reason, SqlText};
 use crate::stream::{NoticedLimit, StreamNode};
 
 impl CommandPlan for SortCommand {

@@ -10,13 +10,13 @@ use super::eval::{convert, is_time};
 use super::fields::expand;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary};
 use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
+use crate::arguments::{Arguments, aggregate_call};
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::order::group_key;
-use crate::outline::{Arguments, aggregate_call};
 use crate::pipeline::PlanningContext;
-use crate::sql_text::aggregate::grouped as sql_grouped;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::aggregate::grouped as sql_grouped;
+use crate::sql::{Layer, Reason, SqlText};
 use crate::types::ValueType;
 use crate::{Error, MessageKind};
 

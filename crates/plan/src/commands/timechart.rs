@@ -11,9 +11,9 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary,
 };
 use crate::aggregates::EXACT_TIME;
+use crate::arguments::{Arguments, aggregate_call};
 use crate::bins::{TimeBins, default_span, length_of};
 use crate::frame::Frame;
-use crate::outline::{Arguments, aggregate_call};
 use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;

@@ -18,13 +18,13 @@ use super::stats::split_values;
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
 };
+use crate::arguments::Arguments;
 use crate::expr::Typed;
 use crate::expr::kernel::text;
 use crate::frame::{Frame, column};
 use crate::order::group_key;
-use crate::outline::Arguments;
-use crate::sql_text::aggregate::ranked as sql_ranked;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::aggregate::ranked as sql_ranked;
+use crate::sql::{Layer, Reason, SqlText};
 use crate::types::ValueType;
 
 impl CommandPlan for TopCommand {

@@ -15,9 +15,9 @@ use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
-use crate::sql_text::aggregate::grouped as sql_grouped;
-use crate::sql_text::events::events as sql_events;
-use crate::sql_text::{Layer, Reason, SqlText};
+use crate::sql::aggregate::grouped as sql_grouped;
+use crate::sql::events::events as sql_events;
+use crate::sql::{Layer, Reason, SqlText};
 use crate::types::ValueType;
 use crate::{Error, indexes};
 
