@@ -3,15 +3,15 @@
 //! ```text
 //!                 spl::Expr
 //!                 /       \
-//!   interpret: one event   plan: columns of a search
+//!   interpret: one event   exprs: columns of a search
 //!                 \       /
 //!                 functions: Kernel(Row) -> value
 //! ```
 //!
 //! Guarantees: one library of values, comparisons and functions. Rules that run on events as they arrive
-//! and macros ([`Expression`]) use it, and so does the planner, which wraps each function for columns; a
-//! test in `plan` compares the two for every function. Pure: no I/O, no clock of its own. It leaves the
-//! syntax to `spl` and columns to `plan`.
+//! and macros ([`Expression`]) use it, and so does `exprs`, which wraps each function for columns; a
+//! test in `exprs` compares the two for every function. Pure: no I/O, no clock of its own. It leaves the
+//! syntax to `spl` and columns to `exprs`.
 
 mod cached;
 pub mod functions;

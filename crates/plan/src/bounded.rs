@@ -20,8 +20,7 @@ use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Documentation, Expr, ExprSchemable, Operator, ReturnFieldArgs,
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-
-use crate::ledger::{Charge, LONGEST_TEXT, Meter};
+use exprs::ledger::{Charge, LONGEST_TEXT, Meter};
 
 /// What a text or a list element takes besides its bytes.
 const VIEW: u64 = 16;
@@ -90,7 +89,7 @@ impl FunctionRewrite for CountedConcat {
             return Ok(Transformed::no(Expr::BinaryExpr(both)));
         }
         let text = |expr: Box<Expr>| datafusion::logical_expr::cast(*expr, DataType::Utf8View);
-        let joined = crate::expr::kernel::text("concat", eval::operators::join);
+        let joined = exprs::kernel::text("concat", eval::operators::join);
         Ok(Transformed::yes(joined.into_udf().call(vec![text(left), text(right)])))
     }
 }

@@ -111,6 +111,7 @@ mod reltime;
 mod rename;
 mod replace;
 mod require;
+pub(crate) mod required;
 mod reshape;
 mod rest;
 #[path = "commands/return.rs"]
@@ -174,20 +175,32 @@ mod xyseries;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use exprs::required_fields::RequiredFields;
 use model::TimeRange;
 use spl::Span;
 use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
 
 use crate::arguments::Arguments;
 use crate::frame::Frame;
-use crate::functions::lookup::Lookups;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Lookups};
 use crate::pipeline::{Planning, PlanningContext, SourceRows};
 use crate::place::{Origin, Place, TwoStep};
-use crate::required_fields::{OutputFields, RequiredFields};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::{Error, rights};
+
+/// What becomes of the fields of the source that a command does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputFields {
+    /// They go on, those included that are found when events are shown.
+    Unchanged,
+    /// Fields that it does not name are left out (`fields`).
+    Chosen,
+    /// Rows are new ones: nothing of the source survives unless it is named.
+    Replaced,
+    /// Events become collected rows, with the fields that they have by then.
+    Collected,
+}
 
 /// A command as the planner sees it, implemented by its arguments. A method without a default is required.
 #[async_trait]
@@ -380,7 +393,7 @@ pub(crate) fn plan<'p>(
 ) -> Planning<'p, Step> {
     Box::pin(async move {
         rights::check(command, env)?;
-        let lookups = Lookups::read(&command.node, env).await?;
+        let lookups = Lookups::read(&command.node, env.context).await?;
         let plan = of(&command.node);
         let table = match plan.table() {
             Some(asked) => Some(lookup::read(asked, env).await?),

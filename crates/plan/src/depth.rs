@@ -67,7 +67,7 @@ mod tests {
     use datafusion::logical_expr::{LogicalPlanBuilder, col, lit};
 
     use super::*;
-    use crate::predicate::balanced;
+    use exprs::predicate::balanced;
 
     fn filtered(condition: Expr) -> usize {
         let rows = LogicalPlanBuilder::empty(true).project(vec![lit(1).alias("a")]).unwrap();

@@ -6,9 +6,9 @@ use arrow::datatypes::{DataType, Field, Schema};
 use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
 use datafusion::datasource::empty::EmptyTable;
+use exprs::types::{ArrowType, ValueType};
 use model::{IndexName, TimeRange, ValueCount, columns};
 
-use crate::types::{ArrowType, ValueType};
 use crate::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
 /// Indexes that exist and hold nothing.

@@ -145,6 +145,16 @@ fn is_own(error: &datafusion::error::DataFusionError) -> bool {
     matches!(error.find_root(), E::External(source) if source.is::<Error>())
 }
 
+impl From<exprs::Error> for Error {
+    fn from(error: exprs::Error) -> Self {
+        match error {
+            exprs::Error::Invalid { message, span } => Self::Invalid { message, span },
+            exprs::Error::Engine(error) => error.into(),
+            exprs::Error::Internal { message } => Self::Internal { message },
+        }
+    }
+}
+
 impl From<datafusion::error::DataFusionError> for Error {
     fn from(error: datafusion::error::DataFusionError) -> Self {
         use datafusion::error::DataFusionError as E;

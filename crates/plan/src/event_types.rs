@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use exprs::Typed;
+use exprs::column::Value;
+use exprs::kernel::multi;
+use exprs::predicate;
+use exprs::required_fields::RequiredFields;
+use exprs::types::ValueType;
 use knowledge::Knowledge;
 use spl::ast::{
     ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern, SearchValue,
     Span, Term,
 };
 
-use crate::expr::Typed;
-use crate::expr::column::Value;
-use crate::expr::kernel::multi;
+use crate::Error;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::required_fields::RequiredFields;
-use crate::types::ValueType;
-use crate::{Error, predicate};
 
 /// The field with the names of event types.
 pub(crate) const EVENTTYPE: &str = "eventtype";
@@ -142,7 +143,7 @@ fn is_class(field: &str) -> bool {
 
 /// Whether a pattern with wildcards means a name; case does not count.
 fn matches(pattern: &SearchPattern, name: &str) -> bool {
-    crate::required_fields::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
+    exprs::required_fields::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
 }
 
 /// The search of an event type, at the place of its name.

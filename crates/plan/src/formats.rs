@@ -3,10 +3,10 @@
 //! Guarantees: formats see the values of the last row set of a search, none of them another's result;
 //! a field that is renamed keeps its format. Searches within others give values, not formats.
 
+use exprs::compile;
 use spl::ast::{Expr, ExprKind};
 
 use crate::Error;
-use crate::expr::compile;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 

@@ -13,11 +13,11 @@ use datafusion::logical_expr::{
     Aggregate, EmptyRelation, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast,
     lit,
 };
+use exprs::Typed;
+use exprs::types::{ArrowType, ValueType};
 
-use crate::expr::Typed;
 use crate::formats::Formats;
 use crate::stream::StreamNode;
-use crate::types::{ArrowType, ValueType};
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
 
 /// A visible column.

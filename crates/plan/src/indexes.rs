@@ -60,7 +60,7 @@ pub(crate) fn covers(pattern: &SearchPattern, index: &IndexName) -> bool {
     if index.is_internal() && pattern.has_wildcard() && !text.starts_with('_') {
         return false;
     }
-    crate::required_fields::wildcard(&text, index.as_str())
+    exprs::required_fields::wildcard(&text, index.as_str())
 }
 
 fn is_index(name: &str) -> bool {

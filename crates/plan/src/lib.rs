@@ -16,9 +16,7 @@
 //! so nothing here goes through SQL identifier parsing. Columns whose name starts with `__` are the
 //! plan's own and never shown.
 
-pub mod aggregates;
 mod arguments;
-mod bins;
 mod bounded;
 mod commands;
 mod compact;
@@ -27,30 +25,23 @@ mod empty;
 mod error;
 mod event_types;
 mod execute;
-pub mod expr;
 mod filters;
 mod formats;
 mod frame;
-pub mod functions;
 mod host;
 mod indexes;
 mod json;
-mod ledger;
 mod lines;
 mod lookup;
 mod macros;
 mod memory;
-mod order;
 mod outline;
-mod parts;
 mod pipeline;
 mod place;
 mod planned;
 mod planning;
-pub mod predicate;
 mod projections;
 mod range;
-mod required_fields;
 mod restriction;
 pub mod rights;
 mod rules;
@@ -64,7 +55,6 @@ mod stream;
 mod subsearch;
 mod tables;
 mod type_erased;
-pub mod types;
 mod xml;
 
 pub use arguments::{AggregateCall, Arguments};
@@ -73,13 +63,13 @@ pub use empty::EmptySource;
 pub use error::Error;
 pub use eval::value;
 pub use execute::{Completed, OnBatch, Stage, Watch, batch_bytes, execute, execute_watched};
+pub use exprs::types::{ArrowType, ValueType};
 pub use host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
 };
 pub use macros::Macros;
 pub use memory::{MemoryRoom, SearchMemory};
 pub use outline::{CommandPlace, Outline, OutlinedCommand, outline};
-pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
 pub use place::{Origin, Place, TwoStep};
 pub use planned::{
@@ -97,4 +87,3 @@ pub use sql_text::sql_text;
 pub use stage::{Column, Record, Rows};
 pub use subsearch::Subsearches;
 pub use type_erased::TypeErased;
-pub use types::{ArrowType, ValueType};

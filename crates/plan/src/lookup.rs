@@ -5,22 +5,25 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use eval::Network;
+use exprs::AskedLookup;
+use exprs::column::Values;
+use exprs::compile::{LookupQuestion, lookup_calls};
 use hashbrown::HashMap;
 use knowledge::time::{LocalClock, TimeFormat};
 use knowledge::{LookupDefinition, LookupPlace, MatchType};
 use spl::Spanned;
+use spl::ast::Command;
 
-use crate::functions::Network;
-use crate::pipeline::PlanningContext;
 use crate::value::parse_number;
-use crate::{Error, LookupSource, Rows};
+use crate::{Error, LookupSource, PlanContext, Rows};
 
 /// Values whose rows are remembered, where rows have to be tried one by one.
 const REMEMBERED: usize = 100_000;
 
 /// A lookup asked by some of its fields.
 #[derive(Debug)]
-pub struct Lookup {
+pub(crate) struct Lookup {
     pub(crate) definition: LookupDefinition,
     pub(crate) rows: Arc<Rows>,
     /// Rows by the values of the fields that match exactly, in order.
@@ -85,11 +88,11 @@ fn matches_parts(parts: &[String], text: &str) -> bool {
 /// The rows of a lookup by its name; the error says what is missing.
 pub(crate) async fn read(
     name: &str,
-    env: &PlanningContext<'_>,
+    context: &PlanContext,
 ) -> Result<(LookupDefinition, Arc<Rows>), Error> {
-    let definition = env.context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
+    let definition = context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
     let source = source(&definition.place);
-    let found = env.context.host.read_lookup(&source).await?;
+    let found = context.host.read_lookup(&source).await?;
     let rows = found.ok_or_else(|| match &source {
         LookupSource::File(file) => {
             Error::invalid_anywhere(format!("the lookup file \"{file}\" does not exist"))
@@ -107,9 +110,9 @@ pub(crate) async fn open(
     name: &str,
     inputs: &[String],
     wanted: &[&Spanned<String>],
-    env: &PlanningContext<'_>,
+    context: &PlanContext,
 ) -> Result<Arc<Lookup>, Error> {
-    let (definition, rows) = read(name, env).await?;
+    let (definition, rows) = read(name, context).await?;
     let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);
     for field in wanted {
         if rows.count > 0 && !known(&field.node) && field.node != "_key" {
@@ -226,6 +229,65 @@ impl Lookup {
             .collect();
         fitting.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         fitting.iter().take(most).map(|(_, row)| *row).collect()
+    }
+}
+
+impl AskedLookup for Lookup {
+    fn has_time(&self) -> bool {
+        self.definition.time.is_some()
+    }
+
+    fn find(&self, values: &[Option<&str>], time: Option<f64>) -> Arc<[u32]> {
+        Self::find(self, values, time)
+    }
+
+    fn values(&self, field: &str) -> Result<Values, exprs::Error> {
+        Ok(self.rows.column(field).map_or(Ok(Values::Null), |column| Values::new(&column.array))?)
+    }
+
+    fn default_match(&self, found: usize) -> Option<&str> {
+        let default = self.definition.default_match.as_deref();
+        default.filter(|_| found < self.definition.min_matches)
+    }
+}
+
+/// The lookups that the expressions of a command ask with `lookup()`, read.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups(Vec<(String, Vec<String>, Arc<Lookup>)>);
+
+impl Lookups {
+    /// Reads what the expressions of `eval` and `where` ask.
+    pub(crate) async fn read(command: &Command, context: &PlanContext) -> Result<Self, Error> {
+        let mut calls = Vec::new();
+        match command {
+            Command::Eval(eval) => {
+                eval.assignments.iter().for_each(|one| lookup_calls(&one.expr, &mut calls));
+            }
+            Command::Where(command) => lookup_calls(&command.expr, &mut calls),
+            _ => {}
+        }
+        let mut read = Self::default();
+        for call in calls {
+            let asked = LookupQuestion::of(call)?;
+            let inputs = asked.input_names();
+            let names = asked.inputs.iter().map(|(name, _)| name).chain(&asked.outputs);
+            let names: Vec<_> = names.collect();
+            let found = open(asked.table, &inputs, &names, context).await;
+            let found = found.map_err(|error| match error {
+                Error::Invalid { message, span: None } => {
+                    Error::at(message, call.arguments[0].span)
+                }
+                other => other,
+            })?;
+            read.0.push((asked.table.to_owned(), inputs, found));
+        }
+        Ok(read)
+    }
+
+    /// The lookup that is asked by these of its fields.
+    pub(crate) fn get(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
+        let known = self.0.iter().find(|known| known.0 == table && known.1 == inputs);
+        known.map(|(_, _, lookup)| Arc::clone(lookup))
     }
 }
 

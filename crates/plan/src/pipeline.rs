@@ -5,20 +5,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
+use exprs::types::ValueType;
+use exprs::{AskedLookup, Scope};
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use model::{EventTime, IndexName, TimeRange};
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
+use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
-use crate::expr::Scope;
 use crate::frame::Frame;
-use crate::functions::lookup::Lookups;
-use crate::lookup::Lookup;
-use crate::required_fields::readers;
+use crate::lookup::Lookups;
 use crate::stage::{Breaker, Remainder, Rows};
 use crate::type_erased::TypeErased;
-use crate::types::ValueType;
 use crate::{
     Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
     Session, Subsearches, Watch, subsearch,
@@ -155,8 +154,8 @@ impl Scope for FrameScope<'_> {
         self.frame.names()
     }
 
-    fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
-        self.lookups?.get(table, inputs)
+    fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<dyn AskedLookup>> {
+        Some(self.lookups?.get(table, inputs)?)
     }
 
     fn now(&self) -> EventTime {

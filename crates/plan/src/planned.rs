@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use datafusion::logical_expr::LogicalPlan;
+use exprs::required_fields::wildcard;
+use exprs::types::ValueType;
 use model::{EventTime, IndexName, TimeRange};
 
 use crate::pipeline::StagePlan;
 use crate::planning::PlanningTime;
-use crate::required_fields::wildcard;
 use crate::stage::Remainder;
 use crate::type_erased::TypeErased;
-use crate::types::ValueType;
 use crate::{EventSource, Host, Restriction};
 
 /// Everything a search is planned against.

@@ -17,8 +17,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
-
-use crate::expr::kernel::any_arguments;
+use exprs::kernel::any_arguments;
 
 /// The rule.
 #[derive(Debug)]

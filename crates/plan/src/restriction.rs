@@ -11,14 +11,15 @@ use std::time::Duration;
 use datafusion::common::TableReference;
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlanBuilder;
+use exprs::Scope;
+use exprs::predicate;
+use exprs::types::ValueType;
 use jiff::tz::TimeZone;
 use model::{EventTime, TimeRange, columns};
 use spl::ast::{Command, SearchExpr};
 
 use crate::commands::search::{TABLE, conjuncts, filter_scan};
-use crate::expr::Scope;
-use crate::types::ValueType;
-use crate::{Error, MessageKind, MessageLog, predicate};
+use crate::{Error, MessageKind, MessageLog};
 
 /// What a user's searches are held to.
 #[derive(Debug, Clone, Default, PartialEq)]

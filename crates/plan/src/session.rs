@@ -16,11 +16,11 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use exprs::ledger::{Charge, Counted, Ledger, Running};
 use futures::future::BoxFuture;
 
 use crate::Error;
 use crate::bounded::CountedConcat;
-use crate::ledger::{Charge, Counted, Ledger, Running};
 use crate::memory::{Pool, SearchMemory};
 use crate::planning::PlanningTime;
 use crate::rules;
@@ -97,7 +97,7 @@ impl Session {
             .with_optimizer_rules(rules::logical())
             .with_physical_optimizer_rules(rules::physical(rules));
         let context = SessionContext::new_with_state(builder.build());
-        for function in crate::predicate::sql_functions() {
+        for function in exprs::predicate::sql_functions() {
             context.register_udf(function);
         }
         let theirs = context.state();

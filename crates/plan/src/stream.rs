@@ -19,8 +19,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-
-use crate::ledger::Charge;
+use exprs::ledger::Charge;
 
 pub(crate) use dedup::Dedup;
 pub(crate) use exec::StreamPlanner;

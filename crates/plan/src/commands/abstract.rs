@@ -4,10 +4,10 @@
 
 use std::cmp::Reverse;
 
+use exprs::kernel::text;
 use spl::ast::AbstractCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::text;
 use crate::frame::Frame;
 
 impl CommandPlan for AbstractCommand {

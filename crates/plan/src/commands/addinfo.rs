@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::Typed;
 use model::{EventTime, TimeRange};
 use spl::ast::AddinfoCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
 
 impl CommandPlan for AddinfoCommand {
     fn place(&self) -> Place {

@@ -2,11 +2,11 @@
 //!
 //! Split: row totals run where the rows are, column totals at the search head.
 
+use exprs::kernel::number;
 use spl::ast::AddtotalsCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::number;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, ColumnTotals};
@@ -42,7 +42,7 @@ pub(super) fn plan(
             .map(|name| frame.field(name))
             .collect();
         let total = number("row_total", |row| {
-            Some(row.values().filter_map(crate::expr::column::Value::number).sum())
+            Some(row.values().filter_map(exprs::column::Value::number).sum())
         });
         let total = total.call(arguments);
         frame = frame.with_columns(vec![(command.fieldname.clone(), total)])?;

@@ -2,6 +2,7 @@
 
 use spl::ast::AppendpipeCommand;
 
+use super::required::add_commands;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, append};
 
 impl CommandPlan for AppendpipeCommand {
@@ -10,7 +11,7 @@ impl CommandPlan for AppendpipeCommand {
     }
 
     fn required_fields(&self, fields: &mut RequiredFields) {
-        fields.commands(&self.subsearch.pipeline.commands);
+        add_commands(fields, &self.subsearch.pipeline.commands);
     }
 
     fn output_fields(&self) -> OutputFields {

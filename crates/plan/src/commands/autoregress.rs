@@ -9,15 +9,15 @@ use arrow::compute::concat;
 use arrow::datatypes::Field;
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use exprs::Typed;
+use exprs::types::{ArrowType, ValueType};
 use spl::ast::AutoregressCommand;
 
 use super::eval::{convert, is_time};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
-use crate::types::{ArrowType, ValueType};
 
 impl CommandPlan for AutoregressCommand {
     fn place(&self) -> Place {

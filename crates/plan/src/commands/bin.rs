@@ -6,19 +6,19 @@
 use std::sync::Arc;
 
 use datafusion::functions_aggregate::expr_fn::{max, min};
+use exprs::Typed;
+use exprs::bins::{NumberBins, TimeBins, default_span};
+use exprs::kernel::{EvalFunction, Kernel, integer};
+use exprs::types::{ArrowType, ValueType};
 use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::{NumberBins, TimeBins, default_span};
-use crate::expr::Typed;
-use crate::expr::kernel::{EvalFunction, Kernel, integer};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};
 use crate::stage::Breaker;
-use crate::types::{ArrowType, ValueType};
 use crate::value::NumberText;
 
 impl CommandPlan for BinCommand {
@@ -184,13 +184,13 @@ pub(super) fn alignment(
 pub(super) fn time_bin(value: Typed, bins: &TimeBins) -> Typed {
     let parameters = format!("{bins:?}");
     let bins = bins.clone();
-    let kernel = move |arguments: &[crate::expr::column::Argument], rows: usize| {
+    let kernel = move |arguments: &[exprs::column::Argument], rows: usize| {
         let mut starts = arrow::array::TimestampMicrosecondBuilder::with_capacity(rows);
         // Events come in order of time, so the bin of the one before is mostly the right one.
         let mut bin = (0, 0);
         for row in 0..rows {
             match arguments[0].get(row) {
-                crate::expr::column::Value::Time(time) => {
+                exprs::column::Value::Time(time) => {
                     if !(bin.0 <= time && time < bin.1) {
                         bin = bins.around(time);
                     }
@@ -209,7 +209,7 @@ pub(super) fn time_bin(value: Typed, bins: &TimeBins) -> Typed {
 fn seconds_bin(value: Typed, bins: &TimeBins) -> Typed {
     let parameters = format!("{bins:?}");
     let bins = bins.clone();
-    let function = crate::expr::kernel::number("seconds_bin", move |row| {
+    let function = exprs::kernel::number("seconds_bin", move |row| {
         let time = model::EventTime::from_seconds(row.number(0)?);
         Some(model::EventTime(bins.floor(time.0)).seconds())
     });
@@ -229,7 +229,7 @@ fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
 
 /// The bin of a number as `start-end`; other values stay as they are.
 fn range_bin(value: Typed, bins: NumberBins) -> Typed {
-    let function = crate::expr::kernel::text("range_bin", move |row, out| {
+    let function = exprs::kernel::text("range_bin", move |row, out| {
         match row.number(0) {
             Some(number) => {
                 let (start, end) = bins.around(number)?;

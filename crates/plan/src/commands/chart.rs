@@ -2,6 +2,8 @@
 //!
 //! Split: as `stats` by both fields; the search head chooses the series and pivots.
 
+use exprs::Typed;
+use exprs::types::ValueType;
 use spl::ast::{BinOptions, ChartCommand, SplitBy};
 
 use super::split::{Series, pivot};
@@ -10,11 +12,9 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, stats,
     summary,
 };
-use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
-use crate::types::ValueType;
 
 impl CommandPlan for ChartCommand {
     fn place(&self) -> Place {

@@ -3,12 +3,12 @@
 //! Split: runs at the search head, over all rows.
 
 use async_trait::async_trait;
+use exprs::column::Values;
 use model::{EventTime, IndexName, columns};
 use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, summary};
-use crate::expr::column::Values;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::quoted;

@@ -2,13 +2,13 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::Typed;
+use exprs::kernel::{Row, number, text};
 use knowledge::time::{LocalClock, TimeFormat};
 use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
 
 use super::fields::expand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::expr::kernel::{Row, number, text};
 use crate::pipeline::PlanningContext;
 use crate::value::parse_number;
 

@@ -3,10 +3,10 @@
 //! Split: runs at the search head, over all rows.
 
 use async_trait::async_trait;
+use exprs::column::Values;
 use spl::ast::{CorrelateCommand, FieldPattern};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::expr::column::Values;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};

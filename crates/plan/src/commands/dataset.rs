@@ -71,7 +71,7 @@ pub(super) async fn commands(
     }
     let mut late = Vec::new();
     for member in conjuncts(filter.expr.as_ref()) {
-        let mut reads = crate::required_fields::RequiredFields::default();
+        let mut reads = exprs::required_fields::RequiredFields::default();
         reads.search(&member);
         let field = |name: &String| dataset.field(name);
         if reads.names.iter().filter_map(field).any(|field| field.calculated) {

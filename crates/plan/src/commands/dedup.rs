@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::logical_expr::when;
+use exprs::Typed;
 use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sort};
-use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 use crate::sql::layer::{Key, Kind, Value, names};

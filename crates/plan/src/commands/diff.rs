@@ -3,12 +3,12 @@
 //! Split: runs at the search head, over the first rows.
 
 use async_trait::async_trait;
+use exprs::required_fields::field_or;
 use spl::ast::DiffCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::lines::{Style, difference};
 use crate::pipeline::PlanningContext;
-use crate::required_fields::field_or;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder};
 use async_trait::async_trait;
+use exprs::Typed;
+use exprs::column::{Value, Values};
+use exprs::kernel::{Row, Several, Texts, multi, text};
+use exprs::types::ValueType;
 use spl::ast::{Command, Spanned};
 
 use super::Step;
-use crate::expr::Typed;
-use crate::expr::column::{Value, Values};
-use crate::expr::kernel::{Row, Several, Texts, multi, text};
+use super::required::{choose_fields, required_by};
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
-use crate::required_fields::{RequiredFields, choose_fields};
 use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::types::ValueType;
 use crate::{Error, MessageKind, MessageLog};
 
 /// Finds fields in the texts of a row.
@@ -69,7 +69,7 @@ impl Discovery {
         env: &PlanningContext<'_>,
     ) -> Result<Step, Error> {
         let names = self.finder.names().or_else(|| {
-            let later = RequiredFields::of(rest);
+            let later = required_by(rest);
             (choose_fields(rest) && later.patterns.is_empty()).then_some(later.names)
         });
         match names {
@@ -112,7 +112,7 @@ impl Discovery {
     }
 
     /// Names and values found, in turn, so that each text is read once for all fields.
-    fn pairs(&self, names: &[String], log: MessageLog) -> crate::expr::kernel::EvalFunction {
+    fn pairs(&self, names: &[String], log: MessageLog) -> exprs::kernel::EvalFunction {
         let mut names = names.to_vec();
         names.sort_unstable();
         let parameters = format!("{} {names:?}", self.finder.identity());

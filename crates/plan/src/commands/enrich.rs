@@ -6,18 +6,18 @@
 use std::sync::Arc;
 
 use datafusion::logical_expr::{Case, Expr};
+use exprs::Typed;
+use exprs::kernel::truth;
+use exprs::required_fields::{RequiredFields, wildcard};
+use exprs::types::ValueType;
 use knowledge::{AutomaticLookup, CalculatedField, StanzaMatcher};
 use spl::ast::{LookupCommand, SearchExpr};
 
 use super::eval::convert;
 use super::lookup;
-use crate::expr::Typed;
-use crate::expr::kernel::truth;
 use crate::frame::Frame;
 use crate::lookup::Lookup;
 use crate::pipeline::PlanningContext;
-use crate::required_fields::{RequiredFields, wildcard};
-use crate::types::ValueType;
 use crate::{Error, MessageKind, event_types};
 
 /// What is added to the events of a search.
@@ -161,7 +161,7 @@ fn calculate(
     // One choice per field, however many stanzas set it: choices within each other grow with each of them.
     let mut choices: Vec<(String, Vec<(Expr, Typed)>)> = Vec::new();
     for Calculated { field, expr } in fields {
-        let value = crate::expr::compile(&expr, &env.scope(&frame))?;
+        let value = exprs::compile(&expr, &env.scope(&frame))?;
         let value = match value.kind {
             ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
             _ => value,

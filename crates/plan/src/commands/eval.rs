@@ -5,17 +5,17 @@
 use std::collections::HashSet;
 
 use datafusion::logical_expr::cast;
+use exprs::kernel::{multi, number, text, truth};
+use exprs::types::{ArrowType, ValueType};
+use exprs::{Typed, compile};
 use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
 use super::eval_named::Piece;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
-use crate::expr::kernel::{multi, number, text, truth};
-use crate::expr::{Typed, compile};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::sql::layer::Kind;
 use crate::sql::{Layer, Reason, SqlText};
-use crate::types::{ArrowType, ValueType};
 use crate::{Error, sql};
 
 impl CommandPlan for EvalCommand {
@@ -184,11 +184,11 @@ pub(super) fn convert(value: Typed, kind: ValueType) -> Typed {
         .call(vec![value]),
         (_, ValueType::Float) => number("to_number", |row| row.number(0)).call(vec![value]),
         (_, ValueType::Integer) => {
-            crate::expr::kernel::integer("to_integer", |row| row.value(0).whole()).call(vec![value])
+            exprs::kernel::integer("to_integer", |row| row.value(0).whole()).call(vec![value])
         }
         (_, ValueType::Boolean) => truth("to_truth", |row| row.value(0).truth()).call(vec![value]),
         (_, ValueType::Time) => {
-            let micros = crate::expr::kernel::integer("to_micros", |row| {
+            let micros = exprs::kernel::integer("to_micros", |row| {
                 row.number(0).map(|seconds| model::EventTime::from_seconds(seconds).0)
             });
             let micros = micros.call(vec![value]);

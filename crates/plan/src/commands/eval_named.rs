@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use exprs::compile;
+use exprs::kernel::text;
 use spl::Span;
 use spl::ast::{Assignment, Command, EvalCommand, Spanned};
 
@@ -11,8 +13,6 @@ use super::Step;
 use super::discover::{Discovery, Existing, Finder};
 use super::eval::stored;
 use crate::Error;
-use crate::expr::compile;
-use crate::expr::kernel::text;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 

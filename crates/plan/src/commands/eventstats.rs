@@ -9,11 +9,11 @@ use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
     Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, when,
 };
+use exprs::Typed;
 use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 

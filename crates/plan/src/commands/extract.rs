@@ -10,6 +10,7 @@ use knowledge::{Extractor, FieldRules};
 use spl::ast::{Command, ExtractCommand, Spanned};
 
 use super::discover::{Discovery, Existing, Finder};
+use super::required::required_by;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
@@ -88,7 +89,7 @@ pub(super) fn plan(
     let discovery = Discovery { command: "extract", inputs, finder, several, existing };
     if frame.open && is_automatic {
         // Fields of events that nobody names are found when they are shown, by the same looking.
-        return discovery.named(RequiredFields::of(rest).names, frame, env).map(Step::Next);
+        return discovery.named(required_by(rest).names, frame, env).map(Step::Next);
     }
     discovery.plan(frame, rest, env)
 }

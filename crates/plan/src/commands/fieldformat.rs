@@ -2,11 +2,11 @@
 //!
 //! Split: runs at the search head, over the rows of the result.
 
+use exprs::compile;
 use spl::ast::FieldformatCommand;
 
 use super::eval::storable;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::compile;
 
 impl CommandPlan for FieldformatCommand {
     fn place(&self) -> Place {

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use exprs::required_fields::wildcard;
 use serde_json::json;
 use spl::ast::{FieldPattern, FieldsummaryCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::required_fields::wildcard;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
+use exprs::Typed;
+use exprs::types::ArrowType;
 use spl::ast::FilldownCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::stream::{FillDown, StreamNode};
-use crate::types::ArrowType;
 
 impl CommandPlan for FilldownCommand {
     fn place(&self) -> Place {

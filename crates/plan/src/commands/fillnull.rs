@@ -3,15 +3,15 @@
 //! Split: runs where the rows are.
 
 use datafusion::functions::core::expr_fn::coalesce;
+use exprs::Typed;
+use exprs::types::ValueType;
 use spl::ast::FillnullCommand;
 
 use super::eval::convert;
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
 use crate::sql::layer::{Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, literal};
-use crate::types::ValueType;
 use crate::value::parse_number;
 
 impl CommandPlan for FillnullCommand {

@@ -11,6 +11,7 @@ use spl::ast::{
 use spl::{CommandKind, ParseOptions};
 
 use self::items::Items;
+use super::required::required_by;
 use super::template::{Replacement, named};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, of};
 use crate::execute::run_to_rows;
@@ -86,7 +87,7 @@ fn any(command: &ForeachCommand) -> Option<Vec<Spanned<Command>>> {
 /// cannot be told.
 fn required(command: &ForeachCommand) -> Option<RequiredFields> {
     let commands = any(command)?;
-    let mut required = RequiredFields::of(&commands);
+    let mut required = required_by(&commands);
     let names = std::mem::take(&mut required.names);
     for name in names {
         match name.contains(ANY) {

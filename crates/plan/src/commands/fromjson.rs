@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
+use eval::json::json_text;
 use serde_json::{Map, Value};
 use spl::ast::FromjsonCommand;
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::functions::json::json_text;
 
 impl CommandPlan for FromjsonCommand {
     fn place(&self) -> Place {

@@ -3,6 +3,7 @@
 //! Split: runs at the search head.
 
 use async_trait::async_trait;
+use exprs::bins::length_of;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
@@ -10,7 +11,6 @@ use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::bins::length_of;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 

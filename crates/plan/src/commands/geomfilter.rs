@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use exprs::kernel::text;
 use serde_json::Value;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::text;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};

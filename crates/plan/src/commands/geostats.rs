@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn::{count, sum};
 use datafusion::logical_expr::lit;
+use exprs::Typed;
+use exprs::kernel::{multi, number};
+use exprs::types::ValueType;
 use spl::ast::{GeostatsCommand, StatsKind};
 
 use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sample,
 };
-use crate::expr::Typed;
-use crate::expr::kernel::{multi, number};
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::types::ValueType;
 
 impl CommandPlan for GeostatsCommand {
     fn place(&self) -> Place {

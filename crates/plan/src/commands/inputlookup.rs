@@ -3,6 +3,7 @@
 //! Split: runs at the search head.
 
 use async_trait::async_trait;
+use exprs::predicate;
 use spl::ast::{InputlookupCommand, Span};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
@@ -10,7 +11,7 @@ use crate::execute::collect;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, LookupSource, MessageKind, lookup, predicate};
+use crate::{Error, LookupSource, MessageKind, lookup};
 
 #[async_trait]
 impl CommandPlan for InputlookupCommand {
@@ -122,7 +123,7 @@ async fn rows(
     let name = &command.name.node;
     match named {
         Named::Lookup => {
-            let (definition, rows) = lookup::read(name, env).await?;
+            let (definition, rows) = lookup::read(name, env.context).await?;
             let mut rows = rows.as_ref().clone();
             // A collection shows the fields it is defined with, and its keys only if they are among them.
             if !definition.fields.is_empty() {

@@ -7,14 +7,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewBuilder};
+use exprs::column::Argument;
+use exprs::kernel::{columns, text};
+use exprs::types::ValueType;
 use spl::ast::IplocationCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::column::Argument;
-use crate::expr::kernel::{columns, text};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::types::ValueType;
 use crate::{Error, Host, Location, MessageKind};
 
 impl CommandPlan for IplocationCommand {
@@ -78,7 +78,7 @@ pub(super) fn plan(
     });
     let located = located.call(vec![frame.field(&command.field.node)]);
     let (frame, hidden) = frame.with_hidden(vec![("location", located.expr)])?;
-    let source = crate::expr::Typed::column(&hidden[0], ValueType::Text);
+    let source = exprs::Typed::column(&hidden[0], ValueType::Text);
     let mut values = Vec::new();
     for (at, (name, _, always)) in FIELDS.iter().enumerate() {
         if *always || command.allfields {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
 
+use super::required::required_by_joined;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
 use crate::stage::gather::{check_count, places};
@@ -35,7 +36,7 @@ impl CommandPlan for JoinCommand {
     fn required_after(&self, rest: &[Spanned<Command>]) -> Option<RequiredFields> {
         let on = self.on.as_ref()?;
         let keys = on.pairs.iter().map(|(left, _)| left.node.clone());
-        Some(RequiredFields::joined(&on.left, keys, rest))
+        Some(required_by_joined(&on.left, keys, rest))
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -56,7 +57,7 @@ fn plan(join: &JoinCommand, input: Input<'_>) -> Result<Step, Error> {
 /// What the right side has to read: its keys, and what is mentioned behind its alias.
 fn right_tail(on: &JoinOn, rest: &[Spanned<Command>], span: spl::Span) -> Vec<Spanned<Command>> {
     let keys = on.pairs.iter().map(|(_, right)| right.node.clone());
-    let required = RequiredFields::joined(&on.right, keys, rest);
+    let required = required_by_joined(&on.right, keys, rest);
     let names = required.names.into_iter().chain(required.patterns);
     let fields = names.map(|name| FieldPattern::new(name, span)).collect();
     vec![Spanned::new(Command::Table(TableCommand { fields }), span)]

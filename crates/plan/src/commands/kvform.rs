@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use exprs::required_fields::field_or;
 use knowledge::Extractor;
 use spl::ast::{KvformCommand, Span};
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::required_fields::field_or;
 use crate::{Error, MessageKind};
 
 impl CommandPlan for KvformCommand {

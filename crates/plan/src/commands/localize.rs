@@ -3,10 +3,10 @@
 //! Split: runs at the search head, over the times of all rows.
 
 use async_trait::async_trait;
+use exprs::bins::length_of;
 use spl::ast::{LocalizeCommand, TimeSpan};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::length_of;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 

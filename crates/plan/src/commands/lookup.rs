@@ -10,18 +10,18 @@ use arrow::compute::kernels::zip::zip;
 use arrow::compute::take;
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::Expr;
+use exprs::Typed;
+use exprs::column::{Argument, Value, Values};
+use exprs::kernel::{EvalFunction, Row, Several, columns, multi, text};
+use exprs::types::{ArrowType, ValueType};
 use model::columns::TIME;
 use spl::ast::{LookupCommand, LookupField, LookupOutput};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::expr::column::{Argument, Value, Values};
-use crate::expr::kernel::{EvalFunction, Row, Several, columns, multi, text};
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
 use crate::pipeline::PlanningContext;
-use crate::types::{ArrowType, ValueType};
 
 impl CommandPlan for LookupCommand {
     fn place(&self) -> Place {
@@ -74,7 +74,7 @@ pub(super) async fn prepare(
     let inputs: Vec<String> = command.inputs.iter().map(|i| i.lookup.node.clone()).collect();
     let outputs = command.output.iter().flat_map(|output| &output.fields);
     let wanted: Vec<_> = command.inputs.iter().chain(outputs).map(|field| &field.lookup).collect();
-    lookup::open(&command.name.node, &inputs, &wanted, env).await
+    lookup::open(&command.name.node, &inputs, &wanted, env.context).await
 }
 
 /// The rows with the outputs of a lookup, where a condition holds.

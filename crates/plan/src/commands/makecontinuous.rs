@@ -3,17 +3,17 @@
 //! Split: runs at the search head, over all rows.
 
 use async_trait::async_trait;
+use exprs::bins::{NumberBins, TimeBins, default_span};
+use exprs::column::{Value, Values};
+use exprs::required_fields::field_or;
+use exprs::types::ValueType;
 use jiff::tz::TimeZone;
 use spl::ast::{BinOptions, BinSpan, MakecontinuousCommand};
 
 use super::bin::{DEFAULT_BINS, alignment};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::{NumberBins, TimeBins, default_span};
-use crate::expr::column::{Value, Values};
 use crate::pipeline::PlanningContext;
-use crate::required_fields::field_or;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::types::ValueType;
 
 impl CommandPlan for MakecontinuousCommand {
     fn place(&self) -> Place {

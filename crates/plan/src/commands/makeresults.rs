@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicrosecondArray};
 use async_trait::async_trait;
+use exprs::types::{ArrowType, ValueType};
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
 };
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
-use crate::types::{ArrowType, ValueType};
 
 #[async_trait]
 impl CommandPlan for MakeresultsCommand {

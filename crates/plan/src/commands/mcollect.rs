@@ -3,12 +3,12 @@
 //! Split: runs at the search head, over all rows. The points of a row become one event.
 
 use async_trait::async_trait;
+use exprs::column::Values;
 use model::{EventTime, IndexName, columns};
 use spl::ast::{McollectCommand, MetricSplit, Span};
 
 use super::metrics::{METRIC, POINT, VALUE};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::column::Values;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use async_trait::async_trait;
+use exprs::types::ValueType;
 use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::indexes::covers;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
-use crate::types::ValueType;
 use crate::{Error, Message, MessageKind, MetadataKind};
 
 #[async_trait]

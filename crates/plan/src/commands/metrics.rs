@@ -8,6 +8,10 @@
 //! metrics as far as they are known, is asked where the events are, so that buckets are pruned by it.
 
 use datafusion::logical_expr::{Expr, lit};
+use exprs::Typed;
+use exprs::aggregates::SERIES;
+use exprs::kernel::{multi, number, text, truth};
+use exprs::required_fields::{RequiredFields, wildcard};
 use model::columns;
 use spl::Span;
 use spl::ast::{
@@ -17,13 +21,9 @@ use spl::ast::{
 
 use super::search;
 use super::stats::{Valueless, explode};
-use crate::aggregates::SERIES;
-use crate::expr::Typed;
-use crate::expr::kernel::{multi, number, text, truth};
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
-use crate::required_fields::{RequiredFields, wildcard};
 use crate::value::parse_number;
 use crate::{Error, FieldInfo, indexes};
 

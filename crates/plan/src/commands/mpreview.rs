@@ -3,6 +3,8 @@
 //! Split: the events are read and filtered where they are; the search head keeps the first of each series.
 
 use async_trait::async_trait;
+use exprs::aggregates::SERIES;
+use exprs::kernel::text;
 use model::columns;
 use spl::ast::{DedupCommand, FieldPattern, MpreviewCommand, Span};
 
@@ -11,8 +13,6 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     dedup,
 };
-use crate::aggregates::SERIES;
-use crate::expr::kernel::text;
 use crate::pipeline::{PlanningContext, SourceRows};
 
 #[async_trait]

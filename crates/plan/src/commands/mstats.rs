@@ -8,6 +8,11 @@ use std::sync::Arc;
 
 use arrow::compute::take;
 use async_trait::async_trait;
+use exprs::Typed;
+use exprs::aggregates::{EXACT_TIME, SERIES};
+use exprs::bins::length_of;
+use exprs::kernel::truth;
+use exprs::types::ValueType;
 use model::columns;
 use spl::ast::{
     BinCommand, BinOptions, BinSpan, ChartCommand, Command, FieldPattern, FillnullCommand,
@@ -16,20 +21,16 @@ use spl::ast::{
 };
 
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, is_about_points, known, read};
+use super::required::required_by;
 use super::stats::{aggregates, by_fields, grouped, specific, split_values};
 use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     bin, prestats,
 };
-use crate::aggregates::{EXACT_TIME, SERIES};
-use crate::bins::length_of;
-use crate::expr::Typed;
-use crate::expr::kernel::truth;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::gather::places;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::types::ValueType;
 use crate::{Error, FieldInfo};
 
 #[async_trait]
@@ -186,7 +187,7 @@ pub(super) async fn begin(
     check(command, &calls)?;
     let wild = calls.iter().any(|call| pattern(call).is_some_and(FieldPattern::has_wildcard));
     let mut required = match command.points {
-        true => RequiredFields::of(pipeline.get(1..).unwrap_or_default()),
+        true => required_by(pipeline.get(1..).unwrap_or_default()),
         false => RequiredFields::default(),
     };
     command.by.fields.iter().for_each(|field| required.name(&field.text));

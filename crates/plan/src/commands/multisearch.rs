@@ -8,6 +8,8 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union, cast, lit};
+use exprs::Typed;
+use exprs::types::ValueType;
 use model::{IndexName, TimeRange};
 use spl::CommandKind;
 use spl::ast::{Command, MultisearchCommand, Spanned, Subsearch};
@@ -17,10 +19,8 @@ use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     begin as begin_of, expand,
 };
-use crate::expr::Typed;
 use crate::frame::{Frame, FrameColumn, column, null};
 use crate::pipeline::{PlanningContext, SourceRows, advance};
-use crate::types::ValueType;
 use crate::{Error, FieldFilter, Message};
 
 #[async_trait]

@@ -5,13 +5,13 @@
 use arrow::datatypes::DataType;
 use datafusion::functions_nested::expr_fn::array_slice;
 use datafusion::logical_expr::{LogicalPlanBuilder, lit, when};
+use exprs::Typed;
+use exprs::kernel::{EvalFunction, multi, text};
+use exprs::types::ValueType;
 use spl::ast::{MakemvCommand, MakemvSplit, MvexpandCommand, NomvCommand};
 
 use crate::Error;
-use crate::expr::Typed;
-use crate::expr::kernel::{EvalFunction, multi, text};
 use crate::frame::Frame;
-use crate::types::ValueType;
 
 pub(super) fn makemv(command: &MakemvCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.node.clone();

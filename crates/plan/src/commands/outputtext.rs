@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::kernel::text;
 use model::columns;
 use spl::ast::OutputtextCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::text;
 
 impl CommandPlan for OutputtextCommand {
     fn place(&self) -> Place {

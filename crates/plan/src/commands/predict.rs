@@ -20,7 +20,7 @@ use spl::ast::{PredictAlgorithm, PredictBound, PredictCommand, PredictGroup};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::types::ValueType;
+use exprs::types::ValueType;
 
 impl CommandPlan for PredictCommand {
     fn place(&self) -> Place {

@@ -2,10 +2,10 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::kernel::multi;
 use spl::ast::RangemapCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::multi;
 use crate::value::parse_number;
 
 impl CommandPlan for RangemapCommand {

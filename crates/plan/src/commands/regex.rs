@@ -2,10 +2,10 @@
 //!
 //! Split: runs where the rows are, pruned by what every match holds.
 
+use exprs::predicate::{RegexTest, regex};
 use spl::ast::RegexCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::predicate::{RegexTest, regex};
 
 impl CommandPlan for RegexCommand {
     fn place(&self) -> Place {

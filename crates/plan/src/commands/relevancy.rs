@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::kernel::number;
 use model::columns;
 use spl::ast::RelevancyCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::number;
 
 impl CommandPlan for RelevancyCommand {
     fn place(&self) -> Place {

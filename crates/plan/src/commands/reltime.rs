@@ -2,13 +2,13 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::column::Value;
+use exprs::kernel::text;
+use exprs::required_fields::field_or;
 use model::EventTime;
 use spl::ast::ReltimeCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::column::Value;
-use crate::expr::kernel::text;
-use crate::required_fields::field_or;
 
 impl CommandPlan for ReltimeCommand {
     fn place(&self) -> Place {

@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::kernel::text_of_each;
 use spl::ast::{PatternPart, ReplaceCommand, SearchPattern};
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::text_of_each;
 
 impl CommandPlan for ReplaceCommand {
     fn place(&self) -> Place {

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
+use eval::LONGEST_TEXT;
+use exprs::Pattern;
+use exprs::Typed;
+use exprs::kernel::{Several, multi, text};
+use exprs::types::ValueType;
 use spl::Spanned;
 use spl::ast::{RexCommand, RexMode};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::expr::kernel::{Several, multi, text};
 use crate::frame::Frame;
-use crate::functions::pattern::Pattern;
-use crate::ledger::LONGEST_TEXT;
-use crate::types::ValueType;
 
 impl CommandPlan for RexCommand {
     fn place(&self) -> Place {
@@ -52,7 +52,7 @@ pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
         RexMode::Sed { expression } => {
             let edit = Arc::new(sed(expression)?);
             let source = expression.node.clone();
-            let function = crate::expr::kernel::text_of_each("sed", move |row, out| {
+            let function = exprs::kernel::text_of_each("sed", move |row, out| {
                 edit.apply(&row.text(0)?, out);
                 Some(())
             });
@@ -97,11 +97,7 @@ fn extract(
 }
 
 /// Where the groups were found: `name=first-last`, joined by `&`, in characters from 0.
-fn places(
-    pattern: &Arc<Pattern>,
-    source: &str,
-    max_match: u64,
-) -> crate::expr::kernel::EvalFunction {
+fn places(pattern: &Arc<Pattern>, source: &str, max_match: u64) -> exprs::kernel::EvalFunction {
     let pattern = Arc::clone(pattern);
     let groups = pattern.group_names();
     let limit = usize::try_from(max_match).unwrap_or(usize::MAX);
@@ -134,11 +130,7 @@ fn or_before(found: Typed, field: &str, frame: &Frame) -> Typed {
     Typed::new(coalesce(vec![found.expr, old.expr]), kind)
 }
 
-fn captured(
-    pattern: &Arc<Pattern>,
-    group: usize,
-    limit: usize,
-) -> crate::expr::kernel::EvalFunction {
+fn captured(pattern: &Arc<Pattern>, group: usize, limit: usize) -> exprs::kernel::EvalFunction {
     let pattern = Arc::clone(pattern);
     if limit == 1 {
         return text("rex", move |row, out| {

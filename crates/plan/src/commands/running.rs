@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
+use exprs::Typed;
+use exprs::types::ValueType;
 use spl::ast::{AccumCommand, DeltaCommand};
 
 use crate::Error;
-use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stream::{Delta, RunningTotal, StreamNode, StreamOp};
-use crate::types::ValueType;
 
 pub(super) fn accum(command: &AccumCommand, frame: Frame) -> Result<Frame, Error> {
     let name = &command.field.node;

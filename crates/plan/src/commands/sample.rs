@@ -1,8 +1,8 @@
 //! Rows as samples: which fields are analysed, and the statistics of their numbers.
 
+use exprs::required_fields::wildcard;
 use spl::ast::FieldPattern;
 
-use crate::required_fields::wildcard;
 use crate::stage::Rows;
 
 /// The columns that patterns mean, all that are not internal if there are none.

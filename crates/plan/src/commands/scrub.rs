@@ -5,13 +5,13 @@
 
 use std::hash::Hasher;
 
+use exprs::kernel::text_of_each;
+use exprs::types::ValueType;
 use model::columns;
 use siphasher::sip::SipHasher13;
 use spl::ast::ScrubCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::text_of_each;
-use crate::types::ValueType;
 
 impl CommandPlan for ScrubCommand {
     fn place(&self) -> Place {

@@ -10,9 +10,13 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit};
+use exprs::predicate;
+use exprs::required_fields::wildcard;
+use exprs::types::ValueType;
 use model::{IndexName, TimeRange, columns};
 use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 
+use super::required::required_by;
 use super::{
     Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
     enrich::Enrichment, summary,
@@ -21,12 +25,10 @@ use crate::arguments::Arguments;
 use crate::frame::{Frame, FrameColumn, column};
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::{Bounds, bounds};
-use crate::required_fields::wildcard;
 use crate::restriction::Stored;
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
-use crate::types::ValueType;
-use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes, predicate};
+use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
 
 #[async_trait]
 impl CommandPlan for SearchCommand {
@@ -93,7 +95,7 @@ pub(super) async fn start(
     let search = expanded(search, env)?;
     let (indexes, messages) = indexes::select(search.expr.as_ref(), env.context);
     let bounds = bounds(&search, env.context)?;
-    let mut required = RequiredFields::of(pipeline.get(1..).unwrap_or_default());
+    let mut required = required_by(pipeline.get(1..).unwrap_or_default());
     search.expr.iter().for_each(|expr| required.search(expr));
     let frame = events(&search, &indexes, bounds, required, env).await?;
     Ok(SourceRows { frame, range: bounds.time, indexes, messages })

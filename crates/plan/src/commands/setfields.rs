@@ -2,12 +2,12 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::Typed;
+use exprs::types::ValueType;
 use spl::ast::SetfieldsCommand;
 
 use super::eval::{convert, is_time};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::types::ValueType;
 
 impl CommandPlan for SetfieldsCommand {
     fn place(&self) -> Place {

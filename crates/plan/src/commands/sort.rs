@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use datafusion::logical_expr::Expr;
+use exprs::order::sort_key;
 use spl::ast::{SortCommand, SortKey, SortOrder};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::frame::Frame;
-use crate::order::sort_key;
 use crate::pipeline::PlanningContext;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};

@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use datafusion::functions::core::expr_fn::coalesce;
+use eval::json::{JsonPath, json_text};
+use exprs::Typed;
+use exprs::kernel::multi;
+use exprs::types::ValueType;
 use spl::ast::SpathCommand;
 
 use super::eval::convert;
+use super::required::required_by;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::expr::kernel::multi;
 use crate::frame::Frame;
-use crate::functions::json::{JsonPath, json_text};
 use crate::stage::{Breaker, SpathAll};
-use crate::types::ValueType;
 
 impl CommandPlan for SpathCommand {
     fn place(&self) -> Place {
@@ -46,7 +47,7 @@ impl CommandPlan for SpathCommand {
         }
         // Over events only what later commands name is looked for; the rest is found at output.
         let mut values = Vec::new();
-        for name in RequiredFields::of(rest).names {
+        for name in required_by(rest).names {
             if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
                 let value = at_path(&name, input, &name, &frame);
                 values.push((name, value));

@@ -2,6 +2,8 @@
 
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::lit;
+use exprs::Typed;
+use exprs::types::ValueType;
 use spl::ast::{
     SeriesLimit, SeriesOptions, SplitBy, SplitWhere, SplitWhereCondition, StatsCall, StatsKind,
 };
@@ -10,7 +12,6 @@ use super::Step;
 use super::eval::convert;
 use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
 use crate::Error;
-use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::Breaker;
@@ -18,7 +19,6 @@ use crate::stage::pivot::{
     EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,
     SeriesFilter,
 };
-use crate::types::ValueType;
 
 /// Which series there are, and what they hold.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) fn pivot(
     }
     let long = frame.clone().aggregate(columns, aggregated)?;
     let order =
-        vec![(crate::order::sort_key(long.field(&row), spl::ast::SortOrder::Auto), false, false)];
+        vec![(exprs::order::sort_key(long.field(&row), spl::ast::SortOrder::Auto), false, false)];
     let long = long.order_by(order, false)?;
     let pivot = Pivot {
         row,

@@ -4,20 +4,20 @@
 
 use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use exprs::Typed;
+use exprs::aggregates::{AggregateOptions, Report, SparklineAxis};
+use exprs::order::group_key;
+use exprs::types::ValueType;
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
 
 use super::eval::{convert, is_time};
 use super::fields::expand;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary};
-use crate::aggregates::{AggregateOptions, Report, SparklineAxis};
 use crate::arguments::{Arguments, aggregate_call};
-use crate::expr::Typed;
 use crate::frame::Frame;
-use crate::order::group_key;
 use crate::pipeline::PlanningContext;
 use crate::sql::aggregate::grouped as sql_grouped;
 use crate::sql::{Layer, Reason, SqlText};
-use crate::types::ValueType;
 use crate::{Error, MessageKind};
 
 impl CommandPlan for StatsCommand {
@@ -221,7 +221,7 @@ pub(super) fn aggregates_by(
     let mut values: Vec<(String, Typed)> = Vec::new();
     for call in expand_calls(calls, keys, frame) {
         let name = call.output_name().to_owned();
-        let value = crate::aggregates::aggregate_with(&call, &env.scope(frame), &order, &options)?;
+        let value = exprs::aggregates::aggregate_with(&call, &env.scope(frame), &order, &options)?;
         if values.iter().any(|(known, _)| *known == name) {
             if call.alias.is_some() {
                 let message = format!("two results are named \"{name}\"; rename one with AS");
@@ -304,7 +304,7 @@ fn joined((name, value): (String, Typed), delimiter: &str) -> (String, Typed) {
     }
     let delimiter = delimiter.to_owned();
     let parameter = delimiter.clone();
-    let function = crate::expr::kernel::text("join_values", move |row, out| {
+    let function = exprs::kernel::text("join_values", move |row, out| {
         let value = row.value(0);
         if value.is_null() {
             return None;

@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::Typed;
+use exprs::kernel::text;
 use spl::ast::{StrcatCommand, StrcatPart};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::expr::kernel::text;
 use crate::frame::Frame;
 
 impl CommandPlan for StrcatCommand {

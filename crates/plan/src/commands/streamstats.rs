@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
+use exprs::Typed;
+use exprs::bins::length_of;
+use exprs::types::ValueType;
 use spl::ast::StreamstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::length_of;
-use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 use crate::stream::{StreamNode, Streamstats, Window};
-use crate::types::ValueType;
 
 impl CommandPlan for StreamstatsCommand {
     fn place(&self) -> Place {

@@ -24,6 +24,9 @@ use std::borrow::Cow;
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, sum};
 use datafusion::logical_expr::lit;
+use exprs::Typed;
+use exprs::kernel::text;
+use exprs::types::ValueType;
 use model::columns::ORIGIN_AND_INDEX;
 use spl::Span;
 use spl::ast::{
@@ -33,14 +36,11 @@ use spl::ast::{
 
 use super::Step;
 use super::eval::convert;
+use super::required::required_by;
 use super::stats::{by_fields, expand_calls};
 use crate::Error;
-use crate::expr::Typed;
-use crate::expr::kernel::text;
 use crate::frame::Frame;
-use crate::required_fields::RequiredFields;
 use crate::subsearch::quoted;
-use crate::types::ValueType;
 
 /// The field that every row of a summary has.
 pub(crate) const VERSION: &str = "psrsvd_v";
@@ -319,7 +319,7 @@ impl Summary<'_> {
     fn events(&self, calls: Vec<StatsCall>, span: Span) -> String {
         let repeated = !self.only_numbers && calls.iter().all(ignores_repetition);
         let stats = StatsCommand { calls, by: StatsBy::default(), ..StatsCommand::default() };
-        let read = RequiredFields::of(&[Spanned::new(Command::Stats(stats), span)]).names;
+        let read = required_by(&[Spanned::new(Command::Stats(stats), span)]).names;
         let mut names: Vec<String> = Vec::new();
         let keys = self.keys.iter().map(String::as_str).chain(self.series);
         for name in keys.chain(read.iter().map(String::as_str)) {

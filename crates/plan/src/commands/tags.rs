@@ -4,14 +4,14 @@
 
 use std::collections::HashMap;
 
+use exprs::kernel::multi;
+use exprs::required_fields::wildcard;
 use spl::ast::TagsCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::event_types::{self, TAG};
-use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::required_fields::wildcard;
 
 impl CommandPlan for TagsCommand {
     fn place(&self) -> Place {

@@ -3,6 +3,9 @@
 //! Split: as `stats` by bin and field; the search head chooses the series, pivots and fills in the
 //! bins without events.
 
+use exprs::aggregates::EXACT_TIME;
+use exprs::bins::{TimeBins, default_span, length_of};
+use exprs::types::ValueType;
 use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
 
@@ -10,13 +13,10 @@ use super::split::{Series, pivot};
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary,
 };
-use crate::aggregates::EXACT_TIME;
 use crate::arguments::{Arguments, aggregate_call};
-use crate::bins::{TimeBins, default_span, length_of};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
-use crate::types::ValueType;
 
 impl CommandPlan for TimechartCommand {
     fn place(&self) -> Place {

@@ -8,6 +8,7 @@ use arrow::array::{AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::TimestampMicrosecondType;
 use async_trait::async_trait;
+use exprs::types::ValueType;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
@@ -19,7 +20,6 @@ use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step
 use crate::pipeline::PlanningContext;
 use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Column, Rows, TableOp};
-use crate::types::ValueType;
 
 impl CommandPlan for TimewrapCommand {
     fn place(&self) -> Place {
@@ -129,7 +129,7 @@ impl Timewrap {
             TimeUnit::Year => Span::new().try_years(count).ok()?,
             _ => {
                 let one = TimeSpan { count: 1, unit: self.period.unit, snap: None };
-                let length = crate::bins::length_of(&one).checked_mul(count)?;
+                let length = exprs::bins::length_of(&one).checked_mul(count)?;
                 return self.end.checked_sub(length);
             }
         };

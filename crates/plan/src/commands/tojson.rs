@@ -2,12 +2,12 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::column::Value;
+use exprs::kernel::text;
 use serde_json::Value as Json;
 use spl::ast::{JsonKind, TojsonCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::column::Value;
-use crate::expr::kernel::text;
 use crate::frame::Frame;
 
 impl CommandPlan for TojsonCommand {

@@ -3,12 +3,12 @@
 //! Words end at major breakers, as those of `TERM()`, and have no case. A word that ends with the text has no
 //! value.
 
+use exprs::kernel::multi;
+use exprs::predicate::Breakers;
 use spl::ast::{FieldPattern, StatsArgument, StatsCall, TstatsCommand};
 
 use crate::Error;
-use crate::expr::kernel::multi;
 use crate::frame::Frame;
-use crate::predicate::Breakers;
 
 /// The texts of a command's `PREFIX()`.
 fn texts(command: &TstatsCommand) -> Vec<String> {

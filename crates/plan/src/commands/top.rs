@@ -11,6 +11,10 @@ use datafusion::logical_expr::expr::{Sort as SortExpr, WindowFunction};
 use datafusion::logical_expr::{
     Expr, ExprFunctionExt, LogicalPlan, Window, WindowFunctionDefinition, lit, when,
 };
+use exprs::Typed;
+use exprs::kernel::text;
+use exprs::order::group_key;
+use exprs::types::ValueType;
 use spl::ast::TopCommand;
 
 use super::eval::convert;
@@ -19,13 +23,9 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
 };
 use crate::arguments::Arguments;
-use crate::expr::Typed;
-use crate::expr::kernel::text;
 use crate::frame::{Frame, column};
-use crate::order::group_key;
 use crate::sql::aggregate::ranked as sql_ranked;
 use crate::sql::{Layer, Reason, SqlText};
-use crate::types::ValueType;
 
 impl CommandPlan for TopCommand {
     fn place(&self) -> Place {

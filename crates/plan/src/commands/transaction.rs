@@ -13,6 +13,10 @@ use arrow::array::{AsArray, TimestampMicrosecondArray};
 use arrow::datatypes::TimestampMicrosecondType;
 use async_trait::async_trait;
 use datafusion::logical_expr::cast;
+use exprs::Typed;
+use exprs::bins::length_of;
+use exprs::predicate::compile_search;
+use exprs::types::{ArrowType, ValueType};
 use grouping::{Events, Groups, Keys, Rules};
 use rendering::Rendering;
 use spl::ast::{
@@ -21,13 +25,9 @@ use spl::ast::{
 
 use super::eval::condition;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::length_of;
-use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::predicate::compile_search;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::types::{ArrowType, ValueType};
 use crate::{Error, MessageKind};
 
 impl CommandPlan for TransactionCommand {

@@ -9,14 +9,14 @@ use arrow::array::{ArrayRef, Float64Builder};
 use arrow::datatypes::{DataType, Field};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use exprs::Typed;
+use exprs::column::Values;
+use exprs::types::ValueType;
 use spl::ast::{TrendKind, TrendlineCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::Typed;
-use crate::expr::column::Values;
 use crate::frame::Frame;
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
-use crate::types::ValueType;
 
 impl CommandPlan for TrendlineCommand {
     fn place(&self) -> Place {

@@ -4,21 +4,22 @@
 //! it can.
 
 use async_trait::async_trait;
+use exprs::Typed;
+use exprs::types::ValueType;
 use spl::ast::{BinOptions, SearchExpr, Span, TstatsCommand};
 
+use super::required::required_by;
 use super::stats::{aggregates, by_fields, grouped, split_values};
 use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     bin, dataset, prestats, search, tokens,
 };
-use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
 use crate::sql::aggregate::grouped as sql_grouped;
 use crate::sql::events::events as sql_events;
 use crate::sql::{Layer, Reason, SqlText};
-use crate::types::ValueType;
 use crate::{Error, indexes};
 
 #[async_trait]
@@ -77,7 +78,7 @@ pub(super) async fn start(
     let bounds = bounds(&filter, env.context)?;
     let node =
         spl::ast::Command::Tstats(TstatsCommand { filter: filter.clone(), ..command.clone() });
-    let required = RequiredFields::of(&[spl::Spanned::new(node, span)]);
+    let required = required_by(&[spl::Spanned::new(node, span)]);
     let mut frame = search::events(&filter, &indexes, bounds, required, env).await?;
     frame.open = false;
     let mut context = env.context.clone();

@@ -7,6 +7,11 @@
 use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::lit;
+use exprs::Typed;
+use exprs::kernel::multi;
+use exprs::predicate::Breakers;
+use exprs::required_fields::wildcard;
+use exprs::types::ValueType;
 use model::{IndexName, columns};
 use spl::ast::{LexiconKind, SearchCommand, WalklexCommand};
 
@@ -15,15 +20,10 @@ use super::stats::{Valueless, explode, order_by_groups};
 use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step, search,
 };
-use crate::expr::Typed;
-use crate::expr::kernel::multi;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::predicate::Breakers;
 use crate::range::bounds;
-use crate::required_fields::wildcard;
 use crate::stage::{Record, Rows};
-use crate::types::ValueType;
 use crate::{Error, MetadataKind};
 
 #[async_trait]

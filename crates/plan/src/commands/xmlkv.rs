@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use exprs::required_fields::field_or;
 use spl::ast::XmlkvCommand;
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::required_fields::field_or;
 use crate::xml::simple_elements;
 
 impl CommandPlan for XmlkvCommand {

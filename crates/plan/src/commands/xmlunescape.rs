@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::kernel::text_of_each;
+use exprs::types::ValueType;
 use spl::ast::XmlunescapeCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::text_of_each;
-use crate::types::ValueType;
 use crate::xml::unescape;
 
 impl CommandPlan for XmlunescapeCommand {

@@ -2,11 +2,11 @@
 //!
 //! Split: runs where the rows are.
 
+use exprs::kernel::{Row, Several, multi};
+use exprs::required_fields::field_or;
 use spl::ast::XpathCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::expr::kernel::{Row, Several, multi};
-use crate::required_fields::field_or;
 use crate::xml::XPath;
 
 impl CommandPlan for XpathCommand {

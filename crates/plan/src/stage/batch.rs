@@ -9,11 +9,11 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::TableReference;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::LogicalPlanBuilder;
+use exprs::column::Values;
+use exprs::types::{ArrowType, ValueType};
 
 use crate::execute::array_bytes;
-use crate::expr::column::Values;
 use crate::frame::{Frame, FrameColumn};
-use crate::types::{ArrowType, ValueType};
 use crate::{Error, Limits, OutputColumn};
 
 /// A column of collected rows.
@@ -186,7 +186,7 @@ pub(crate) fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Err
             Arc::new(numbers.collect::<arrow::array::Float64Array>())
         }
         ValueType::Multi => {
-            let mut built = crate::expr::kernel::Texts::new(StringViewBuilder::new());
+            let mut built = exprs::kernel::Texts::new(StringViewBuilder::new());
             for row in 0..rows {
                 values.get(row).each_text(|text| built.values().append_value(text));
                 built.append(!values.get(row).is_null());

@@ -8,12 +8,12 @@ use arrow::array::{
     TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::compute::take;
+use exprs::column::Values;
+use exprs::kernel::Texts;
+use exprs::types::ValueType;
 
 use super::batch::{Column, Rows};
 use crate::Error;
-use crate::expr::column::Values;
-use crate::expr::kernel::Texts;
-use crate::types::ValueType;
 
 /// A row as names and values, in the order they are first shown.
 pub type Record = Vec<(String, Vec<String>)>;

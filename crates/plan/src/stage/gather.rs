@@ -7,10 +7,10 @@ use std::fmt::Write;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{concat, is_not_null, take};
+use exprs::column::Values;
+use exprs::types::{ArrowType, ValueType};
 
 use super::batch::{Column, Rows, convert};
-use crate::expr::column::Values;
-use crate::types::{ArrowType, ValueType};
 use crate::{Error, Limits};
 
 /// Between the values of a field, and between fields, in a key.

@@ -15,19 +15,19 @@ use arrow::datatypes::TimestampMicrosecondType;
 use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
+use exprs::Typed;
+use exprs::bins::TimeBins;
+use exprs::column::Values;
+use exprs::order::sort_key;
+use exprs::types::{ArrowType, ValueType};
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 
 use super::{Rows, TableOp};
 use crate::Error;
-use crate::bins::TimeBins;
 use crate::execute::collect;
-use crate::expr::Typed;
-use crate::expr::column::Values;
 use crate::frame::{Frame, column};
-use crate::order::sort_key;
 use crate::pipeline::PlanningContext;
 use crate::stage::gather::check_cells;
-use crate::types::{ArrowType, ValueType};
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
 use async_trait::async_trait;
+use exprs::column::Values;
+use exprs::kernel::Texts;
+use exprs::types::ValueType;
 
 use super::TableOp;
 use super::batch::{Column, Rows, convert};
-use crate::expr::column::Values;
-use crate::expr::kernel::Texts;
 use crate::pipeline::PlanningContext;
 use crate::stage::gather::check_cells;
-use crate::types::ValueType;
 use crate::{Error, MessageKind, json};
 
 /// `transpose`.

@@ -2,13 +2,13 @@
 
 use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
 use async_trait::async_trait;
+use exprs::column::Values;
+use exprs::types::ValueType;
 use std::sync::Arc;
 
 use super::{Rows, TableOp};
 use crate::Error;
-use crate::expr::column::Values;
 use crate::pipeline::PlanningContext;
-use crate::types::ValueType;
 
 /// Which columns are summed and how the row is labelled.
 #[derive(Debug, Clone)]

@@ -23,9 +23,8 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
 };
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
+use exprs::ledger::Charge;
 use futures::StreamExt;
-
-use crate::ledger::Charge;
 
 use super::{StreamNode, StreamOp, StreamRun};
 

@@ -8,9 +8,9 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use exprs::column::Values;
 
 use super::{Output, StreamOp, StreamRun};
-use crate::expr::column::Values;
 
 /// The sum of the argument's numbers so far; null where the row has none.
 #[derive(Debug, Clone)]

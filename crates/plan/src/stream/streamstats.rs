@@ -10,11 +10,11 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use exprs::ledger::Charge;
 use hashbrown::HashMap;
 
 use super::{Output, StreamOp, StreamRun};
 use crate::Error;
-use crate::ledger::Charge;
 
 /// Which rows before a row count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

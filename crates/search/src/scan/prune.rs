@@ -8,8 +8,8 @@ use std::fmt;
 use bucket::{MAX_TERM_BYTES, TermQuery};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use exprs::predicate::{Breakers, FieldValue, Leaf, RegexTest, TermPattern, leaf};
 use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
-use plan::predicate::{Breakers, FieldValue, Leaf, RegexTest, TermPattern, leaf};
 use plan::{ComparisonOperator, SearchPattern, WordPattern};
 
 use super::FIXED;

@@ -5,9 +5,9 @@ use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::Int64Type;
 use datafusion::logical_expr::Expr;
+use exprs::predicate::{FieldValue, Leaf, leaf};
 use model::ColumnKind;
 use plan::ComparisonOperator;
-use plan::predicate::{FieldValue, Leaf, leaf};
 use plan::value::NumberText;
 
 use super::FIXED;

@@ -21,8 +21,8 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::repartition::RepartitionExec;
+use exprs::part_of;
 use model::{ColumnKind, columns};
-use plan::part_of;
 
 use super::exec::BucketScanExec;
 use super::keys::{Keys, TextsOfKeys};

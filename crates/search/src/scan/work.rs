@@ -21,9 +21,9 @@ use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use exprs::FieldPart;
 use knowledge::Knowledge;
 use model::{BucketEntry, BucketSummary, ColumnKind, IndexName, columns};
-use plan::FieldPart;
 use plan::value::NumberText;
 
 use super::FIXED;

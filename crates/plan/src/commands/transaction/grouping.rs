@@ -8,8 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use exprs::column::Values;
+
 use crate::Error;
-use crate::expr::column::Values;
 use crate::stage::Rows;
 
 /// What a transaction is.

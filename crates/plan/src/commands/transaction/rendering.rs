@@ -5,15 +5,15 @@
 
 use arrow::array::{ArrayBuilder, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
+use exprs::column::Values;
+use exprs::kernel::Texts;
+use exprs::types::ValueType;
 use std::sync::Arc;
 
 use super::grouping::{Events, Group, Groups};
 use crate::Error;
-use crate::expr::column::Values;
-use crate::expr::kernel::Texts;
 use crate::stage::batch::convert;
 use crate::stage::{Column, Rows};
-use crate::types::ValueType;
 
 const RAW: &str = "_raw";
 const LINES: &str = "linecount";

@@ -1,0 +1,307 @@
+//! `median`, `perc<N>`, `upperperc<N>` and `exactperc<N>`.
+//!
+//! Guarantees: the median of an even number of values is the higher of the two in the middle, as Splunk
+//! documents it. Other percentiles interpolate between the two nearest values (method R-7, as in Splunk's
+//! documentation: the 95th of 1..10 is 9.55). Up to 10,000 different values per group they are exact,
+//! however often each occurs; beyond, values are merged into a t-digest whose error is smallest at the
+//! ends (about 0.1 % of rank in the middle). `exactperc` keeps every value, whatever it costs.
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use eval::value::parse_number;
+use hashbrown::HashMap;
+
+use crate::aggregates::state;
+use crate::aggregates::summary::Summary;
+use crate::column::Value;
+
+/// How many different values are kept before neighbours are merged.
+const MOST_VALUES: usize = 10_000;
+/// Whole numbers below this are counted in an array.
+const SMALL: usize = 4_096;
+/// Values before there is one: a group of few stays small.
+const FEW: usize = 64;
+/// The finer, the more points remain after merging.
+const FINENESS: f64 = 500.0;
+
+/// Which value is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Rank {
+    /// Between 0 and 100.
+    Percent(f64),
+    /// The middle one; of two the higher.
+    Middle,
+}
+
+/// Values, or means of neighbouring values with how many they stand for.
+#[derive(Debug, Clone)]
+pub(crate) struct Percentile {
+    rank: Rank,
+    exact: bool,
+    /// How often each small whole number occurred, as latencies and sizes mostly are; empty before the
+    /// first one.
+    small: Vec<u64>,
+    /// How often each other value occurred, by its bits; values that are not among the points.
+    counts: HashMap<u64, u64>,
+    /// What was merged so far.
+    points: Vec<(f64, f64)>,
+}
+
+impl Percentile {
+    pub(crate) fn new(rank: Rank, exact: bool) -> Self {
+        Self { rank, exact, small: Vec::new(), counts: HashMap::new(), points: Vec::new() }
+    }
+
+    #[inline]
+    fn add_number(&mut self, number: f64, times: u64) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            clippy::float_cmp
+        )]
+        let small = Some(number as usize).filter(|at| *at as f64 == number);
+        match small.and_then(|at| self.small.get_mut(at)) {
+            Some(held) => *held += times,
+            None => self.add_other(number, times),
+        }
+    }
+
+    /// The numbers among values.
+    fn add_numbers(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Multi(values) => {
+                let numbers = values.iter().filter_map(parse_number);
+                numbers.for_each(|number| self.add_number(number, 1));
+            }
+            single => {
+                if let Some(number) = single.number() {
+                    self.add_number(number, 1);
+                }
+            }
+        }
+    }
+
+    /// What has no place in the array, or none yet.
+    fn add_other(&mut self, number: f64, times: u64) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            clippy::float_cmp
+        )]
+        let small = Some(number as usize).filter(|at| *at < SMALL && *at as f64 == number);
+        if let Some(at) = small
+            && self.grow_small(at)
+        {
+            self.small[at] += times;
+            return;
+        }
+        // Two zeros are one number.
+        let bits = (number + 0.0).to_bits();
+        *self.counts.entry(bits).or_insert(0) += times;
+        if !self.exact && self.counts.len() > MOST_VALUES {
+            self.merge_neighbours();
+        }
+    }
+
+    /// Makes room for a small number, once there are enough values for it to be worth it.
+    #[cold]
+    fn grow_small(&mut self, at: usize) -> bool {
+        if self.small.is_empty() && self.counts.len() < FEW {
+            return false;
+        }
+        self.small.resize((at + 1).next_power_of_two().min(SMALL), 0);
+        true
+    }
+
+    /// All counted values in no order, taken out.
+    #[allow(clippy::cast_precision_loss)]
+    fn take_counts(&mut self) -> impl Iterator<Item = (f64, u64)> {
+        let small = std::mem::take(&mut self.small).into_iter().enumerate();
+        let small = small.filter(|(_, times)| *times > 0).map(|(at, times)| (at as f64, times));
+        let others = std::mem::take(&mut self.counts).into_iter();
+        let mut merged: HashMap<u64, u64> = HashMap::new();
+        // A small number that came before there was room for it stands in both.
+        for (value, times) in small.chain(others.map(|(bits, times)| (f64::from_bits(bits), times)))
+        {
+            *merged.entry(value.to_bits()).or_insert(0) += times;
+        }
+        merged.into_iter().map(|(bits, times)| (f64::from_bits(bits), times))
+    }
+
+    /// All values and points in ascending order.
+    #[allow(clippy::cast_precision_loss)]
+    fn take_sorted(&mut self) -> Vec<(f64, f64)> {
+        let mut points = std::mem::take(&mut self.points);
+        points.extend(self.take_counts().map(|(value, times)| (value, times as f64)));
+        points.sort_unstable_by(|one, two| one.0.total_cmp(&two.0));
+        points
+    }
+
+    /// Merges neighbours as long as a point stands for few values, fewer towards the ends.
+    fn merge_neighbours(&mut self) {
+        let points = self.take_sorted();
+        let total: f64 = points.iter().map(|point| point.1).sum();
+        let mut before = 0.0;
+        for (value, weight) in points {
+            if let Some(last) = self.points.last_mut() {
+                let together = last.1 + weight;
+                let middle = (before + together / 2.0) / total;
+                if together <= (4.0 * total * middle * (1.0 - middle) / FINENESS).max(1.0) {
+                    last.0 += (value - last.0) * weight / together;
+                    last.1 = together;
+                    continue;
+                }
+                before += last.1;
+            }
+            self.points.push((value, weight));
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn value(&self) -> Option<f64> {
+        let merged = !self.points.is_empty();
+        let points = self.clone().take_sorted();
+        let last = points.last()?;
+        let total: f64 = points.iter().map(|point| point.1).sum();
+        let wanted = match self.rank {
+            Rank::Percent(percent) => percent * (total - 1.0) / 100.0,
+            Rank::Middle => (total / 2.0).floor(),
+        };
+        let mut before = 0.0;
+        let mut previous: Option<(f64, f64)> = None;
+        for (value, weight) in &points {
+            // Where the values lie that it stands for: at the middle of their places, if they were merged,
+            // else they are all the same, from the first place to the last.
+            let (first_place, last_place) = match merged {
+                true => (before + (weight - 1.0) / 2.0, before + (weight - 1.0) / 2.0),
+                false => (before, before + weight - 1.0),
+            };
+            if wanted <= first_place {
+                return Some(match previous {
+                    Some((low, low_place)) if first_place > low_place => {
+                        low + (value - low) * (wanted - low_place) / (first_place - low_place)
+                    }
+                    _ => *value,
+                });
+            }
+            if wanted <= last_place {
+                return Some(*value);
+            }
+            previous = Some((*value, last_place));
+            before += weight;
+        }
+        Some(last.0)
+    }
+}
+
+impl Summary for Percentile {
+    #[inline]
+    fn add_value(&mut self, value: Value<'_>) {
+        match value {
+            Value::Float(number) => self.add_number(number, 1),
+            other => self.add_numbers(&other),
+        }
+    }
+
+    fn state_types(&self) -> Vec<DataType> {
+        let numbers = || state::list_of(DataType::Float64);
+        vec![numbers(), state::list_of(DataType::Int64), numbers(), numbers()]
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let counts = self.take_counts().map(|(value, times)| (value, times.cast_signed()));
+        let (values, times): (Vec<_>, Vec<_>) = counts.unzip();
+        let (means, weights): (Vec<_>, Vec<_>) = self.points.drain(..).unzip();
+        Ok(vec![
+            state::numbers(values),
+            state::wholes(times),
+            state::numbers(means),
+            state::numbers(weights),
+        ])
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
+        let mut values = state::read_numbers(&states[0], row).into_iter();
+        state::each_integer(&states[1], row, |times| {
+            if let Some(value) = values.next() {
+                self.add_number(value, times.cast_unsigned());
+            }
+        });
+        let means = state::read_numbers(&states[2], row);
+        if !means.is_empty() {
+            self.points.extend(means.into_iter().zip(state::read_numbers(&states[3], row)));
+            self.merge_neighbours();
+        }
+        Ok(())
+    }
+
+    fn result(&mut self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Float64(self.value()))
+    }
+
+    fn heap_size(&self) -> usize {
+        self.points.capacity() * size_of::<(f64, f64)>()
+            + self.counts.capacity() * (size_of::<(u64, u64)>() + 1)
+            + self.small.capacity() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{Percentile, Rank};
+
+    fn percentile(percent: f64, values: impl IntoIterator<Item = f64>) -> Option<f64> {
+        let mut summary = Percentile::new(Rank::Percent(percent), false);
+        values.into_iter().for_each(|value| summary.add_number(value, 1));
+        summary.value()
+    }
+
+    #[test]
+    fn few_values_are_interpolated() {
+        let ten = || (1..=10).map(f64::from);
+        assert_eq!(percentile(50.0, ten()), Some(5.5));
+        assert_eq!(percentile(95.0, ten()), Some(9.55));
+        assert_eq!(percentile(0.0, ten()), Some(1.0));
+        assert_eq!(percentile(100.0, ten()), Some(10.0));
+        assert_eq!(percentile(50.0, []), None);
+    }
+
+    #[test]
+    fn the_median_of_two_is_the_higher() {
+        let median = |values: &[f64]| {
+            let mut summary = Percentile::new(Rank::Middle, false);
+            values.iter().for_each(|value| summary.add_number(*value, 1));
+            summary.value()
+        };
+        assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(3.0));
+        assert_eq!(median(&[9.0, 1.0, 5.0]), Some(5.0));
+        assert_eq!(median(&[7.0]), Some(7.0));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn equal_values_count_each() {
+        // 0 nine times, then 10: the median is 0, the 95th is 0.55 of the way from the 9th to the 10th.
+        let values = std::iter::repeat_n(0.0, 9).chain([10.0]);
+        assert_eq!(percentile(50.0, values.clone()), Some(0.0));
+        assert!((percentile(95.0, values.clone()).unwrap() - 5.5).abs() < 1e-9);
+        assert_eq!(percentile(100.0, values), Some(10.0));
+        let many = (0..1_000_000_u64).map(|at| (at % 1_000) as f64);
+        assert_eq!(percentile(50.0, many), Some(499.5));
+        assert_eq!(percentile(50.0, [-0.0, 0.0, 0.0]), Some(0.0));
+    }
+
+    #[test]
+    fn many_values_are_close() {
+        let scattered = (0..300_000_u64).map(|at| (at * 7_919 % 300_007) as f64);
+        for percent in [1.0, 10.0, 50.0, 90.0, 99.0, 99.9] {
+            let found = percentile(percent, scattered.clone()).unwrap();
+            let wanted = percent / 100.0 * 300_000.0;
+            assert!((found - wanted).abs() < 600.0, "{percent}: {found} for {wanted}");
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! Aggregation by a small state per group: the one kind of aggregate that `stats` adds to DataFusion.
+//!
+//! Guarantees: states merge in any order to the same result (values that depend on the order of
+//! events carry their sort keys), so aggregates run in two phases, over groups, and as window
+//! functions. A sliding window without better means computes its rows again.
+//! It leaves what is summarised to the files beside it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, Expr, GroupsAccumulator,
+    Signature, SortExpr, Volatility,
+};
+
+use crate::Typed;
+use crate::column::{Argument, Row, Value, Values};
+use crate::kernel::any_arguments;
+use crate::types::{ArrowType, ValueType};
+
+/// The state of one group.
+pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
+    /// Whether an event is more than its values one by one: then [`Self::add`] takes it in, else
+    /// [`Self::add_value`] each of its values, in any order.
+    const WHOLE_EVENTS: bool = false;
+
+    /// Takes in a value; null is none.
+    fn add_value(&mut self, _: Value<'_>) {}
+
+    /// Takes in an event. `key` sorts events: smaller comes first; empty without an order.
+    fn add(&mut self, row: Row<'_>, _key: &[u8]) {
+        row.values().for_each(|value| self.add_value(value));
+    }
+
+    /// The Arrow types of the state.
+    fn state_types(&self) -> Vec<DataType>;
+
+    /// The state, leaving none behind.
+    fn state(&mut self) -> Result<Vec<ScalarValue>>;
+
+    /// Takes in a state, which is a row of `state`'s columns.
+    fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()>;
+
+    /// The result.
+    fn result(&mut self) -> Result<ScalarValue>;
+
+    /// Bytes held outside of the value itself.
+    fn heap_size(&self) -> usize;
+}
+
+/// Makes accumulators of one kind of summary.
+trait Factory: Send + Sync {
+    fn accumulator(&self, order: &Order, sliding: bool) -> Box<dyn Accumulator>;
+    fn groups(&self, order: &Order) -> Box<dyn GroupsAccumulator>;
+    fn state_types(&self) -> Vec<DataType>;
+}
+
+struct Make<S>(S);
+
+impl<S: Summary> Factory for Make<S> {
+    fn accumulator(&self, order: &Order, sliding: bool) -> Box<dyn Accumulator> {
+        let empty = self.0.clone();
+        if sliding {
+            return Box::new(Sliding { empty, order: order.clone(), rows: VecDeque::new() });
+        }
+        Box::new(Single { summary: empty, order: order.clone() })
+    }
+
+    fn groups(&self, order: &Order) -> Box<dyn GroupsAccumulator> {
+        let empty = self.0.clone();
+        Box::new(Groups { empty, order: order.clone(), groups: Vec::new(), heap: 0 })
+    }
+
+    fn state_types(&self) -> Vec<DataType> {
+        self.0.state_types()
+    }
+}
+
+/// How many arguments are values, and the directions of those behind them, which are sort keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Order {
+    values: usize,
+    directions: Vec<SortOptions>,
+}
+
+/// Arguments and keys of a batch.
+struct Batch {
+    arguments: Vec<Argument>,
+    keys: Option<Rows>,
+    rows: usize,
+}
+
+impl Order {
+    fn read(&self, arrays: &[ArrayRef]) -> Result<Batch> {
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let (values, keys) = arrays.split_at(self.values.min(arrays.len()));
+        let read = |array: &ArrayRef| Argument::new(&ColumnarValue::Array(Arc::clone(array)));
+        let arguments = values.iter().map(read).collect::<Result<Vec<_>>>()?;
+        if keys.is_empty() {
+            return Ok(Batch { arguments, keys: None, rows });
+        }
+        let fields = keys.iter().zip(&self.directions).map(|(array, options)| {
+            SortField::new_with_options(array.data_type().clone(), *options)
+        });
+        let converter = RowConverter::new(fields.collect())?;
+        let keys = converter.convert_columns(keys)?;
+        Ok(Batch { arguments, keys: Some(keys), rows })
+    }
+}
+
+impl Batch {
+    /// Takes in all events.
+    fn add_all<S: Summary>(&self, place: &mut impl Place<S>) {
+        if S::WHOLE_EVENTS || self.keys.is_some() {
+            (0..self.rows).for_each(|row| place.change(row, |summary| self.add_to(row, summary)));
+            return;
+        }
+        self.arguments.iter().for_each(|argument| add_column(&argument.values, self.rows, place));
+    }
+
+    fn add_to<S: Summary>(&self, row: usize, summary: &mut S) {
+        let place = Row { arguments: &self.arguments, row };
+        match &self.keys {
+            Some(keys) => summary.add(place, keys.row(row).as_ref()),
+            None => summary.add(place, &[]),
+        }
+    }
+}
+
+/// Where the event of a row goes.
+trait Place<S> {
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S));
+}
+
+/// All to one summary.
+struct ToOne<'a, S>(&'a mut S);
+
+impl<S> Place<S> for ToOne<'_, S> {
+    fn change(&mut self, _: usize, change: impl FnOnce(&mut S)) {
+        change(self.0);
+    }
+}
+
+/// Each to the summary of its group, if the filter admits it.
+struct ToGroups<'a, S> {
+    groups: &'a mut [S],
+    of_row: &'a [usize],
+    filter: Option<&'a BooleanArray>,
+}
+
+impl<S: Summary> Place<S> for ToGroups<'_, S> {
+    #[inline]
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
+        if self.filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
+            change(&mut self.groups[self.of_row[row]]);
+        }
+    }
+}
+
+/// The same, keeping account of the bytes that all groups hold.
+struct Weighed<'a, S> {
+    to: ToGroups<'a, S>,
+    heap: &'a mut usize,
+}
+
+impl<S: Summary> Place<S> for Weighed<'_, S> {
+    fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
+        let heap = &mut *self.heap;
+        self.to.change(row, |summary| {
+            let before = summary.heap_size();
+            change(summary);
+            *heap = (*heap + summary.heap_size()).saturating_sub(before);
+        });
+    }
+}
+
+/// Takes in the values of a column. What kind they are is asked once, not for each.
+fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S>) {
+    macro_rules! each {
+        ($array:expr, $kind:path) => {
+            if $array.null_count() == 0 {
+                (0..rows)
+                    .for_each(|row| place.change(row, |to| to.add_value($kind($array.value(row)))));
+            } else if $array.null_count() < rows {
+                for row in (0..rows).filter(|row| $array.is_valid(*row)) {
+                    place.change(row, |to| to.add_value($kind($array.value(row))));
+                }
+            }
+        };
+    }
+    match values {
+        Values::Null => {}
+        Values::Text(array) => each!(array, Value::Text),
+        Values::Integer(array) => each!(array, Value::Integer),
+        Values::Float(array) => each!(array, Value::Float),
+        other => (0..rows).for_each(|row| place.change(row, |to| to.add_value(other.get(row)))),
+    }
+}
+
+/// One group.
+#[derive(Debug)]
+struct Single<S> {
+    summary: S,
+    order: Order,
+}
+
+impl<S: Summary> Accumulator for Single<S> {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let batch = self.order.read(values)?;
+        batch.add_all(&mut ToOne(&mut self.summary));
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        // A running window evaluates after each row, so the state must survive.
+        self.summary.result()
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.summary.heap_size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.summary.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let rows = states.first().map_or(0, |array| array.len());
+        (0..rows).try_for_each(|row| self.summary.merge(states, row))
+    }
+}
+
+/// A window that rows leave again: the rows are kept and summarised when a result is wanted.
+#[derive(Debug)]
+struct Sliding<S> {
+    empty: S,
+    order: Order,
+    rows: VecDeque<Vec<ArrayRef>>,
+}
+
+impl<S: Summary> Accumulator for Sliding<S> {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let rows = values.first().map_or(0, |array| array.len());
+        let each = |row| values.iter().map(|array| array.slice(row, 1)).collect();
+        self.rows.extend((0..rows).map(each));
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let rows = values.first().map_or(0, |array| array.len());
+        self.rows.drain(..rows.min(self.rows.len()));
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut summary = self.empty.clone();
+        for arrays in &self.rows {
+            let batch = self.order.read(arrays)?;
+            batch.add_to(0, &mut summary);
+        }
+        summary.result()
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.rows.len() * self.order.values * size_of::<ArrayRef>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        exec_err!("a sliding window has no partial state")
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        exec_err!("sliding windows cannot be merged")
+    }
+}
+
+/// All groups of an aggregation.
+struct Groups<S> {
+    empty: S,
+    order: Order,
+    groups: Vec<S>,
+    heap: usize,
+}
+
+impl<S: Summary> Groups<S> {
+    fn grow(&mut self, total: usize) {
+        self.groups.resize_with(total.max(self.groups.len()), || self.empty.clone());
+    }
+
+    fn change(&mut self, group: usize, change: impl FnOnce(&mut S) -> Result<()>) -> Result<()> {
+        let summary = &mut self.groups[group];
+        let before = summary.heap_size();
+        change(summary)?;
+        self.heap = (self.heap + summary.heap_size()).saturating_sub(before);
+        Ok(())
+    }
+
+    fn take(&mut self, emit_to: EmitTo) -> Vec<S> {
+        let taken = emit_to.take_needed(&mut self.groups);
+        let heap: usize = taken.iter().map(Summary::heap_size).sum();
+        self.heap = self.heap.saturating_sub(heap);
+        taken
+    }
+}
+
+fn states_of<S: Summary>(empty: &S, mut groups: Vec<S>) -> Result<Vec<ArrayRef>> {
+    let types = empty.state_types();
+    if groups.is_empty() {
+        return Ok(types.iter().map(|data_type| new_null_array(data_type, 0)).collect());
+    }
+    let mut columns: Vec<Vec<ScalarValue>> = vec![Vec::with_capacity(groups.len()); types.len()];
+    for summary in &mut groups {
+        for (column, value) in columns.iter_mut().zip(summary.state()?) {
+            column.push(value);
+        }
+    }
+    columns.into_iter().map(ScalarValue::iter_to_array).collect()
+}
+
+impl<S: Summary> GroupsAccumulator for Groups<S> {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.grow(total_num_groups);
+        let batch = self.order.read(values)?;
+        let groups = self.groups.as_mut_slice();
+        let mut to = ToGroups { groups, of_row: group_indices, filter: opt_filter };
+        // Few groups are weighed once a batch, many when they change.
+        if to.groups.len() < batch.rows / 4 {
+            batch.add_all(&mut to);
+            self.heap = self.groups.iter().map(Summary::heap_size).sum();
+        } else {
+            batch.add_all(&mut Weighed { to, heap: &mut self.heap });
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let mut taken = self.take(emit_to);
+        let results = taken.iter_mut().map(Summary::result).collect::<Result<Vec<_>>>()?;
+        if results.is_empty() {
+            let data_type = self.empty.clone().result()?.data_type();
+            return Ok(new_null_array(&data_type, 0));
+        }
+        ScalarValue::iter_to_array(results)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let taken = self.take(emit_to);
+        states_of(&self.empty, taken)
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.grow(total_num_groups);
+        for (row, group) in group_indices.iter().enumerate() {
+            self.change(*group, |summary| summary.merge(values, row))?;
+        }
+        Ok(())
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        opt_filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let batch = self.order.read(values)?;
+        let mut groups = vec![self.empty.clone(); batch.rows];
+        for (row, summary) in groups.iter_mut().enumerate() {
+            if opt_filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
+                batch.add_to(row, summary);
+            }
+        }
+        states_of(&self.empty, groups)
+    }
+
+    fn size(&self) -> usize {
+        self.groups.capacity() * size_of::<S>() + self.heap
+    }
+}
+
+/// An aggregate function of the plan.
+#[derive(Clone)]
+pub(crate) struct SummaryFunction {
+    name: &'static str,
+    parameters: String,
+    order: Order,
+    returns: ValueType,
+    factory: Arc<dyn Factory>,
+    signature: Signature,
+}
+
+impl SummaryFunction {
+    /// A function that summarises its arguments by copies of an empty state. `parameters` tell apart
+    /// what differs in more than the arguments.
+    pub(crate) fn new<S: Summary>(
+        name: &'static str,
+        parameters: impl Into<String>,
+        returns: ValueType,
+        empty: S,
+    ) -> Self {
+        Self {
+            name,
+            parameters: parameters.into(),
+            order: Order { values: 1, directions: Vec::new() },
+            returns,
+            factory: Arc::new(Make(empty)),
+            signature: any_arguments(Volatility::Immutable),
+        }
+    }
+
+    /// The function over values, with events in an order.
+    pub(crate) fn call(mut self, values: Vec<Expr>, order: &[SortExpr]) -> Typed {
+        self.order.values = values.len();
+        self.order.directions = order
+            .iter()
+            .map(|key| SortOptions { descending: !key.asc, nulls_first: key.nulls_first })
+            .collect();
+        let returns = self.returns;
+        let keys = order.iter().map(|key| key.expr.clone());
+        let arguments = values.into_iter().chain(keys).collect();
+        let udf = Arc::new(AggregateUDF::new_from_impl(self));
+        let call = AggregateFunction::new_udf(udf, arguments, false, None, Vec::new(), None);
+        Typed::new(Expr::AggregateFunction(call), returns)
+    }
+}
+
+impl fmt::Debug for SummaryFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SummaryFunction({}, {:?})", self.name, self.parameters)
+    }
+}
+
+impl PartialEq for SummaryFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.parameters == other.parameters
+            && self.order == other.order
+            && self.returns == other.returns
+    }
+}
+
+impl Eq for SummaryFunction {}
+
+impl Hash for SummaryFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+        self.parameters.hash(state);
+        self.returns.hash(state);
+    }
+}
+
+impl AggregateUDFImpl for SummaryFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.returns.data_type())
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(self.factory.accumulator(&self.order, false))
+    }
+
+    fn create_sliding_accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(self.factory.accumulator(&self.order, true))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let types = self.factory.state_types().into_iter().enumerate();
+        let field = |(at, data_type): (usize, DataType)| {
+            let name = format_state_name(args.name, &at.to_string());
+            Arc::new(Field::new(name, data_type, true)) as FieldRef
+        };
+        Ok(types.map(field).collect())
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(self.factory.groups(&self.order))
+    }
+
+    fn order_sensitivity(&self) -> datafusion::logical_expr::utils::AggregateOrderSensitivity {
+        datafusion::logical_expr::utils::AggregateOrderSensitivity::Insensitive
+    }
+}

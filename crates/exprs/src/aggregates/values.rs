@@ -1,0 +1,160 @@
+//! `values`: the different texts, sorted byte by byte; `list`: all texts in the order of events.
+//!
+//! Guarantees: what a limit cuts off is reported.
+
+use std::collections::BTreeSet;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+
+use crate::aggregates::summary::Summary;
+use crate::aggregates::{Report, state};
+use crate::column::{Row, Value};
+
+/// The different texts so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    texts: BTreeSet<String>,
+    bytes: usize,
+    limit: usize,
+    report: Report,
+}
+
+impl Values {
+    /// With at most `limit` values in the result; 0 is no limit.
+    pub(crate) fn new(limit: usize, report: Report) -> Self {
+        Self { texts: BTreeSet::new(), bytes: 0, limit, report }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        if !self.texts.contains(text) {
+            self.bytes += text.len();
+            self.texts.insert(text.to_owned());
+        }
+    }
+}
+
+impl Summary for Values {
+    fn add_value(&mut self, value: Value<'_>) {
+        value.each_text(|text| self.add_text(text));
+    }
+
+    fn state_types(&self) -> Vec<DataType> {
+        vec![state::list_of(DataType::Utf8View)]
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![state::texts(std::mem::take(&mut self.texts))])
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
+        state::each_text(&states[0], row, |text| self.add_text(text));
+        Ok(())
+    }
+
+    fn result(&mut self) -> Result<ScalarValue> {
+        let most = if self.limit == 0 { usize::MAX } else { self.limit };
+        if self.texts.len() > most {
+            self.report.say(&format!(
+                "values() kept the first {most} different values of a group; raise maxvalues to keep more"
+            ));
+        }
+        Ok(state::multivalue(self.texts.iter().take(most).cloned().collect()))
+    }
+
+    fn heap_size(&self) -> usize {
+        self.texts.len() * (size_of::<String>() + size_of::<usize>()) + self.bytes
+    }
+}
+
+/// The first texts in the order of events so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Listing {
+    items: Vec<(Box<[u8]>, String)>,
+    limit: usize,
+    cut: bool,
+    report: Report,
+}
+
+impl Listing {
+    /// With at most `limit` values; 0 is no limit.
+    pub(crate) fn new(limit: usize, report: Report) -> Self {
+        Self { items: Vec::new(), limit, cut: false, report }
+    }
+
+    fn most(&self) -> usize {
+        if self.limit == 0 { usize::MAX } else { self.limit }
+    }
+
+    fn add_text(&mut self, key: &[u8], text: &str) {
+        self.items.push((key.into(), text.to_owned()));
+        if self.items.len() >= self.most().saturating_mul(2).max(16) {
+            self.shrink();
+        }
+    }
+
+    /// Sorts, and drops what is past the limit. The sort keeps the order of equal keys.
+    fn shrink(&mut self) {
+        self.items.sort_by(|one, two| one.0.cmp(&two.0));
+        let most = self.most();
+        if self.items.len() > most {
+            self.items.truncate(most);
+            self.cut = true;
+        }
+    }
+}
+
+impl Summary for Listing {
+    const WHOLE_EVENTS: bool = true;
+
+    fn add(&mut self, row: Row<'_>, key: &[u8]) {
+        row.value(0).each_text(|text| self.add_text(key, text));
+    }
+
+    fn state_types(&self) -> Vec<DataType> {
+        vec![
+            state::list_of(DataType::Utf8View),
+            state::list_of(DataType::Binary),
+            DataType::Boolean,
+        ]
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.shrink();
+        let (keys, texts): (Vec<_>, Vec<_>) = self.items.drain(..).unzip();
+        let keys: Vec<_> =
+            keys.into_iter().map(|key| ScalarValue::Binary(Some(key.into_vec()))).collect();
+        let keys = ScalarValue::List(ScalarValue::new_list(&keys, &DataType::Binary, true));
+        Ok(vec![state::texts(texts), keys, ScalarValue::Boolean(Some(self.cut))])
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
+        let lists = states[1].as_list::<i32>();
+        if lists.is_valid(row) {
+            let keys = lists.value(row);
+            let mut keys = keys.as_binary::<i32>().iter().flatten();
+            state::each_text(&states[0], row, |text| {
+                self.add_text(keys.next().unwrap_or_default(), text);
+            });
+        }
+        self.cut |= states[2].as_boolean().value(row);
+        Ok(())
+    }
+
+    fn result(&mut self) -> Result<ScalarValue> {
+        self.shrink();
+        if self.cut {
+            let most = self.limit;
+            self.report.say(&format!(
+                "list() kept the first {most} values of a group; raise list_maxsize to keep more"
+            ));
+        }
+        Ok(state::multivalue(self.items.iter().map(|(_, text)| text.clone()).collect()))
+    }
+
+    fn heap_size(&self) -> usize {
+        let keys: usize = self.items.first().map_or(0, |(key, text)| key.len() + text.len());
+        self.items.capacity() * (size_of::<(Box<[u8]>, String)>() + keys)
+    }
+}

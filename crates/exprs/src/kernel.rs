@@ -1,0 +1,470 @@
+//! The one kind of function that evaluation adds to DataFusion: a name, a result type and a
+//! closure over rows or columns.
+//!
+//! Guarantees: constants among the arguments are converted once per batch; a function of
+//! constants only is evaluated once; two functions are equal if name, parameters and result type
+//! are, so the optimiser may share them.
+//! It leaves what functions there are to [`eval::functions`], `predicate` and `operators`.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayBuilder, ArrayRef, AsArray, BooleanBuilder, Float64Builder, Int64Builder,
+    ListBuilder, StringViewBuilder,
+};
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+use eval::value::Value;
+use eval::{Environment, Kernel as RowKernel, TextSink};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::EventTime;
+
+use crate::Typed;
+use crate::column::{Argument, Values};
+use crate::ledger::Meter;
+use crate::types::{ArrowType, ValueType};
+
+pub use eval::{Row, Several};
+
+/// Collects the values of one multivalue result.
+pub type Texts = ListBuilder<StringViewBuilder>;
+
+type ColumnKernel = dyn Fn(&[Argument], usize) -> Result<ArrayRef> + Send + Sync;
+type InnerKernel =
+    dyn Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync;
+
+/// What of a text of a list is not in its buffer.
+const VIEW: usize = 16;
+
+/// Builds a list of texts while there is room.
+struct MeteredTexts<'b> {
+    built: &'b mut StringViewBuilder,
+    meter: &'b mut Meter,
+    full: Option<DataFusionError>,
+}
+
+impl TextSink for MeteredTexts<'_> {
+    fn append(&mut self, text: &str) {
+        if self.full.is_some() {
+            return;
+        }
+        match self.meter.add(VIEW + text.len()) {
+            Ok(()) => self.built.append_value(text),
+            Err(error) => self.full = Some(error),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.full.is_some()
+    }
+}
+
+/// What a function computes.
+#[derive(Clone)]
+pub enum Kernel {
+    /// The value of one row at a time.
+    Rows(RowKernel),
+    /// Whole columns at once, for what must be fast; the result has the given number of rows.
+    Columns(ValueType, Arc<ColumnKernel>),
+    /// As `Columns`, for functions that evaluate expressions in the same session.
+    Inner(ValueType, Arc<InnerKernel>),
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kernel")
+    }
+}
+
+/// What a function runs in.
+struct Run<'r> {
+    name: &'r str,
+    arguments: &'r [Argument],
+    rows: usize,
+    config: &'r Arc<ConfigOptions>,
+    environment: &'r Environment,
+}
+
+impl Kernel {
+    /// Whether it has the same form.
+    fn is_like(&self, other: &Self) -> bool {
+        let same = std::mem::discriminant(self) == std::mem::discriminant(other);
+        match (self, other) {
+            (Self::Rows(one), Self::Rows(two)) => {
+                std::mem::discriminant(one) == std::mem::discriminant(two)
+            }
+            _ => same,
+        }
+    }
+
+    fn returns(&self, arguments: &[DataType]) -> ValueType {
+        match self {
+            Self::Rows(kernel) => kernel.returns(arguments.first().and_then(ValueType::of)),
+            Self::Columns(kind, _) | Self::Inner(kind, _) => *kind,
+        }
+    }
+
+    fn run(&self, run: &Run<'_>) -> Result<ArrayRef> {
+        let mut meter = Meter::new(run.config);
+        let built = match self {
+            Self::Rows(kernel) => run.each_row(kernel, &mut meter)?,
+            Self::Columns(_, kernel) => kernel(run.arguments, run.rows)?,
+            Self::Inner(_, kernel) => kernel(run.arguments, run.rows, run.config)?,
+        };
+        match self {
+            Self::Rows(RowKernel::Number(_) | RowKernel::Integer(_) | RowKernel::Truth(_)) => {
+                Ok(built)
+            }
+            _ => meter.finish(built),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Calls `visit` with each row. Constants are read once.
+    fn rows(&self, mut visit: impl FnMut(Row<'_>) -> Result<()>) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let mut values: Vec<Value<'_>> =
+            self.arguments.iter().map(|argument| argument.get(0)).collect();
+        for row in 0..self.rows {
+            for (value, argument) in values.iter_mut().zip(self.arguments) {
+                if !argument.constant {
+                    *value = argument.values.get(row);
+                }
+            }
+            visit(Row::new(&values, self.environment))?;
+        }
+        Ok(())
+    }
+
+    fn each_row(&self, kernel: &RowKernel, meter: &mut Meter) -> Result<ArrayRef> {
+        Ok(match kernel {
+            RowKernel::TextOfEach(kernel) if matches!(self.first(), Some(Values::Multi(..))) => {
+                let mut built = Texts::with_capacity(StringViewBuilder::new(), self.rows);
+                let mut scratch = String::new();
+                self.rows(|row| {
+                    let some =
+                        self.texts_of_each(&**kernel, row, &mut built, &mut scratch, meter)?;
+                    built.append(some);
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            RowKernel::Text(kernel) | RowKernel::TextOfEach(kernel) => {
+                let mut built = StringViewBuilder::with_capacity(self.rows);
+                let mut scratch = String::new();
+                self.rows(|row| {
+                    scratch.clear();
+                    let some = kernel(row, &mut scratch);
+                    meter.add_text(self.name, scratch.len())?;
+                    built.append_option(some.map(|()| &scratch));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            RowKernel::Multi(kernel) => {
+                let mut built = Texts::with_capacity(StringViewBuilder::new(), self.rows);
+                self.rows(|row| {
+                    let before = built.values().len();
+                    let mut sink =
+                        MeteredTexts { built: built.values(), meter: &mut *meter, full: None };
+                    let some = kernel(row, &mut Several::new(&mut sink)).is_some();
+                    sink.full.map_or(Ok(()), Err)?;
+                    let added = built.values().len() > before;
+                    built.append(some && added);
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            RowKernel::Number(kernel) => {
+                let mut built = Float64Builder::with_capacity(self.rows);
+                self.rows(|row| {
+                    built.append_option(kernel(row));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            RowKernel::Integer(kernel) => {
+                let mut built = Int64Builder::with_capacity(self.rows);
+                self.rows(|row| {
+                    built.append_option(kernel(row));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+            RowKernel::Truth(kernel) => {
+                let mut built = BooleanBuilder::with_capacity(self.rows);
+                self.rows(|row| {
+                    built.append_option(kernel(row));
+                    Ok(())
+                })?;
+                Arc::new(built.finish())
+            }
+        })
+    }
+
+    fn first(&self) -> Option<&Values> {
+        self.arguments.first().map(|argument| &argument.values)
+    }
+
+    /// Runs a text function on every value of its first argument; tells whether any gave a text.
+    fn texts_of_each(
+        &self,
+        kernel: &eval::TextKernel,
+        row: Row<'_>,
+        built: &mut Texts,
+        scratch: &mut String,
+        meter: &mut Meter,
+    ) -> Result<bool> {
+        let Value::Multi(several) = row.value(0) else { return Ok(false) };
+        let mut values: Vec<Value<'_>> = row.values().collect();
+        let mut some = false;
+        for text in several.iter() {
+            values[0] = Value::Text(text);
+            scratch.clear();
+            let made = kernel(Row::new(&values, self.environment), scratch).is_some();
+            meter.add_text(self.name, VIEW + scratch.len())?;
+            if made {
+                built.values().append_value(&*scratch);
+                some = true;
+            }
+        }
+        Ok(some)
+    }
+}
+
+/// A function of the plan.
+#[derive(Debug, Clone)]
+pub struct EvalFunction {
+    name: &'static str,
+    /// Everything besides the arguments that the result depends on.
+    parameters: String,
+    kernel: Kernel,
+    signature: Signature,
+    /// The time and the zone of the search.
+    now: EventTime,
+    zone: TimeZone,
+}
+
+impl PartialEq for EvalFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.parameters == other.parameters
+            && self.signature == other.signature
+            && (self.now, &self.zone) == (other.now, &other.zone)
+            && self.kernel.is_like(&other.kernel)
+    }
+}
+
+impl Eq for EvalFunction {}
+
+impl Hash for EvalFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+        self.parameters.hash(state);
+    }
+}
+
+impl EvalFunction {
+    /// A function whose result depends on its arguments and `parameters` alone.
+    pub fn new(name: &'static str, parameters: impl Into<String>, kernel: Kernel) -> Self {
+        let signature = any_arguments(Volatility::Immutable);
+        let (now, zone) = (EventTime(0), TimeZone::UTC);
+        Self { name, parameters: parameters.into(), kernel, signature, now, zone }
+    }
+
+    /// A function of one row at a time.
+    pub fn of_rows(name: &'static str, kernel: RowKernel) -> Self {
+        Self::new(name, "", Kernel::Rows(kernel))
+    }
+
+    /// The function in a search of this time and zone.
+    pub fn within(mut self, now: EventTime, zone: TimeZone) -> Self {
+        (self.now, self.zone) = (now, zone);
+        self
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "now() gives the time of the search, time() this"
+    )]
+    fn run(
+        &self,
+        arguments: &[Argument],
+        rows: usize,
+        config: &Arc<ConfigOptions>,
+    ) -> Result<ArrayRef> {
+        let wall = EventTime(Timestamp::now().as_microsecond());
+        let environment = &Environment::new(self.now, wall, self.zone.clone());
+        self.kernel.run(&Run { name: self.name, arguments, rows, config, environment })
+    }
+
+    /// A function that may give something else each time.
+    pub fn volatile(mut self) -> Self {
+        self.signature = any_arguments(Volatility::Volatile);
+        self
+    }
+
+    /// The function applied to arguments.
+    pub fn call(self, arguments: Vec<Typed>) -> Typed {
+        let types: Vec<_> = arguments.iter().map(|typed| typed.kind.data_type()).collect();
+        let kind = self.kernel.returns(&types);
+        let constant = arguments.iter().all(|typed| typed.expr.column_refs().is_empty());
+        // A long list that is a constant would be copied for every row: it is made for each batch instead,
+        // where it is counted.
+        if kind == ValueType::Multi && constant && !self.is_short(&arguments) {
+            return self.volatile().call_as(kind, arguments);
+        }
+        self.call_as(kind, arguments)
+    }
+
+    /// Whether it makes a few values only of constants.
+    fn is_short(&self, arguments: &[Typed]) -> bool {
+        const FEW: usize = 64;
+        let values = arguments.iter().map(|typed| match &typed.expr {
+            Expr::Literal(value, _) => Argument::new(&ColumnarValue::Scalar(value.clone())).ok(),
+            _ => None,
+        });
+        let Some(values) = values.collect::<Option<Vec<_>>>() else { return false };
+        let made = self.run(&values, 1, &Arc::new(ConfigOptions::new()));
+        made.is_ok_and(|made| made.as_list_opt::<i32>().is_some_and(|l| l.values().len() <= FEW))
+    }
+
+    fn call_as(self, kind: ValueType, arguments: Vec<Typed>) -> Typed {
+        let expr = self.into_udf().call(arguments.into_iter().map(|typed| typed.expr).collect());
+        Typed { expr, kind }
+    }
+
+    /// As DataFusion knows it.
+    pub fn into_udf(self) -> ScalarUDF {
+        ScalarUDF::new_from_impl(self)
+    }
+}
+
+/// Any number of arguments of any type, none included.
+pub fn any_arguments(volatility: Volatility) -> Signature {
+    let types = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
+    Signature::one_of(types, volatility)
+}
+
+impl ScalarUDFImpl for EvalFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let arguments: Vec<_> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
+        let parameters = match self.parameters.as_str() {
+            "" => String::new(),
+            some => format!("[{some}]"),
+        };
+        Ok(format!("{}{parameters}({})", self.name, arguments.join(",")))
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        Ok(self.kernel.returns(arg_types).data_type())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arguments = args.args.iter().map(Argument::new).collect::<Result<Vec<_>>>()?;
+        let constant = !arguments.is_empty()
+            && self.signature.volatility == Volatility::Immutable
+            && arguments.iter().all(|argument| argument.constant);
+        if constant {
+            let array = self.run(&arguments, 1, &args.config_options)?;
+            return ScalarValue::try_from_array(&array, 0).map(ColumnarValue::Scalar);
+        }
+        let rows = args.number_rows;
+        let array = self.run(&arguments, rows, &args.config_options)?;
+        if array.len() != args.number_rows {
+            return exec_err!("{} gave {} rows for {}", self.name, array.len(), args.number_rows);
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+/// Shorthands: a function by its closure.
+pub fn text<F>(name: &'static str, kernel: F) -> EvalFunction
+where
+    F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
+{
+    EvalFunction::of_rows(name, RowKernel::text(kernel))
+}
+
+/// As [`text`], for each value of a multivalue first argument.
+pub fn text_of_each<F>(name: &'static str, kernel: F) -> EvalFunction
+where
+    F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
+{
+    EvalFunction::of_rows(name, RowKernel::text_of_each(kernel))
+}
+
+/// A function with several results.
+pub fn multi<F>(name: &'static str, kernel: F) -> EvalFunction
+where
+    F: for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync + 'static,
+{
+    EvalFunction::of_rows(name, RowKernel::multi(kernel))
+}
+
+/// A function that gives a number.
+pub fn number<F>(name: &'static str, kernel: F) -> EvalFunction
+where
+    F: for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync + 'static,
+{
+    EvalFunction::of_rows(name, RowKernel::number(kernel))
+}
+
+/// A function that gives a whole number.
+pub fn integer<F>(name: &'static str, kernel: F) -> EvalFunction
+where
+    F: for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync + 'static,
+{
+    EvalFunction::of_rows(name, RowKernel::integer(kernel))
+}
+
+/// A function that gives a truth.
+pub fn truth<F>(name: &'static str, kernel: F) -> EvalFunction
+where
+    F: for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync + 'static,
+{
+    EvalFunction::of_rows(name, RowKernel::truth(kernel))
+}
+
+/// A function over whole columns.
+pub fn columns<F>(name: &'static str, kind: ValueType, kernel: F) -> EvalFunction
+where
+    F: Fn(&[Argument], usize) -> Result<ArrayRef> + Send + Sync + 'static,
+{
+    EvalFunction::new(name, "", Kernel::Columns(kind, Arc::new(kernel)))
+}
+
+/// A function over whole columns that evaluates expressions in the session it runs in.
+pub fn inner<F>(name: &'static str, kind: ValueType, kernel: F) -> EvalFunction
+where
+    F: Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync + 'static,
+{
+    EvalFunction::new(name, "", Kernel::Inner(kind, Arc::new(kernel)))
+}
+
+impl EvalFunction {
+    /// The same function with parameters it depends on besides its arguments.
+    pub fn with(mut self, parameters: impl Into<String>) -> Self {
+        self.parameters = parameters.into();
+        self
+    }
+}

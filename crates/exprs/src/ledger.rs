@@ -1,0 +1,349 @@
+//! What the values take that a search computes: texts, lists, the rows between its stages.
+//!
+//! DataFusion's pool counts what operators hold, not what functions make: one batch of `mvrange()` may be a
+//! thousand times as large as the rows it is made of. Here functions ask before their results grow, a piece
+//! at a time, and arrays give back what they took when the last who holds them is done. A search has
+//! one [`Ledger`], with as much room as its pool; all of them share one of the process.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringArray, StringViewArray};
+use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::DataType;
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::{config_err, resources_err};
+use datafusion::error::Result;
+
+/// Bytes between two questions of a function for more.
+const STEP: usize = 1 << 20;
+/// Arrays of fewer bytes are not counted: to count one is to look at all of its texts once more.
+const SMALL: usize = 512 << 10;
+/// The most bytes of one text that a function makes.
+pub use eval::LONGEST_TEXT;
+
+/// How much computed values may take, and take.
+#[derive(Debug)]
+pub struct Ledger {
+    limit: usize,
+    /// What sets the limit.
+    setting: &'static str,
+    taken: Mutex<Taken>,
+    /// Of all searches together.
+    total: Option<Arc<Ledger>>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: usize,
+    /// Whether the search is over: what is left of it is its result, which has limits of its own.
+    is_over: bool,
+}
+
+impl Ledger {
+    /// Of a process.
+    pub fn of_all(limit: usize) -> Self {
+        Self { limit, setting: "total_mem_usage_mb", taken: Mutex::default(), total: None }
+    }
+
+    /// Of one search.
+    pub fn of_one(limit: usize, total: Arc<Self>) -> Self {
+        Self { limit, setting: "max_mem_usage_mb", taken: Mutex::default(), total: Some(total) }
+    }
+
+    /// The ledger of who runs with this configuration.
+    pub fn of(config: &ConfigOptions) -> Option<Arc<Self>> {
+        config.extensions.get::<Counted>().and_then(|counted| counted.0.clone())
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, bytes: usize) -> Result<()> {
+        let mut taken = self.taken();
+        if taken.bytes.saturating_add(bytes) > self.limit {
+            let (limit, setting, held) = (self.limit >> 20, self.setting, taken.bytes);
+            return resources_err!(
+                "computed values take more than {setting} = {limit}: {held} bytes and {bytes} more"
+            );
+        }
+        if let Some(total) = self.total.as_ref().filter(|_| !taken.is_over) {
+            total.take(bytes)?;
+        }
+        taken.bytes += bytes;
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let mut taken = self.taken();
+        taken.bytes -= bytes;
+        if let Some(total) = self.total.as_ref().filter(|_| !taken.is_over) {
+            total.give_back(bytes);
+        }
+    }
+
+    fn end(&self) {
+        let mut taken = self.taken();
+        taken.is_over = true;
+        if let Some(total) = &self.total {
+            total.give_back(taken.bytes);
+        }
+    }
+}
+
+/// A search that runs; when this is dropped it is over, and what is left of it is not counted for all.
+#[derive(Debug)]
+pub struct Running(Arc<Ledger>);
+
+impl Running {
+    pub fn new(ledger: &Arc<Ledger>) -> Self {
+        Self(Arc::clone(ledger))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Bytes taken from a ledger, which gets them back when this is dropped. Without a ledger none are counted.
+#[derive(Debug, Default)]
+pub struct Charge {
+    ledger: Option<Arc<Ledger>>,
+    bytes: usize,
+}
+
+impl Charge {
+    /// Of the ledger of a configuration.
+    pub fn of(config: &ConfigOptions) -> Self {
+        Self { ledger: Ledger::of(config), bytes: 0 }
+    }
+
+    /// Takes more.
+    #[inline]
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        if let Some(ledger) = &self.ledger {
+            ledger.take(bytes)?;
+            self.bytes += bytes;
+        }
+        Ok(())
+    }
+
+    /// The same ledger, with nothing taken.
+    pub fn beside(&self) -> Self {
+        Self { ledger: self.ledger.clone(), bytes: 0 }
+    }
+
+    /// Gives all back.
+    fn clear(&mut self) {
+        if let Some(ledger) = &self.ledger {
+            ledger.give_back(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Counts what a function makes of a batch: the bytes of its results so far.
+#[derive(Debug)]
+pub struct Meter {
+    charge: Charge,
+    unpaid: usize,
+}
+
+impl Meter {
+    pub fn new(config: &ConfigOptions) -> Self {
+        Self { charge: Charge::of(config), unpaid: 0 }
+    }
+
+    /// Counts bytes that have been or are about to be allocated.
+    #[inline]
+    pub fn add(&mut self, bytes: usize) -> Result<()> {
+        self.unpaid = self.unpaid.saturating_add(bytes);
+        if self.unpaid < STEP {
+            return Ok(());
+        }
+        self.charge.grow(std::mem::take(&mut self.unpaid))
+    }
+
+    /// Counts a text that a function has made.
+    pub fn add_text(&mut self, function: &str, bytes: usize) -> Result<()> {
+        if bytes > LONGEST_TEXT {
+            return resources_err!("{function} makes a text of more than {LONGEST_TEXT} bytes");
+        }
+        self.add(bytes)
+    }
+
+    /// The array, which is counted as long as anybody holds it.
+    pub fn finish(mut self, array: ArrayRef) -> Result<ArrayRef> {
+        self.charge.clear();
+        held(array, &self.charge)
+    }
+}
+
+/// An array whose buffers take room of a ledger until they are dropped. Only texts and lists of them count:
+/// what else functions make is as large as its rows are many.
+fn held(array: ArrayRef, of: &Charge) -> Result<ArrayRef> {
+    if of.ledger.is_none() || array.get_buffer_memory_size() < SMALL {
+        return Ok(array);
+    }
+    Ok(match array.data_type() {
+        DataType::Utf8View => Arc::new(held_texts(array.as_string_view(), of)?),
+        DataType::Utf8 => {
+            let (offsets, values, nulls) = array.as_string::<i32>().clone().into_parts();
+            Arc::new(StringArray::try_new(offsets, held_buffer(values, of)?, nulls)?)
+        }
+        DataType::List(field) if field.data_type().is_primitive() => {
+            // Their values are not looked at again: it is the places of the lists that count them.
+            let (field, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
+            let (rows, mut charge) = (offsets.len(), of.beside());
+            charge.grow(values.get_buffer_memory_size())?;
+            let held = Held { buffer: offsets.into_inner().into_inner(), _charge: charge };
+            let places = Buffer::from(bytes::Bytes::from_owner(held));
+            let places = OffsetBuffer::new(ScalarBuffer::new(places, 0, rows));
+            Arc::new(ListArray::try_new(field, places, values, nulls)?)
+        }
+        DataType::List(field) if *field.data_type() == DataType::Utf8View => {
+            let lists = array.as_list::<i32>().clone();
+            let (field, offsets, values, nulls) = lists.into_parts();
+            let values = Arc::new(held_texts(values.as_string_view(), of)?);
+            Arc::new(ListArray::try_new(field, offsets, values, nulls)?)
+        }
+        _ => array,
+    })
+}
+
+fn held_texts(array: &StringViewArray, of: &Charge) -> Result<StringViewArray> {
+    let (views, buffers, nulls) = array.clone().into_parts();
+    let rows = views.len();
+    let views = ScalarBuffer::new(held_buffer(views.into_inner(), of)?, 0, rows);
+    let buffers: Vec<Buffer> =
+        buffers.iter().map(|buffer| held_buffer(buffer.clone(), of)).collect::<Result<_>>()?;
+    Ok(StringViewArray::try_new(views, buffers, nulls)?)
+}
+
+fn held_buffer(buffer: Buffer, of: &Charge) -> Result<Buffer> {
+    let mut charge = of.beside();
+    charge.grow(buffer.capacity().max(buffer.len()))?;
+    Ok(Buffer::from(bytes::Bytes::from_owner(Held { buffer, _charge: charge })))
+}
+
+/// A buffer with what it takes.
+struct Held {
+    buffer: Buffer,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+/// The ledger as functions find it: among the options of the session they run in.
+#[derive(Debug, Clone, Default)]
+pub struct Counted(pub Option<Arc<Ledger>>);
+
+impl ConfigExtension for Counted {
+    const PREFIX: &'static str = "karst_memory";
+}
+
+impl ExtensionOptions for Counted {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        config_err!("{key} cannot be set")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.taken().bytes, self.limit)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn config(limit: usize, total: usize) -> (Arc<Ledger>, ConfigOptions) {
+        let ledger = Arc::new(Ledger::of_one(limit, Arc::new(Ledger::of_all(total))));
+        let mut config = ConfigOptions::new();
+        config.extensions.insert(Counted(Some(Arc::clone(&ledger))));
+        (ledger, config)
+    }
+
+    fn used(ledger: &Ledger) -> usize {
+        ledger.taken().bytes
+    }
+
+    #[test]
+    fn an_array_is_counted_as_long_as_a_part_of_it_is_held() {
+        let (ledger, config) = config(64 << 20, 64 << 20);
+        let text = "x".repeat(1 << 20);
+        let array: ArrayRef = Arc::new(StringViewArray::from(vec![text.as_str(); 4]));
+        let counted = Meter::new(&config).finish(array).unwrap();
+        assert!(used(&ledger) >= 4 << 20, "{ledger}");
+        let part = counted.slice(1, 1);
+        drop(counted);
+        assert!(used(&ledger) >= 4 << 20, "{ledger}");
+        assert_eq!(part.as_string_view().value(0).len(), 1 << 20);
+        drop(part);
+        assert_eq!(used(&ledger), 0);
+    }
+
+    #[test]
+    fn a_function_is_refused_before_its_results_are_whole() {
+        let (ledger, config) = config(8 << 20, 64 << 20);
+        let mut meter = Meter::new(&config);
+        let refused = (0..1_000).find_map(|_| meter.add(1 << 18).err()).unwrap().to_string();
+        assert!(refused.contains("max_mem_usage_mb = 8"), "{refused}");
+        assert!(used(&ledger) <= 8 << 20);
+        drop(meter);
+        assert_eq!(used(&ledger), 0);
+    }
+
+    #[test]
+    fn all_searches_together_have_a_limit() {
+        let (ledger, config) = config(8 << 20, 4 << 20);
+        let refused = Charge::of(&config).grow(5 << 20).unwrap_err().to_string();
+        assert!(refused.contains("total_mem_usage_mb = 4"), "{refused}");
+        assert_eq!(used(&ledger), 0);
+    }
+
+    #[test]
+    fn what_is_left_of_a_search_does_not_count_for_all() {
+        let (ledger, config) = config(8 << 20, 8 << 20);
+        let total = Arc::clone(ledger.total.as_ref().unwrap());
+        let running = Running::new(&ledger);
+        let mut held = Charge::of(&config);
+        held.grow(2 << 20).unwrap();
+        assert_eq!(used(&total), 2 << 20);
+        drop(running);
+        assert_eq!((used(&total), used(&ledger)), (0, 2 << 20));
+        drop(held);
+        assert_eq!((used(&total), used(&ledger)), (0, 0));
+    }
+}

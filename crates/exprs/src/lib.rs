@@ -1,0 +1,43 @@
+//! Expressions, filters and aggregates of SPL as DataFusion expressions and functions over columns.
+//!
+//! Guarantees: a null operand gives null, `AND`, `OR` and `NOT` are three-valued, an unknown field is null;
+//! results do not depend on how events are split into batches and partitions; regular expressions and
+//! time formats that are literals are compiled when planning, once.
+//! It leaves values and the functions of one row to `eval`, syntax to `spl`, and commands, pipelines, frames,
+//! sessions and the outside to `plan`: what an expression can see of them is its [`Scope`].
+//!
+//! ```text
+//!            compile: AST -> Typed      aggregates: stats functions      top
+//!         predicate: filters   operators   order
+//!      convert: types, precision  compare  udf: functions of eval
+//!            kernel: closures as DataFusion functions   parts
+//!      column: arrays as values   typed   scope   ledger: memory         bottom
+//! ```
+
+pub mod aggregates;
+pub mod bins;
+pub mod column;
+mod compare;
+pub mod compile;
+mod convert;
+mod error;
+pub mod kernel;
+pub mod ledger;
+mod literal;
+mod operators;
+pub mod order;
+mod parts;
+mod pattern;
+pub mod predicate;
+pub mod required_fields;
+mod scope;
+mod typed;
+pub mod types;
+mod udf;
+
+pub use compile::compile;
+pub use error::Error;
+pub use parts::{FieldPart, part_of};
+pub use pattern::Pattern;
+pub use scope::{AskedLookup, Scope};
+pub use typed::Typed;

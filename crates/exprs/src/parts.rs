@@ -1,0 +1,133 @@
+//! What aggregates ask of a field instead of its texts: its numbers, or its whole numbers apart from
+//! everything else.
+//!
+//! Guarantees: a part means the same whether it is taken of a field's texts or of the integers that a
+//! bucket stores for it, so a scan may hand over the integers and no text is ever written.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, new_null_array};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::error::Result;
+use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use eval::value::{parse_number, whole_number};
+
+use crate::Typed;
+use crate::column::{Argument, Value};
+use crate::kernel::{EvalFunction, columns};
+use crate::types::{ArrowType, ValueType};
+
+/// A part of a field's values. Rows without such a value are null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldPart {
+    /// Values that are numbers, however they are written.
+    Number,
+    /// Whole numbers as Karst writes them: those whose text is exactly this.
+    Whole,
+    /// Texts that are not whole numbers.
+    Other,
+}
+
+impl FieldPart {
+    const ALL: [Self; 3] = [Self::Number, Self::Whole, Self::Other];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number_of",
+            Self::Whole => "whole_part",
+            Self::Other => "other_part",
+        }
+    }
+
+    fn kind(self) -> ValueType {
+        match self {
+            Self::Number => ValueType::Float,
+            Self::Whole => ValueType::Integer,
+            Self::Other => ValueType::Text,
+        }
+    }
+
+    /// The type of the part's column.
+    #[must_use]
+    pub fn data_type(self) -> DataType {
+        self.kind().data_type()
+    }
+
+    /// The part of a text.
+    pub fn of(self, text: &Typed) -> Expr {
+        let take =
+            move |arguments: &[Argument], rows: usize| Ok(self.of_argument(&arguments[0], rows));
+        columns(self.name(), self.kind(), take).call(vec![text.clone()]).expr
+    }
+
+    fn of_argument(self, argument: &Argument, rows: usize) -> ArrayRef {
+        let texts = (0..rows).map(|row| match argument.get(row) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        });
+        self.of_each(texts)
+    }
+
+    fn of_each<'a>(self, texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+        match self {
+            Self::Number => {
+                Arc::new(texts.map(|text| parse_number(text?)).collect::<Float64Array>())
+            }
+            Self::Whole => Arc::new(texts.map(|text| whole_number(text?)).collect::<Int64Array>()),
+            Self::Other => {
+                let others = texts.map(|text| text.filter(|text| whole_number(text).is_none()));
+                Arc::new(others.collect::<arrow::array::StringViewArray>())
+            }
+        }
+    }
+
+    /// The part of a column of texts (`Utf8View`) or integers (`Int64`).
+    ///
+    /// # Errors
+    /// None in practice: the casts it makes always succeed.
+    pub fn of_column(self, column: &ArrayRef) -> Result<ArrayRef> {
+        Ok(match (column.data_type(), self) {
+            (DataType::Int64, Self::Whole) => Arc::clone(column),
+            (DataType::Int64, Self::Number) => cast(column, &self.data_type())?,
+            (DataType::Int64, Self::Other) => new_null_array(&self.data_type(), column.len()),
+            (DataType::Utf8View, _) => self.of_each(column.as_string_view().iter()),
+            _ => self.of_each(cast(column, &DataType::Utf8View)?.as_string_view().iter()),
+        })
+    }
+}
+
+/// The part and the column, if this is what an expression asks for.
+#[must_use]
+pub fn part_of(expr: &Arc<dyn PhysicalExpr>) -> Option<(FieldPart, &Column)> {
+    let call = ScalarFunctionExpr::try_downcast_func::<EvalFunction>(expr.as_ref())?;
+    let part = FieldPart::ALL.into_iter().find(|part| part.name() == call.fun().name())?;
+    let [column] = call.args() else { return None };
+    Some((part, column.downcast_ref::<Column>()?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_have_the_parts_of_their_texts() {
+        let integers: ArrayRef = Arc::new(Int64Array::from(vec![
+            Some(0),
+            None,
+            Some(-7),
+            Some(i64::MAX),
+            Some(i64::MIN),
+        ]));
+        let texts = cast(&integers, &DataType::Utf8View).unwrap();
+        for part in FieldPart::ALL {
+            let (one, two) = (part.of_column(&integers).unwrap(), part.of_column(&texts).unwrap());
+            assert_eq!(one.to_data(), two.to_data(), "{part:?}");
+            assert_eq!(*one.data_type(), part.data_type());
+        }
+        assert_eq!(texts.as_string_view().value(0), "0");
+    }
+}

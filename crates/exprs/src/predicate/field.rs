@@ -1,0 +1,136 @@
+//! `field=value` as the `search` command means it.
+//!
+//! Guarantees: text is compared without regard to case and with wildcards, numbers as numbers
+//! where both sides are; a field that is missing matches nothing, so that `NOT` of it matches.
+//! A text equals a number written in another way only if it has all words of that number, as
+//! `200.0` has those of `200`: what the term index would not find must not match without it.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use eval::Network;
+use eval::value::{compare_numbers, parse_number, satisfies};
+use spl::ast::{ComparisonOperator, SearchPattern};
+
+use crate::column::Value;
+use crate::predicate::breakers::Breakers;
+use crate::predicate::sequence::Sequence;
+
+/// The right side of a comparison, compiled.
+#[derive(Debug, Clone)]
+pub struct FieldValue {
+    pattern: SearchPattern,
+    literal: Option<String>,
+    number: Option<f64>,
+    network: Option<Network>,
+    sequence: Sequence,
+}
+
+impl FieldValue {
+    /// Compiles a value.
+    #[must_use]
+    pub fn new(pattern: SearchPattern) -> Self {
+        let literal = pattern.as_literal().map(str::to_owned);
+        let number = literal.as_deref().and_then(parse_number);
+        let network = literal.as_deref().filter(|text| text.contains('/')).and_then(Network::new);
+        let sequence = Sequence::new(&pattern, false);
+        Self { pattern, literal, number, network, sequence }
+    }
+
+    /// The text with its wildcards.
+    #[must_use]
+    pub fn pattern(&self) -> &SearchPattern {
+        &self.pattern
+    }
+
+    /// The number it is, if it is one: then equal numbers that have its words match too (`200.0`).
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        self.number
+    }
+
+    /// Whether it is a network such as `10.0.0.0/8`, which matches addresses in it.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        self.network.is_some()
+    }
+
+    /// Whether `field=*` is asked: any value.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.pattern.is_any()
+    }
+
+    /// Whether one text satisfies the comparison.
+    #[must_use]
+    pub fn compare_text(&self, operator: ComparisonOperator, text: &str) -> bool {
+        match operator {
+            ComparisonOperator::Equal => self.equals(text),
+            ComparisonOperator::NotEqual => !self.equals(text),
+            ordered => satisfies(ordered, self.order(text)),
+        }
+    }
+
+    fn equals(&self, text: &str) -> bool {
+        if self.sequence.matches_whole(text) {
+            return true;
+        }
+        match (self.number, self.network) {
+            (Some(number), _) => parse_number(text) == Some(number) && self.has_words(text),
+            (None, Some(network)) => network.contains(text) == Some(true),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether each word of the literal is one of the text.
+    fn has_words(&self, text: &str) -> bool {
+        let wanted = self.literal.as_deref().unwrap_or_default();
+        words(wanted).all(|word| words(text).any(|other| other.eq_ignore_ascii_case(word)))
+    }
+
+    /// The order of a text relative to the value.
+    fn order(&self, text: &str) -> Ordering {
+        if let Some(number) = self.number
+            && let Some(other) = parse_number(text)
+        {
+            return compare_numbers(other, number);
+        }
+        match &self.literal {
+            Some(literal) => text.cmp(literal),
+            None => text.cmp(&self.pattern.text()),
+        }
+    }
+
+    /// Whether a value satisfies the comparison; any of several does. Null does not.
+    pub(crate) fn compare(&self, operator: ComparisonOperator, value: Value<'_>) -> bool {
+        match value {
+            Value::Null => false,
+            Value::Text(text) => self.compare_text(operator, text),
+            Value::Multi(values) => values.iter().any(|text| self.compare_text(operator, text)),
+            other => match (self.number, other.number()) {
+                (Some(right), Some(left)) => satisfies(operator, compare_numbers(left, right)),
+                _ => other.text().is_some_and(|text| self.compare_text(operator, &text)),
+            },
+        }
+    }
+}
+
+/// What stands between breakers.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let breaks = |c: char| u8::try_from(c).is_ok_and(|byte| Breakers::Any.contains(byte));
+    text.split(breaks).filter(|word| !word.is_empty())
+}
+
+impl PartialEq for FieldValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+}
+
+impl Eq for FieldValue {}
+
+impl Hash for FieldValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.pattern.hash(state);
+    }
+}

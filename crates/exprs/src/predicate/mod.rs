@@ -1,0 +1,195 @@
+//! The `search` command as a filter: terms of `_raw` and comparisons of fields.
+//!
+//! Guarantees: a compiled search is built of DataFusion's `AND`, `OR` and `NOT` over leaves that
+//! are never null and that [`leaf`] takes apart again, so that a scan can prune by them; trees of
+//! many alternatives are balanced, so their depth stays small.
+//! It leaves time modifiers and subsearches to the caller, who resolves them before.
+
+mod breakers;
+mod field;
+mod function;
+mod regex;
+mod sequence;
+mod sql;
+mod term;
+#[cfg(test)]
+mod tests;
+
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use spl::ast::{ComparisonOperator, DirectiveKind, SearchComparison, SearchExpr, SearchIn, Span};
+
+use crate::Error;
+use crate::predicate::function::{Predicate, Test};
+use crate::{Scope, Typed};
+
+pub use breakers::Breakers;
+pub use field::FieldValue;
+pub use regex::RegexTest;
+pub use sql::sql_functions;
+pub use term::TermPattern;
+
+/// The column that terms are looked for in.
+const RAW: &str = model::columns::RAW;
+
+/// A search expression as a filter.
+///
+/// # Errors
+/// If it still holds a subsearch, which must be run and replaced before.
+pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Error> {
+    match expr {
+        SearchExpr::And(members) => combine(Operator::And, members, scope),
+        SearchExpr::Or(members) => combine(Operator::Or, members, scope),
+        SearchExpr::Not(inner, _) => Ok(negate(compile_search(inner, scope)?)),
+        SearchExpr::Term(term) => Ok(raw(TermPattern::word(term.pattern.clone()), scope)),
+        SearchExpr::Directive(directive) => {
+            let pattern = directive.pattern.clone();
+            let term = match directive.kind {
+                DirectiveKind::Case => TermPattern::case(pattern),
+                DirectiveKind::Term => TermPattern::term(pattern),
+            };
+            Ok(raw(term, scope))
+        }
+        SearchExpr::Comparison(comparison) => Ok(field(comparison, scope)),
+        SearchExpr::In(list) => Ok(field_in(list, scope)),
+        SearchExpr::Subsearch(subsearch) => Err(unresolved(subsearch.span)),
+        SearchExpr::Computed(computed) => Err(unresolved(computed.subsearch.span)),
+    }
+}
+
+fn unresolved(span: Span) -> Error {
+    Error::invalid("a subsearch cannot stand here", span.start..span.end)
+}
+
+fn combine(operator: Operator, members: &[SearchExpr], scope: &dyn Scope) -> Result<Expr, Error> {
+    let compiled = members.iter().map(|member| compile_search(member, scope));
+    let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
+    let neutral = Typed::truth(operator == Operator::And).expr;
+    Ok(balanced(operator, compiled).unwrap_or(neutral))
+}
+
+/// Joins expressions by an operator into a tree of logarithmic depth.
+pub fn balanced(operator: Operator, mut members: Vec<Expr>) -> Option<Expr> {
+    while members.len() > 1 {
+        let mut joined = Vec::with_capacity(members.len().div_ceil(2));
+        let mut rest = members.into_iter();
+        while let Some(left) = rest.next() {
+            joined.push(match rest.next() {
+                Some(right) => {
+                    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right)))
+                }
+                None => left,
+            });
+        }
+        members = joined;
+    }
+    members.pop()
+}
+
+fn negate(expr: Expr) -> Expr {
+    Expr::Not(Box::new(expr))
+}
+
+fn raw(pattern: TermPattern, scope: &dyn Scope) -> Expr {
+    if scope.field(RAW).is_none() {
+        return Typed::truth(false).expr;
+    }
+    if pattern.pattern().is_any() {
+        return Typed::truth(true).expr;
+    }
+    Predicate::call(Test::Term(pattern), RAW)
+}
+
+fn field(comparison: &SearchComparison, scope: &dyn Scope) -> Expr {
+    let name = &comparison.field.node;
+    if scope.field(name).is_none() {
+        return Typed::truth(false).expr;
+    }
+    let test = Test::Field {
+        field: name.clone(),
+        operator: comparison.operator,
+        value: FieldValue::new(comparison.value.pattern.clone()),
+    };
+    Predicate::call(test, name)
+}
+
+/// Whether a field of the scope matches a regular expression.
+pub fn regex(field: &str, test: RegexTest, scope: &dyn Scope) -> Expr {
+    if scope.field(field).is_none() {
+        return Typed::truth(test.negated()).expr;
+    }
+    Predicate::call(Test::Regex { field: field.to_owned(), test }, field)
+}
+
+fn field_in(list: &SearchIn, scope: &dyn Scope) -> Expr {
+    let name = &list.field.node;
+    let found = if scope.field(name).is_none() {
+        Typed::truth(false).expr
+    } else {
+        let values = list.values.iter().map(|value| FieldValue::new(value.pattern.clone()));
+        let test = Test::In { field: name.clone(), values: values.collect() };
+        Predicate::call(test, name)
+    };
+    if list.negated { negate(found) } else { found }
+}
+
+/// A part of a filter that is no `AND`, `OR` or `NOT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaf<'a> {
+    /// A word or phrase of `_raw`.
+    Term {
+        /// What is looked for.
+        pattern: &'a TermPattern,
+    },
+    /// A comparison of a field; `field=*` is [`FieldValue::is_any`].
+    Field {
+        /// Exact name.
+        field: &'a str,
+        /// The comparison.
+        op: ComparisonOperator,
+        /// The right side.
+        value: &'a FieldValue,
+    },
+    /// A field that equals any of several values.
+    In {
+        /// Exact name.
+        field: &'a str,
+        /// The values.
+        values: &'a [FieldValue],
+    },
+    /// A regular expression that a field matches, or does not.
+    Regex {
+        /// Exact name.
+        field: &'a str,
+        /// The expression.
+        test: &'a RegexTest,
+    },
+    /// Something else, which only evaluation can decide.
+    Other,
+}
+
+/// Takes a part of a filter apart; `None` for `AND`, `OR` and `NOT`, whose members the caller
+/// walks.
+#[must_use]
+pub fn leaf(expr: &Expr) -> Option<Leaf<'_>> {
+    match expr {
+        Expr::Not(_) => None,
+        Expr::BinaryExpr(binary) if matches!(binary.op, Operator::And | Operator::Or) => None,
+        Expr::ScalarFunction(call) => {
+            let Some(predicate) = call.func.inner().downcast_ref::<Predicate>() else {
+                return Some(Leaf::Other);
+            };
+            // A predicate over something computed says nothing of stored columns.
+            let Some(Expr::Column(column)) = call.args.first() else { return Some(Leaf::Other) };
+            Some(match &predicate.test {
+                Test::Term(pattern) if column.name == RAW => Leaf::Term { pattern },
+                Test::Field { field, operator, value } if column.name == *field => {
+                    Leaf::Field { field, op: *operator, value }
+                }
+                Test::In { field, values } if column.name == *field => Leaf::In { field, values },
+                Test::Regex { field, test } if column.name == *field => Leaf::Regex { field, test },
+                _ => Leaf::Other,
+            })
+        }
+        _ => Some(Leaf::Other),
+    }
+}

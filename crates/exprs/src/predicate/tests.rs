@@ -1,0 +1,235 @@
+//! Terms and field comparisons: tables of examples, and the fast search against a naive one.
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use spl::ast::{ComparisonOperator, PatternPart, SearchPattern};
+
+use crate::compile::testing::Table;
+use crate::predicate::{Breakers, FieldValue, Leaf, TermPattern, compile_search, leaf};
+
+fn pattern(text: &str) -> SearchPattern {
+    let mut parts = Vec::new();
+    for (at, piece) in text.split('*').enumerate() {
+        if at > 0 && parts.last() != Some(&PatternPart::Any) {
+            parts.push(PatternPart::Any);
+        }
+        if !piece.is_empty() {
+            parts.push(PatternPart::Literal(piece.to_owned()));
+        }
+    }
+    SearchPattern { parts }
+}
+
+#[test]
+fn words_match_between_breakers_in_any_case() {
+    let cases = [
+        ("error", "an ERROR occurred", true),
+        ("error", "errors occurred", false),
+        ("error", "level=error", true),
+        ("error", "my_error.txt", true),
+        ("error", "terror", false),
+        ("error", "terror error", true),
+        ("error", "error", true),
+        ("err*", "an ERRor", true),
+        ("*ror", "terror!", true),
+        ("*rro*", "terrors", true),
+        ("a*d", "abc, bcd", true),
+        ("a*d", "abc, bcde", false),
+        ("a b", "x a b y", true),
+        ("a b", "xa b", false),
+        ("/var/log", "open /var/log/x", true),
+        ("/var/log", "open /var/logs", false),
+        ("/var/log/", "open /var/log/x", true),
+        ("10.0.0.1", "from 10.0.0.1:80", true),
+        ("10.0.0.1", "from 110.0.0.1", false),
+        ("größe", "GRÖSSE Größe", true),
+        ("GRÖßE", "die größe!", true),
+        ("*", "anything", true),
+        ("", "anything", true),
+        ("error", "", false),
+    ];
+    for (term, raw, expected) in cases {
+        assert_eq!(TermPattern::word(pattern(term)).matches(raw), expected, "{term} in {raw}");
+    }
+}
+
+#[test]
+fn term_is_bounded_by_major_breakers_and_case_keeps_case() {
+    let term = TermPattern::term(pattern("10.0.0.1"));
+    assert!(term.matches("ip (10.0.0.1)"));
+    assert!(!term.matches("ip=10.0.0.1"));
+    assert!(!term.matches("ip 10.0.0.1:80"));
+    let case = TermPattern::case(pattern("Error"));
+    assert!(case.matches("an Error"));
+    assert!(!case.matches("an error"));
+}
+
+fn table() -> Table {
+    Table::new()
+        .text("_raw", &[Some("GET /a 200"), Some("POST /b 404"), Some("x"), None])
+        .text("status", &[Some("200"), Some("404"), Some("0200"), None])
+        .text("user", &[Some("Bob"), Some("alice"), Some(""), None])
+        .text("ip", &[Some("10.1.2.3"), Some("11.0.0.1"), Some("x"), None])
+        .integer("count", &[Some(5), Some(50), None, Some(0)])
+        .multi("tag", &[&["web", "prod"], &["db"], &[], &["Web"]])
+}
+
+fn check(search: &str, expected: [bool; 4]) {
+    let parsed = spl::parse_search_terms(search).unwrap().expr.unwrap();
+    let expr = compile_search(&parsed, &table()).unwrap();
+    let found = table().evaluate(&expr);
+    let found: Vec<_> = found.iter().map(|value| value.as_deref() == Some("True")).collect();
+    assert_eq!(found, expected, "{search}");
+}
+
+#[test]
+fn fields_are_compared_as_search_does() {
+    check("status=200", [true, false, false, false]);
+    check("status!=200", [false, true, true, false]);
+    check("NOT status=200", [false, true, true, true]);
+    check("status=*", [true, true, true, false]);
+    check("NOT status=*", [false, false, false, true]);
+    check("status>=300", [false, true, false, false]);
+    check("status=2*", [true, false, false, false]);
+    check("user=bob", [true, false, false, false]);
+    check("user=A*E", [false, true, false, false]);
+    check("user=\"\"", [false, false, true, false]);
+    check("user>b", [false, false, false, false]);
+    check("user>B", [true, true, false, false]);
+    check("user IN (bob, al*)", [true, true, false, false]);
+    check("user NOT IN (bob)", [false, true, true, true]);
+    check("count>5", [false, true, false, false]);
+    check("count=5", [true, false, false, false]);
+    check("count=5*", [true, true, false, false]);
+    check("tag=web", [true, false, false, true]);
+    check("tag!=web", [true, true, false, false]);
+    check("ip=10.0.0.0/8", [true, false, false, false]);
+    check("missing=1", [false; 4]);
+    check("NOT missing=1", [true; 4]);
+}
+
+#[test]
+fn a_number_equals_another_one_that_has_its_words() {
+    let cases = [
+        ("200", "200", true),
+        ("200", "200.0", true),
+        ("200", " 200 ", true),
+        ("200", "+200", true),
+        ("200.0", "200.0", true),
+        ("200.0", "200", false),
+        ("200", "0200", false),
+        ("200", "2e2", false),
+        ("2E2", "2e2", true),
+        (".5", "0.5", true),
+        ("0.5", ".5", false),
+        ("-5", "5", false),
+    ];
+    for (literal, value, expected) in cases {
+        let number = FieldValue::new(pattern(literal));
+        let equal = |operator| number.compare_text(operator, value);
+        assert_eq!(equal(ComparisonOperator::Equal), expected, "{literal} = {value}");
+        assert_eq!(equal(ComparisonOperator::NotEqual), !expected, "{literal} != {value}");
+    }
+    check("count=5.0", [true, false, false, false]);
+}
+
+#[test]
+fn logic_joins_terms_and_fields() {
+    check("get", [true, false, false, false]);
+    check("get OR post", [true, true, false, false]);
+    check("NOT get", [false, true, true, true]);
+    check("(get OR x) status=*", [true, false, true, false]);
+    check("\"/a 200\"", [true, false, false, false]);
+    check("TERM(200) OR CASE(POST)", [true, true, false, false]);
+    check("*", [true; 4]);
+}
+
+#[test]
+fn a_scan_can_take_a_filter_apart() {
+    let parsed = spl::parse_search_terms("err* OR status=5*").unwrap().expr.unwrap();
+    let expr = compile_search(&parsed, &table()).unwrap();
+    assert_eq!(leaf(&expr), None);
+    let datafusion::logical_expr::Expr::BinaryExpr(or) = expr else { panic!("no OR") };
+    let Some(Leaf::Term { pattern }) = leaf(&or.left) else { panic!("no term") };
+    assert_eq!((pattern.pattern().text(), pattern.breakers()), ("err*".to_owned(), Breakers::Any));
+    let Some(Leaf::Field { field, value, .. }) = leaf(&or.right) else { panic!("no field") };
+    assert_eq!((field, value.pattern().text()), ("status", "5*".to_owned()));
+}
+
+#[test]
+fn many_alternatives_make_a_shallow_tree() {
+    let search = (0..5_000).map(|at| format!("user=u{at}")).collect::<Vec<_>>().join(" OR ");
+    let parsed = spl::parse_search_terms(&search).unwrap().expr.unwrap();
+    let expr = compile_search(&parsed, &table()).unwrap();
+    assert_eq!(table().evaluate(&expr)[0].as_deref(), Some("False"));
+}
+
+#[tokio::test]
+async fn sql_calls_become_leaves() {
+    let context = datafusion::prelude::SessionContext::new();
+    super::sql_functions().into_iter().for_each(|udf| context.register_udf(udf));
+    context.register_batch("t", table().batch()).unwrap();
+    let sql =
+        "SELECT count(*) FROM t WHERE search(\"_raw\", 'get') AND field_matches(status, '2*')";
+    let frame = context.sql(sql).await.unwrap();
+    let plan = frame.clone().into_optimized_plan().unwrap().to_string();
+    assert!(plan.contains("karst_term") && plan.contains("karst_field"), "{plan}");
+    let rows = frame.collect().await.unwrap();
+    let counted = crate::compile::testing::shown(rows[0].column(0));
+    assert_eq!(counted, [Some("1".to_owned())]);
+}
+
+/// Character by character, as the definition says.
+fn naive(term: &str, raw: &str) -> bool {
+    let pieces: Vec<String> = term.split('*').map(str::to_lowercase).collect();
+    let raw = raw.to_lowercase();
+    let raw = raw.as_bytes();
+    let breaks = |at: usize| Breakers::Any.contains(raw[at]);
+    let starts = |at: usize| at == 0 || breaks(at - 1) || breaks(at);
+    let ends = |at: usize| at == raw.len() || breaks(at) || breaks(at - 1);
+    fn rest(pieces: &[String], raw: &[u8], from: usize, ends: &dyn Fn(usize) -> bool) -> bool {
+        let Some((piece, after)) = pieces.split_first() else { return true };
+        (from..=raw.len()).any(|at| {
+            raw[at..].starts_with(piece.as_bytes())
+                && if after.is_empty() {
+                    piece.is_empty() || ends(at + piece.len())
+                } else {
+                    rest(after, raw, at + piece.len(), ends)
+                }
+        })
+    }
+    (0..=raw.len()).any(|at| {
+        let first = &pieces[0];
+        let fits = raw[at..].starts_with(first.as_bytes());
+        let end = at + first.len();
+        fits && (first.is_empty() || starts(at))
+            && if pieces.len() == 1 {
+                first.is_empty() || ends(end)
+            } else {
+                rest(&pieces[1..], raw, end, &ends)
+            }
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_fast_search_agrees_with_the_definition(
+        term in "[abA*./]{1,5}",
+        raw in "[abAB ./]{0,12}",
+    ) {
+        let fast = TermPattern::word(pattern(&term)).matches(&raw);
+        prop_assert_eq!(fast, naive(&term, &raw), "{} in {}", term, raw);
+    }
+
+    #[test]
+    fn whole_values_match_like_a_regular_expression(
+        term in "[abA*]{0,5}",
+        value in "[abAB]{0,8}",
+    ) {
+        let source = format!("(?is)^{}$", regex::escape(&term).replace("\\*", ".*"));
+        let wanted = regex::Regex::new(&source).unwrap().is_match(&value);
+        let found =
+            FieldValue::new(pattern(&term)).compare_text(ComparisonOperator::Equal, &value);
+        prop_assert_eq!(found, wanted, "{} on {}", term, value);
+    }
+}

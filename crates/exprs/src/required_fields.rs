@@ -1,0 +1,135 @@
+//! The fields that expressions, filters and aggregations read, by name or pattern.
+//!
+//! It leaves the walk over the commands of a pipeline to `plan`.
+
+use spl::ast::{
+    Expr, ExprKind, Field, FieldPattern, SearchExpr, Span, SplitBy, StatsArgument, StatsBy,
+    StatsCall,
+};
+
+/// Names and patterns in the order of their first mention.
+#[derive(Debug, Clone, Default)]
+pub struct RequiredFields {
+    /// Exact names.
+    pub names: Vec<String>,
+    /// Patterns with `*`.
+    pub patterns: Vec<String>,
+    /// Whether rows of a summary index are merged by the command that replaces the fields.
+    pub merges: bool,
+}
+
+/// Whether a pattern with `*` means the name. Case matters.
+pub fn wildcard(pattern: &str, name: &str) -> bool {
+    FieldPattern::new(pattern, Span::default()).matches(name)
+}
+
+impl RequiredFields {
+    /// Adds what another has.
+    pub fn merge(&mut self, other: Self) {
+        other.names.iter().for_each(|name| self.name(name));
+        self.patterns.extend(other.patterns);
+    }
+
+    /// A field by its exact name.
+    pub fn name(&mut self, name: &str) {
+        if !self.names.iter().any(|known| known == name) {
+            self.names.push(name.to_owned());
+        }
+    }
+
+    /// A field, or those that match a pattern with `*`.
+    pub fn pattern(&mut self, pattern: &str) {
+        if pattern.contains('*') {
+            self.patterns.push(pattern.to_owned());
+        } else {
+            self.name(pattern);
+        }
+    }
+
+    /// Fields that match any of the patterns.
+    pub fn patterns(&mut self, patterns: &[FieldPattern]) {
+        patterns.iter().for_each(|pattern| self.pattern(&pattern.text));
+    }
+
+    /// All fields, where a command that names none means all.
+    pub fn patterns_or_all(&mut self, patterns: &[FieldPattern]) {
+        if patterns.is_empty() {
+            self.pattern("*");
+        }
+        self.patterns(patterns);
+    }
+
+    /// All fields of the source.
+    pub fn all(&mut self) {
+        self.pattern("*");
+    }
+
+    /// Fields by their exact names.
+    pub fn fields<'f>(&mut self, fields: impl IntoIterator<Item = &'f Field>) {
+        fields.into_iter().for_each(|field| self.name(&field.node));
+    }
+
+    /// Fields that make rows or series.
+    pub fn splits<const N: usize>(&mut self, splits: [&Option<SplitBy>; N]) {
+        splits.into_iter().flatten().for_each(|split| self.name(&split.field.node));
+    }
+
+    /// Aggregations and the fields they are grouped by.
+    pub fn stats(&mut self, calls: &[StatsCall], by: &StatsBy) {
+        self.calls(calls);
+        self.patterns(&by.fields);
+    }
+
+    /// Aggregations.
+    pub fn calls(&mut self, calls: &[StatsCall]) {
+        calls.iter().for_each(|call| self.call(call));
+    }
+
+    fn call(&mut self, call: &StatsCall) {
+        match &call.argument {
+            StatsArgument::None => {
+                if call.function.kind != spl::ast::StatsKind::Count {
+                    self.pattern("*");
+                }
+            }
+            StatsArgument::Field(pattern) => self.pattern(&pattern.text),
+            StatsArgument::Eval(expr) => self.expr(expr),
+            StatsArgument::Over { calls, .. } => self.calls(calls),
+            StatsArgument::Prefix(_) => {}
+            StatsArgument::Sparkline { call, .. } => {
+                call.iter().for_each(|call| self.call(call));
+            }
+        }
+    }
+
+    /// Fields of a filter.
+    pub fn search(&mut self, expr: &SearchExpr) {
+        expr.walk(&mut |part| part.field().iter().for_each(|field| self.name(&field.node)));
+    }
+
+    /// Names in an expression.
+    pub fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Field(field) if eval::operators::truth_word(field).is_some() => {}
+            ExprKind::Field(field) => self.name(&field.name),
+            // The one function that reads fields it does not name.
+            ExprKind::Call(call) if call.function.node == "tojson" => self.pattern("*"),
+            ExprKind::Call(call) => {
+                expr.children().into_iter().for_each(|inner| self.expr(inner));
+                // The text of `searchmatch` is a filter.
+                if let ("searchmatch", [Expr { kind: ExprKind::String(text), .. }]) =
+                    (call.function.node.as_str(), call.arguments.as_slice())
+                    && let Ok(search) = spl::parse_search_terms(text)
+                {
+                    search.expr.iter().for_each(|expr| self.search(expr));
+                }
+            }
+            _ => expr.children().into_iter().for_each(|inner| self.expr(inner)),
+        }
+    }
+}
+
+/// The name of a field, or of the one that is meant where none is named.
+pub fn field_or<'n>(field: &'n Option<Field>, default: &'n str) -> &'n str {
+    field.as_ref().map_or(default, |field| field.node.as_str())
+}
