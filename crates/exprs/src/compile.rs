@@ -1,4 +1,4 @@
-//! The walk over the syntax tree of an expression, and the functions that read syntax ([`functions`]).
+//! The walk over the syntax tree of an expression, and the functions that read syntax (`functions`).
 //!
 //! Both are one module because each calls the other: arguments are compiled, and `mvmap()` compiles its
 //! inner expression in a scope of its own.

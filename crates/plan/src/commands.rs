@@ -181,9 +181,9 @@ use spl::Span;
 use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
 
 use crate::arguments::Arguments;
+use crate::context::{Planning, PlanningContext, SourceRows};
 use crate::frame::Frame;
 use crate::lookup::{Lookup, Lookups};
-use crate::pipeline::{Planning, PlanningContext, SourceRows};
 use crate::place::{Origin, Place, TwoStep};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::stage::Breaker;
@@ -366,7 +366,7 @@ pub(crate) fn expand<'p>(
     env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Option<Expanded>> {
     Box::pin(async move {
-        rights::check(command, env)?;
+        rights::check(command, env.context)?;
         let first = First { span: command.span, pipeline: &[], env };
         of(&command.node).expand(first).await
     })
@@ -379,7 +379,7 @@ pub(crate) fn begin<'p>(
     env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Begin> {
     Box::pin(async move {
-        rights::check(command, env)?;
+        rights::check(command, env.context)?;
         of(&command.node).begin(First { span: command.span, pipeline, env }).await
     })
 }
@@ -392,7 +392,7 @@ pub(crate) fn plan<'p>(
     env: &'p PlanningContext<'_>,
 ) -> Planning<'p, Step> {
     Box::pin(async move {
-        rights::check(command, env)?;
+        rights::check(command, env.context)?;
         let lookups = Lookups::read(&command.node, env.context).await?;
         let plan = of(&command.node);
         let table = match plan.table() {

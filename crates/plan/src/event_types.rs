@@ -16,8 +16,8 @@ use spl::ast::{
 };
 
 use crate::Error;
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 
 /// The field with the names of event types.
 pub(crate) const EVENTTYPE: &str = "eventtype";

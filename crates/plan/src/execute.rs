@@ -1,54 +1,14 @@
 //! Running a planned search to its end, stage by stage, so that callers see one stream of rows.
 
-use std::fmt::Debug;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::DataType;
-use arrow::record_batch::RecordBatch;
-use datafusion::error::Result as PlanResult;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
-use crate::pipeline::{Planning, PlanningContext, StagePlan, plan_stage};
-use crate::stage::Rows;
-use crate::{Error, Message, MessageLog, OutputColumn, PlannedSearch, ResultKind, Session};
-
-/// What is known of a result once its last row is there.
-#[derive(Debug, Clone)]
-pub struct Completed {
-    /// What the rows are.
-    pub kind: ResultKind,
-    /// The columns of the batches, in order.
-    pub columns: Vec<OutputColumn>,
-    /// Messages of planning and running.
-    pub messages: Vec<Message>,
-}
-
-/// Receives the rows of a result in order; [`ControlFlow::Break`] ends the search.
-pub type OnBatch<'a> = dyn FnMut(&[OutputColumn], RecordBatch) -> ControlFlow<()> + Send + 'a;
-
-/// Sees the plans of a search when they are about to run, and may have others run in their place.
-pub trait Watch: Debug + Send + Sync {
-    /// A plan is about to run. It gives the rows of `stage`, unless it is part of one that reads other
-    /// events, as `append` does.
-    ///
-    /// # Errors
-    /// If the plan that is to run in its place cannot be made; the search fails.
-    fn runs(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        stage: Option<&Stage>,
-    ) -> PlanResult<Arc<dyn ExecutionPlan>>;
-}
-
-/// A stage of a search with all that follows it.
-#[derive(Debug, Clone)]
-pub struct Stage {
-    stage: StagePlan,
-}
+use crate::context::{Completed, OnBatch, PlanningContext, Stage, StagePlan, Watch};
+use crate::pipeline::{PIPELINES, plan_stage};
+use crate::run::{prepare, rows_of};
+use crate::{Error, MessageLog, OutputColumn, PlannedSearch, Session};
 
 impl Stage {
     /// Runs the search from here on, with this plan for the stage, as if its rows were all there are.
@@ -134,49 +94,13 @@ impl Run<'_> {
                 let (kind, columns, messages) = (stage.kind, stage.columns, self.log.all());
                 return Ok(Completed { kind, columns, messages });
             };
-            let env = PlanningContext::new(&rest.context, self.log, Some(self.session));
+            let env = PlanningContext::new(&rest.context, self.log, Some(self.session), &PIPELINES);
             let env = env.watched(self.watch).dry_run(self.dry_run);
             let rows = rows_of(plan, &stage.columns, &env).await?;
             let frame = rest.frame(rows, &env).await?;
             stage = plan_stage(frame, &rest.commands, &env).await?;
         }
     }
-}
-
-/// Runs all stages of a search within another and collects its rows.
-pub(crate) fn run_to_rows<'p>(
-    stage: StagePlan,
-    env: &'p PlanningContext<'_>,
-) -> Planning<'p, Rows> {
-    Box::pin(run_stages(stage, env))
-}
-
-async fn run_stages(mut stage: StagePlan, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-    loop {
-        // Formats are for who looks at the result of the whole search.
-        let (plan, columns) = stage.unformatted.take().unwrap_or((stage.plan, stage.columns));
-        let rows = collect(&plan, &columns, env).await?;
-        let Some(rest) = stage.rest.take() else {
-            return Ok(rows);
-        };
-        let inner = env.within(&rest.context);
-        let frame = rest.frame(rows, &inner).await?;
-        stage = plan_stage(frame, &rest.commands, &inner).await?;
-    }
-}
-
-/// The plan as it will run.
-async fn prepare(
-    plan: &LogicalPlan,
-    session: &Session,
-    watch: Option<&dyn Watch>,
-    stage: Option<&Stage>,
-) -> Result<Arc<dyn ExecutionPlan>, Error> {
-    let plan = session.physical_plan(plan).await?;
-    Ok(match watch {
-        Some(watch) => watch.runs(plan, stage)?,
-        None => plan,
-    })
 }
 
 async fn stream(
@@ -193,84 +117,4 @@ async fn stream(
         }
     }
     Ok(())
-}
-
-/// All rows of a plan, within the limit of a stage.
-pub(crate) async fn collect(
-    plan: &LogicalPlan,
-    columns: &[OutputColumn],
-    env: &PlanningContext<'_>,
-) -> Result<Rows, Error> {
-    let plan = prepare(plan, env.session()?, env.watch(), None).await?;
-    rows_of(plan, columns, env).await
-}
-
-async fn rows_of(
-    plan: Arc<dyn ExecutionPlan>,
-    columns: &[OutputColumn],
-    env: &PlanningContext<'_>,
-) -> Result<Rows, Error> {
-    env.context.planning.paused(Box::pin(rows_within(plan, columns, env))).await
-}
-
-async fn rows_within(
-    plan: Arc<dyn ExecutionPlan>,
-    columns: &[OutputColumn],
-    env: &PlanningContext<'_>,
-) -> Result<Rows, Error> {
-    let limit = env.context.limits.stage_rows;
-    let mut stream = execute_stream(plan, env.session()?.task())?;
-    let mut batches = Vec::new();
-    let mut rows = 0;
-    let mut held = env.session()?.charge();
-    while let Some(batch) = stream.next().await {
-        let batch = batch?;
-        rows += batch.num_rows();
-        // Twice: the batches, and the rows that are made of them.
-        held.grow(2 * batch_bytes(&batch))?;
-        if rows > limit {
-            let message = format!(
-                "the search holds more than {limit} rows at once (limit stage_rows); \
-                 narrow it or aggregate before this command"
-            );
-            return Err(Error::Exhausted { message });
-        }
-        batches.push(batch);
-    }
-    Rows::of_batches(columns, &batches)
-}
-
-/// What a batch takes at least: the values of its rows, without what its buffers hold beside them.
-#[must_use]
-pub fn batch_bytes(batch: &RecordBatch) -> usize {
-    batch.columns().iter().map(|column| array_bytes(column)).sum()
-}
-
-/// The same of one column.
-pub(crate) fn array_bytes(array: &dyn Array) -> usize {
-    match array.data_type() {
-        DataType::Utf8View => {
-            let array = array.as_string_view();
-            // Texts of 12 bytes and fewer are in their views.
-            let long = array.views().iter().map(|view| *view as u32).filter(|bytes| *bytes > 12);
-            array.len() * 16 + long.map(|bytes| bytes as usize).sum::<usize>()
-        }
-        DataType::List(_) => {
-            let array = array.as_list::<i32>();
-            let (first, last) = (array.value_offsets().first(), array.value_offsets().last());
-            let at =
-                |offset: Option<&i32>| offset.map_or(0, |at| usize::try_from(*at).unwrap_or(0));
-            let values = array.values().slice(at(first), at(last) - at(first));
-            array.len() * 4 + array_bytes(&values)
-        }
-        DataType::Utf8 => {
-            let offsets = array.as_string::<i32>().value_offsets();
-            let bytes = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
-            array.len() * 4 + usize::try_from(bytes).unwrap_or(0)
-        }
-        other => match other.primitive_width() {
-            Some(bytes) => array.len() * bytes,
-            None => array.to_data().get_slice_memory_size().unwrap_or(array.len() * 16),
-        },
-    }
 }

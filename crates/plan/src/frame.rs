@@ -4,6 +4,8 @@
 //! order; the columns that rows are ordered by are hidden copies, so no command can change the
 //! order by accident. Names are exact: nothing goes through SQL identifier parsing.
 
+mod formats;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -16,7 +18,8 @@ use datafusion::logical_expr::{
 use exprs::Typed;
 use exprs::types::{ArrowType, ValueType};
 
-use crate::formats::Formats;
+pub(crate) use formats::Formats;
+
 use crate::stream::StreamNode;
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
 

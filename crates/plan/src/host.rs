@@ -10,7 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{EventTime, IndexName, TimeRange};
 
-use crate::{Error, Rows};
+use crate::Error;
+use crate::rows::Rows;
 
 /// A table that lookups read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

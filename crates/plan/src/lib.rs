@@ -11,22 +11,32 @@
 //!                                        '-> Frame over those rows -> LogicalPlan (stage 2) ...
 //! ```
 //!
+//! Modules use only those below them; what commands need of the planner above them is in `context`:
+//!
+//! ```text
+//! pipeline, execute, report           all commands: planning, running, outline and SQL
+//! commands                            one file each
+//! stage, subsearch, event_types       what commands share
+//! run                                 rows of plans
+//! context                             what commands are planned against; stages
+//! lookup, rights, indexes, range      what a search asks of its context
+//! plan_context                        where events are, who asks
+//! host, restriction, session, rows    the outside, memory, rows
+//! frame, stream, source               plans and their operators
+//! planned, error, place, sql          limits, messages, types
+//! ```
+//!
 //! Every field of a frame is one Arrow type, decided when planning: source fields are text or lists
 //! of text, computed ones may be numbers. Field names are case-sensitive and hold any character,
 //! so nothing here goes through SQL identifier parsing. Columns whose name starts with `__` are the
 //! plan's own and never shown.
 
 mod arguments;
-mod bounded;
 mod commands;
-mod compact;
-mod depth;
-mod empty;
+mod context;
 mod error;
 mod event_types;
 mod execute;
-mod filters;
-mod formats;
 mod frame;
 mod host;
 mod indexes;
@@ -34,22 +44,19 @@ mod json;
 mod lines;
 mod lookup;
 mod macros;
-mod memory;
-mod outline;
 mod pipeline;
 mod place;
+mod plan_context;
 mod planned;
-mod planning;
-mod projections;
 mod range;
+mod report;
 mod restriction;
 pub mod rights;
-mod rules;
+mod rows;
+mod run;
 mod session;
-mod slices;
 mod source;
 mod sql;
-mod sql_text;
 mod stage;
 mod stream;
 mod subsearch;
@@ -59,31 +66,27 @@ mod xml;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;
-pub use empty::EmptySource;
+pub use context::{Completed, OnBatch, PlannedSearch, Stage, Subsearches, Watch};
 pub use error::Error;
 pub use eval::value;
-pub use execute::{Completed, OnBatch, Stage, Watch, batch_bytes, execute, execute_watched};
+pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
 pub use host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
 };
 pub use macros::Macros;
-pub use memory::{MemoryRoom, SearchMemory};
-pub use outline::{CommandPlace, Outline, OutlinedCommand, outline};
 pub use pipeline::plan_search;
 pub use place::{Origin, Place, TwoStep};
+pub use plan_context::PlanContext;
 pub use planned::{
-    FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
-    PlannedSearch, ResultKind,
+    FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, ResultKind,
 };
-pub use planning::{PlanningTime, Waiting};
+pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use restriction::Restriction;
-pub use session::{Session, SessionSettings};
-pub use source::{EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
+pub use rows::{Column, Record, Rows, batch_bytes};
+pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
+pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
 pub use spl::{CommandKind, Suggestion, complete};
 pub use sql::{NoSql, SqlText};
-pub use sql_text::sql_text;
-pub use stage::{Column, Record, Rows};
-pub use subsearch::Subsearches;
 pub use type_erased::TypeErased;

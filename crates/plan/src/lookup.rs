@@ -15,8 +15,9 @@ use knowledge::{LookupDefinition, LookupPlace, MatchType};
 use spl::Spanned;
 use spl::ast::Command;
 
+use crate::rows::Rows;
 use crate::value::parse_number;
-use crate::{Error, LookupSource, PlanContext, Rows};
+use crate::{Error, LookupSource, PlanContext};
 
 /// Values whose rows are remembered, where rows have to be tried one by one.
 const REMEMBERED: usize = 100_000;

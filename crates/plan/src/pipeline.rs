@@ -1,199 +1,54 @@
 //! From text to stages: parses a search, builds the frame of its source and lets each command
 //! change it, until the end or a command that must see rows first.
 
-use std::borrow::Cow;
-use std::sync::Arc;
+mod depth;
 
-use datafusion::logical_expr::LogicalPlan;
-use exprs::types::ValueType;
-use exprs::{AskedLookup, Scope};
-use futures::future::BoxFuture;
-use jiff::tz::TimeZone;
-use model::{EventTime, IndexName, TimeRange};
+use std::borrow::Cow;
+
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
 use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
-use crate::frame::Frame;
-use crate::lookup::Lookups;
-use crate::stage::{Breaker, Remainder, Rows};
-use crate::type_erased::TypeErased;
-use crate::{
-    Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, PlannedSearch, ResultKind,
-    Session, Subsearches, Watch, subsearch,
+use crate::context::{
+    Advanced, Breaker, Planner, Planning, PlanningContext, Remainder, SourceRows, StagePlan,
+    Subsearches,
 };
+use crate::frame::Frame;
+use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
 
-/// Searches within each other, such as saved searches that name others, at most.
-const MAX_DEPTH: usize = 20;
+/// Plans the pipelines that commands have in them.
+pub(crate) const PIPELINES: Pipelines = Pipelines;
 
-/// A step of planning whose type callers do not see.
-///
-/// Planning calls itself in many places. Were all of it one type, the compiler would look through the
-/// whole of it wherever a future has to be `Send`: that was most of the time this crate took to build.
-pub(crate) type Planning<'p, T> = BoxFuture<'p, Result<T, Error>>;
-
-/// What commands are planned against.
-#[derive(Clone, Copy)]
-pub(crate) struct PlanningContext<'e> {
-    pub(crate) context: &'e PlanContext,
-    /// Where operators leave messages.
-    pub(crate) log: &'e MessageLog,
-    /// Where stages run; absent while the first one is planned.
-    session: Option<&'e Session>,
-    /// Who sees their plans.
-    watch: Option<&'e dyn Watch>,
-    /// What becomes of subsearches in the text of saved searches, while no session is there.
-    subsearches: Subsearches<'e>,
-    /// How many searches are around this one.
-    depth: usize,
-    /// Whether the rows are a preview, for which nothing outside the search is changed.
-    dry_run: bool,
-    /// What the expressions of a command may ask.
-    lookups: Option<&'e Lookups>,
-}
-
-impl<'e> PlanningContext<'e> {
-    pub(crate) fn new(
-        context: &'e PlanContext,
-        log: &'e MessageLog,
-        session: Option<&'e Session>,
-    ) -> Self {
-        let subsearches = session.map_or(Subsearches::Skip, Subsearches::Run);
-        let (watch, lookups) = (None, None);
-        Self { context, log, session, watch, subsearches, depth: 0, dry_run: false, lookups }
-    }
-
-    /// The same, which treats subsearches in the text of saved searches like this.
-    pub(crate) fn resolving(self, subsearches: Subsearches<'e>) -> Self {
-        Self { subsearches, ..self }
-    }
-
-    /// The same where stages run.
-    pub(crate) fn running<'n>(&self, session: &'n Session) -> PlanningContext<'n>
-    where
-        'e: 'n,
-    {
-        PlanningContext { session: Some(session), subsearches: Subsearches::Run(session), ..*self }
-    }
-
-    /// What becomes of subsearches in the text of searches that this one names.
-    pub(crate) fn subsearches(&self) -> Subsearches<'e> {
-        self.subsearches
-    }
-
-    /// The same for a search within this one.
-    pub(crate) fn deeper(self) -> Result<Self, Error> {
-        if self.depth >= MAX_DEPTH {
-            let message = format!("searches run within each other more than {MAX_DEPTH} deep");
-            return Err(Error::invalid_anywhere(message));
-        }
-        Ok(Self { depth: self.depth + 1, ..self })
-    }
-
-    /// The same with somebody who sees the plans that run.
-    pub(crate) fn watched(self, watch: Option<&'e dyn Watch>) -> Self {
-        Self { watch, ..self }
-    }
-
-    /// The same, as a dry run or not: for a preview, nothing outside the search is changed.
-    pub(crate) fn dry_run(self, dry_run: bool) -> Self {
-        Self { dry_run, ..self }
-    }
-
-    /// Whether commands may change nothing outside the search.
-    pub(crate) fn is_dry_run(&self) -> bool {
-        self.dry_run
-    }
-
-    /// Who sees the plans that run.
-    pub(crate) fn watch(&self) -> Option<&'e dyn Watch> {
-        self.watch
-    }
-
-    /// The same with another context, such as a narrower time range.
-    pub(crate) fn within<'n>(&self, context: &'n PlanContext) -> PlanningContext<'n>
-    where
-        'e: 'n,
-    {
-        PlanningContext { context, ..*self }
-    }
-
-    /// The same for expressions that may ask lookups.
-    pub(crate) fn asking<'n>(&self, lookups: &'n Lookups) -> PlanningContext<'n>
-    where
-        'e: 'n,
-    {
-        PlanningContext { lookups: Some(lookups), ..*self }
-    }
-
-    /// The session in which stages run.
-    pub(crate) fn session(&self) -> Result<&'e Session, Error> {
-        self.session.ok_or_else(|| Error::internal("a stage runs while a search is planned"))
-    }
-
-    /// What expressions over a frame can see.
-    pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
-        FrameScope { frame, context: self.context, lookups: self.lookups }
-    }
-}
-
-/// The fields of a frame, for expressions.
+/// The [`Planner`] of all searches.
 #[derive(Debug)]
-pub(crate) struct FrameScope<'s> {
-    frame: &'s Frame,
-    context: &'s PlanContext,
-    lookups: Option<&'s Lookups>,
-}
+pub(crate) struct Pipelines;
 
-impl Scope for FrameScope<'_> {
-    fn field(&self, name: &str) -> Option<ValueType> {
-        self.frame.kind(name)
+impl Planner for Pipelines {
+    fn search<'p>(
+        &self,
+        pipeline: &'p Pipeline,
+        tail: Option<&'p [Spanned<Command>]>,
+        env: &'p PlanningContext<'_>,
+    ) -> Planning<'p, PlannedSearch> {
+        plan_before(pipeline, tail, env)
     }
 
-    fn fields(&self) -> Vec<String> {
-        self.frame.names()
+    fn stage<'p>(
+        &self,
+        frame: Frame,
+        commands: &'p [Spanned<Command>],
+        env: &'p PlanningContext<'_>,
+    ) -> Planning<'p, StagePlan> {
+        plan_stage(frame, commands, env)
     }
 
-    fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<dyn AskedLookup>> {
-        Some(self.lookups?.get(table, inputs)?)
-    }
-
-    fn now(&self) -> EventTime {
-        self.context.now
-    }
-
-    fn timezone(&self) -> &TimeZone {
-        &self.context.timezone
-    }
-}
-
-/// One stage, ready to run.
-#[derive(Debug, Clone)]
-pub(crate) struct StagePlan {
-    pub(crate) plan: TypeErased<LogicalPlan>,
-    pub(crate) columns: Vec<OutputColumn>,
-    pub(crate) kind: ResultKind,
-    pub(crate) filter: FieldFilter,
-    /// Plan and columns without the formats of fields, if there are any.
-    pub(crate) unformatted: Option<(TypeErased<LogicalPlan>, Vec<OutputColumn>)>,
-    pub(crate) rest: Option<Remainder>,
-}
-
-/// What a generating command starts from.
-#[derive(Debug)]
-pub(crate) struct SourceRows {
-    pub(crate) frame: Frame,
-    pub(crate) range: TimeRange,
-    pub(crate) indexes: Vec<IndexName>,
-    pub(crate) messages: Vec<Message>,
-}
-
-impl SourceRows {
-    /// No rows and no fields.
-    pub(crate) fn nothing(env: &PlanningContext<'_>) -> Result<Self, Error> {
-        let frame = Rows::blank(0).into_frame()?;
-        let range = env.context.range;
-        Ok(Self { frame, range, indexes: Vec::new(), messages: Vec::new() })
+    fn advance<'p>(
+        &self,
+        frame: Frame,
+        commands: &'p [Spanned<Command>],
+        env: &'p PlanningContext<'_>,
+    ) -> Planning<'p, Advanced> {
+        Box::pin(advance(frame, commands, env))
     }
 }
 
@@ -209,24 +64,16 @@ pub async fn plan_search(
     let log = MessageLog::default();
     let range = context.restriction.hold(context.range, context.now, &log);
     let context = &PlanContext { range, ..context.clone() };
-    let env = PlanningContext::new(context, &log, None).resolving(subsearches);
+    let env = PlanningContext::new(context, &log, None, &PIPELINES).resolving(subsearches);
     let planning = Box::pin(async {
         let pipeline = subsearch::parse(text, subsearches, &env).await?;
-        plan_pipeline(&pipeline, &env).await
+        plan_before(&pipeline, None, &env).await
     });
     context.planning.counted(planning).await
 }
 
-/// Plans a pipeline. One that does not begin with a generating command works on no rows.
-pub(crate) async fn plan_pipeline(
-    pipeline: &Pipeline,
-    env: &PlanningContext<'_>,
-) -> Result<PlannedSearch, Error> {
-    plan_before(pipeline, None, env).await
-}
-
-/// As [`plan_pipeline`], for rows that go on through `tail`: what its commands mention is read.
-pub(crate) fn plan_before<'p>(
+/// As [`crate::context::plan_before`].
+fn plan_before<'p>(
     pipeline: &'p Pipeline,
     tail: Option<&'p [Spanned<Command>]>,
     env: &'p PlanningContext<'_>,
@@ -308,13 +155,12 @@ pub(crate) fn plan_stage<'p>(
     }))
 }
 
-/// Lets commands change a frame, up to the first that must see rows: what that does with them, and the
-/// commands that follow.
-pub(crate) async fn advance(
+/// As [`crate::context::advance`].
+async fn advance(
     mut frame: Frame,
     commands: &[Spanned<Command>],
     env: &PlanningContext<'_>,
-) -> Result<(Frame, Option<(Breaker, Vec<Spanned<Command>>)>), Error> {
+) -> Result<Advanced, Error> {
     let mut commands = Cow::Borrowed(commands);
     let mut at = 0;
     while let Some(command) = commands.get(at) {
@@ -360,11 +206,12 @@ fn stage(
     rest: Option<Remainder>,
     env: &PlanningContext<'_>,
 ) -> Result<StagePlan, Error> {
-    crate::depth::check(frame.plan(), env.context.limits.plan_depth)?;
+    depth::check(frame.plan(), env.context.limits.plan_depth)?;
     let (mut plan, mut columns) = frame.finish()?;
     let mut unformatted = None;
     if rest.is_none() && !frame.formats.is_empty() {
-        let shown = frame.formats.apply(frame.clone(), env)?.finish()?;
+        let values = frame.formats.values(&env.scope(frame))?;
+        let shown = frame.clone().with_columns(values)?.finish()?;
         unformatted = Some((plan.into(), columns));
         (plan, columns) = shown;
     }

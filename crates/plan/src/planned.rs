@@ -1,46 +1,10 @@
-//! What planning needs to be told, and what it hands over: a search ready to run.
+//! What a search may take, and what it says of its result: limits, messages, columns.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use datafusion::logical_expr::LogicalPlan;
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
-use model::{EventTime, IndexName, TimeRange};
-
-use crate::pipeline::StagePlan;
-use crate::planning::PlanningTime;
-use crate::stage::Remainder;
-use crate::type_erased::TypeErased;
-use crate::{EventSource, Host, Restriction};
-
-/// Everything a search is planned against.
-#[derive(Debug, Clone)]
-pub struct PlanContext {
-    /// Stored events.
-    pub source: Arc<dyn EventSource>,
-    /// Lookups, other jobs, REST.
-    pub host: Arc<dyn Host>,
-    /// Configuration: calculated fields, macros, extraction rules.
-    pub knowledge: Arc<knowledge::Knowledge>,
-    /// The moment the search started; `now()` and relative times refer to it.
-    pub now: EventTime,
-    /// Where days begin.
-    pub timezone: jiff::tz::TimeZone,
-    /// The time range of the request, [`TimeRange::ALL`] if it has none; the search text may
-    /// override either end.
-    pub range: TimeRange,
-    /// What is searched where the search names no index.
-    pub default_indexes: Vec<IndexName>,
-    /// Bounds of a search.
-    pub limits: Limits,
-    /// What the user's searches are held to.
-    pub restriction: Restriction,
-    /// Names the job that runs the search; empty where there is none.
-    pub sid: String,
-    /// The time that planning takes, and whether anybody waits for it.
-    pub planning: PlanningTime,
-}
 
 /// Bounds of one search. Reaching one is a message or an error, never a silent cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,49 +142,6 @@ impl FieldFilter {
     pub fn admits(&self, name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| wildcard(pattern, name));
         self.keep.as_deref().is_none_or(any) && !any(&self.drop)
-    }
-}
-
-/// A search, planned. Run it with [`crate::execute`].
-#[derive(Debug, Clone)]
-pub struct PlannedSearch {
-    /// The first stage, which reads the events; without `rest` also the last.
-    pub plan: TypeErased<LogicalPlan>,
-    /// What the rows of the whole search are.
-    pub kind: ResultKind,
-    /// Columns of `plan`, in order.
-    pub columns: Vec<OutputColumn>,
-    /// For events: which of the fields not among `columns` are shown.
-    pub hidden_fields: FieldFilter,
-    /// Time range of the events read.
-    pub range: TimeRange,
-    /// Indexes read.
-    pub indexes: Vec<IndexName>,
-    /// What planning has to say; running may add to it ([`crate::Completed::messages`]).
-    pub messages: Vec<Message>,
-    /// Words and phrases to mark in `_raw`.
-    pub highlight: Vec<String>,
-    /// The search as it was understood.
-    pub normalized: String,
-    /// What happens to the rows of `plan` before they are results; `None` if they are.
-    pub rest: Option<Remainder>,
-    /// The first stage and its columns without the formats of fields, if there are any.
-    pub(crate) unformatted: Option<(TypeErased<LogicalPlan>, Vec<OutputColumn>)>,
-    /// Where operators of `plan` leave their messages.
-    pub(crate) log: MessageLog,
-}
-
-impl PlannedSearch {
-    /// The first stage.
-    pub(crate) fn stage(&self) -> StagePlan {
-        StagePlan {
-            plan: self.plan.clone(),
-            columns: self.columns.clone(),
-            kind: self.kind,
-            filter: self.hidden_fields.clone(),
-            unformatted: self.unformatted.clone(),
-            rest: self.rest.clone(),
-        }
     }
 }
 

@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use model::{EventTime, TimeRange, columns};
 use spl::ast::{Command, SearchExpr};
 
-use crate::commands::search::{TABLE, conjuncts, filter_scan};
+use crate::source::scan::{TABLE, conjuncts, filter_scan};
 use crate::{Error, MessageKind, MessageLog};
 
 /// What a user's searches are held to.

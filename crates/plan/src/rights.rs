@@ -8,7 +8,7 @@ pub use spl::CommandRight;
 use spl::ast::{Command, Spanned};
 
 use crate::Error;
-use crate::pipeline::PlanningContext;
+use crate::PlanContext;
 
 /// Commands that need more than `search`, by name.
 #[must_use]
@@ -32,8 +32,8 @@ pub fn right_of(command: &str) -> Option<CommandRight> {
 }
 
 /// Refuses a command that the user may not use, or not here.
-pub(crate) fn check(command: &Spanned<Command>, env: &PlanningContext<'_>) -> Result<(), Error> {
-    let (name, host) = (command.node.name(), &env.context.host);
+pub(crate) fn check(command: &Spanned<Command>, context: &PlanContext) -> Result<(), Error> {
+    let (name, host) = (command.node.name(), &context.host);
     let right = command.node.definition().right;
     if let Some(capability) = right.capability.filter(|capability| !host.may(capability)) {
         let text =
@@ -45,7 +45,7 @@ pub(crate) fn check(command: &Spanned<Command>, env: &PlanningContext<'_>) -> Re
             format!("{name} changes something, which a GET request may not: send it with POST");
         return Err(Error::forbidden(text, command.span));
     }
-    if right.unfiltered && env.context.restriction.filter.is_some() {
+    if right.unfiltered && context.restriction.filter.is_some() {
         let text = format!(
             "{name} reads what buckets say of themselves, which the srchFilter of your roles cannot be \
              applied to; use search or tstats"

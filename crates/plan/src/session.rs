@@ -1,5 +1,10 @@
 //! The DataFusion session that SPL and SQL share: our operators, functions and memory bounds.
 
+mod bounded;
+mod memory;
+mod planning;
+mod rules;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,13 +24,14 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use exprs::ledger::{Charge, Counted, Ledger, Running};
 use futures::future::BoxFuture;
 
+pub use memory::{MemoryRoom, SearchMemory};
+pub use planning::{PlanningTime, Waiting};
+
 use crate::Error;
-use crate::bounded::CountedConcat;
-use crate::memory::{Pool, SearchMemory};
-use crate::planning::PlanningTime;
-use crate::rules;
 use crate::stream::StreamPlanner;
 use crate::type_erased::TypeErased;
+use bounded::CountedConcat;
+use memory::Pool;
 
 /// How much a session may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,9 +107,7 @@ impl Session {
             context.register_udf(function);
         }
         let theirs = context.state();
-        for function in
-            crate::bounded::functions(|name| theirs.scalar_functions().get(name).cloned())
-        {
+        for function in bounded::functions(|name| theirs.scalar_functions().get(name).cloned()) {
             context.register_udf(function);
         }
         let mut state = context.state();

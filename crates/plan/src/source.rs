@@ -3,12 +3,17 @@
 //! `search` implements it over buckets, tests over rows in memory. Implementations guarantee that
 //! a table holds every event of the request exactly once, in any order and any partitioning.
 
+mod empty;
+pub(crate) mod scan;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::datasource::TableProvider;
 use model::{IndexName, TimeRange, ValueCount};
+
+pub use empty::EmptySource;
 
 use crate::Error;
 

@@ -7,96 +7,13 @@
 //! pipeline is planned over that. Rows are bounded by `Limits::stage_rows`.
 
 pub(crate) mod append;
-pub(crate) mod batch;
-mod cells;
-pub(crate) mod gather;
 pub(crate) mod inner;
 pub(crate) mod pivot;
-mod places;
 mod reshape;
 mod totals;
 
-use std::fmt::Debug;
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use spl::ast::{Command, Spanned};
-
-pub use batch::{Column, Rows};
-pub use cells::Record;
 pub(crate) use reshape::{SpathAll, Transpose, Untable, Xyseries};
 pub(crate) use totals::ColumnTotals;
 
-use crate::formats::Formats;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::type_erased::TypeErased;
-use crate::{Error, PlanContext};
-
-/// What a command does with all rows of a stage at once.
-#[async_trait]
-pub(crate) trait TableOp: Debug + Send + Sync {
-    /// The rows that come of rows.
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error>;
-}
-
-/// A pipeline breaker: what happens with the rows of a stage.
-#[derive(Debug, Clone)]
-pub(crate) enum Breaker {
-    /// A command makes other rows of them.
-    Table(Arc<dyn TableOp>),
-    /// The only row holds the least and the greatest value of a field of this frame, which goes on.
-    Extent(TypeErased<Frame>),
-}
-
-/// The part of a pipeline that is planned once the rows before it are known.
-#[derive(Debug, Clone)]
-pub struct Remainder {
-    pub(crate) breaker: Breaker,
-    pub(crate) commands: Vec<Spanned<Command>>,
-    pub(crate) context: PlanContext,
-    /// How fields are shown at the end.
-    pub(crate) formats: Formats,
-}
-
-impl Remainder {
-    /// The frame that the rest of the pipeline works on.
-    pub(crate) async fn frame(
-        &self,
-        rows: Rows,
-        env: &PlanningContext<'_>,
-    ) -> Result<Frame, Error> {
-        let mut frame = self.breaker.apply(rows, env).await?;
-        if matches!(self.breaker, Breaker::Table(_)) {
-            frame.formats = self.formats.clone();
-        }
-        Ok(frame)
-    }
-}
-
-impl Breaker {
-    /// A command over all rows.
-    pub(crate) fn table(op: impl TableOp + 'static) -> Self {
-        Self::Table(Arc::new(op))
-    }
-
-    /// Turns the rows of the stage before into the frame of the next.
-    pub(crate) async fn apply(
-        &self,
-        rows: Rows,
-        env: &PlanningContext<'_>,
-    ) -> Result<Frame, Error> {
-        match self {
-            Self::Table(op) => {
-                let rows = op.apply(rows, env).await?;
-                rows.check_bytes(&env.context.limits)?;
-                rows.into_frame()
-            }
-            Self::Extent(frame) => {
-                let mut frame = (**frame).clone();
-                frame.extent = Some(rows.extent()?);
-                Ok(frame)
-            }
-        }
-    }
-}
+pub(crate) use crate::context::{Breaker, TableOp};
+pub(crate) use crate::rows::{Column, Record, Rows};

@@ -3,19 +3,10 @@
 
 use spl::ast::Pipeline;
 
-use crate::execute::run_to_rows;
-use crate::pipeline::{Planning, PlanningContext, plan_pipeline};
-use crate::stage::inner::within_time;
-use crate::{Error, MessageKind, Rows, Session, rights};
-
-/// What becomes of subsearches whose result stands for a text.
-#[derive(Debug, Clone, Copy)]
-pub enum Subsearches<'s> {
-    /// They run here.
-    Run(&'s Session),
-    /// They do not run; a word that is no event's stands for their result. For checks.
-    Skip,
-}
+use crate::context::{Planning, PlanningContext, Subsearches, plan_before};
+use crate::rows::Rows;
+use crate::run::{run_to_rows, within_time};
+use crate::{Error, MessageKind, rights};
 
 /// What stands for the result of a subsearch that does not run: a term, a number, a value.
 const SKIPPED: &str = "1";
@@ -50,7 +41,10 @@ async fn resolved(
         let waiting = match resolution {
             spl::Resolution::Whole(pipeline) => {
                 // Said before anything runs, not once the rows are there.
-                pipeline.commands.iter().try_for_each(|command| rights::check(command, env))?;
+                pipeline
+                    .commands
+                    .iter()
+                    .try_for_each(|command| rights::check(command, env.context))?;
                 return Ok(pipeline);
             }
             spl::Resolution::Needs(waiting) => waiting,
@@ -79,7 +73,7 @@ fn begin(
 
 /// The rows of a subsearch as a filter.
 async fn result(pipeline: &Pipeline, env: &PlanningContext<'_>) -> Result<String, Error> {
-    let planned = plan_pipeline(pipeline, env).await?;
+    let planned = plan_before(pipeline, None, env).await?;
     let run = run_to_rows(planned.stage(), env);
     let mut rows = within_time("search", None, env, run).await?;
     let most = env.context.limits.subsearch_rows;

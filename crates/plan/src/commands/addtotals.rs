@@ -7,8 +7,8 @@ use spl::ast::AddtotalsCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, ColumnTotals};
 
 impl CommandPlan for AddtotalsCommand {

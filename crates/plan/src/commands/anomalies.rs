@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use spl::ast::AnomaliesCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{Error, LookupSource};

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use spl::ast::{AnomalousvalueCommand, AnomalousvalueOptions, AnomalyAction, FieldPattern};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 

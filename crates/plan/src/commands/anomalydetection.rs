@@ -12,7 +12,7 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, anomalousvalue, outlier,
     sample,
 };
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 

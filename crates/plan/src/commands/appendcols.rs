@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use spl::ast::AppendcolsCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::places;
+use crate::rows::places;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 

@@ -15,8 +15,8 @@ use spl::ast::AutoregressCommand;
 
 use super::eval::{convert, is_time};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 
 impl CommandPlan for AutoregressCommand {

@@ -14,8 +14,8 @@ use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};
 use crate::stage::Breaker;

@@ -12,8 +12,8 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, stats,
     summary,
 };
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
 
 impl CommandPlan for ChartCommand {

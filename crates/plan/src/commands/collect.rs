@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, summary};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::subsearch::quoted;
 use crate::{CollectedEvent, Error};

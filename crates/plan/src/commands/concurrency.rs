@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use spl::ast::ConcurrencyCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ConcurrencyCommand {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use spl::ast::ContingencyCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{Error, MessageKind};

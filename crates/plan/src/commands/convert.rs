@@ -9,7 +9,7 @@ use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
 
 use super::fields::expand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::value::parse_number;
 
 impl CommandPlan for ConvertCommand {

@@ -7,7 +7,7 @@ use exprs::column::Values;
 use spl::ast::{CorrelateCommand, FieldPattern};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 

@@ -17,7 +17,7 @@ use spl::ast::{
 };
 
 use super::Expanded;
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 use crate::{Error, Rows, subsearch};
 
 type Commands = Vec<Spanned<Command>>;

@@ -11,8 +11,8 @@ use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sort};
+use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::pipeline::PlanningContext;
 use crate::sql::layer::{Key, Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, identifier};
 use crate::stream::{Dedup, StreamNode};

@@ -7,8 +7,8 @@ use exprs::required_fields::field_or;
 use spl::ast::DiffCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::lines::{Style, difference};
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 

@@ -17,9 +17,9 @@ use spl::ast::{Command, Spanned};
 
 use super::Step;
 use super::required::{choose_fields, required_by};
+use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
+use crate::rows::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, MessageLog};
 
@@ -276,7 +276,7 @@ impl FoundField {
         }
         let lists: ArrayRef = Arc::new(built.finish());
         let kind = if is_list { ValueType::Multi } else { ValueType::Text };
-        let array = crate::stage::batch::convert(&lists, kind)?;
+        let array = crate::rows::convert(&lists, kind)?;
         rows.set(&self.name, kind, array);
         Ok(())
     }

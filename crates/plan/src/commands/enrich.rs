@@ -15,9 +15,9 @@ use spl::ast::{LookupCommand, SearchExpr};
 
 use super::eval::convert;
 use super::lookup;
+use crate::context::PlanningContext;
 use crate::frame::Frame;
 use crate::lookup::Lookup;
-use crate::pipeline::PlanningContext;
 use crate::{Error, MessageKind, event_types};
 
 /// What is added to the events of a search.

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use spl::ast::ErexCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 

@@ -12,8 +12,8 @@ use spl::ast::{EvalCommand, Expr, ExprKind, WhereCommand};
 
 use super::eval_named::Piece;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::sql::layer::Kind;
 use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, sql};

@@ -13,8 +13,8 @@ use super::Step;
 use super::discover::{Discovery, Existing, Finder};
 use super::eval::stored;
 use crate::Error;
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 
 /// Where the name and the value stand until rows have them; `Discovery` takes such columns away.
 const COLUMNS: [&str; 2] = ["__assigned_name", "__assigned_value"];

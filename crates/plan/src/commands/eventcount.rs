@@ -9,8 +9,8 @@ use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
+use crate::context::{PlanningContext, SourceRows};
 use crate::indexes::covers;
-use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
 

@@ -14,8 +14,8 @@ use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::pipeline::PlanningContext;
 
 impl CommandPlan for EventstatsCommand {
     fn place(&self) -> Place {

@@ -12,8 +12,8 @@ use spl::ast::{Command, ExtractCommand, Spanned};
 use super::discover::{Discovery, Existing, Finder};
 use super::required::required_by;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 
 impl CommandPlan for ExtractCommand {
     fn place(&self) -> Place {

@@ -10,7 +10,7 @@ use serde_json::json;
 use spl::ast::{FieldPattern, FieldsummaryCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 

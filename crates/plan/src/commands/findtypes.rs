@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use spl::ast::{FindtypesCommand, TypelearnerCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::NumberText;
 use crate::{Error, MessageKind};

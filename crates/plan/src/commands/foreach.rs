@@ -14,9 +14,9 @@ use self::items::Items;
 use super::required::required_by;
 use super::template::{Replacement, named};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, of};
-use crate::execute::run_to_rows;
+use crate::context::{PlanningContext, plan_stage};
 use crate::frame::Frame;
-use crate::pipeline::{PlanningContext, plan_stage};
+use crate::run::run_to_rows;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ForeachCommand {

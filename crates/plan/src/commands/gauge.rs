@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use spl::ast::{GaugeCommand, GaugeNumber};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 

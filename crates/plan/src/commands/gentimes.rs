@@ -11,7 +11,7 @@ use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 
 #[async_trait]

@@ -11,8 +11,8 @@ use serde_json::Value;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource};
 

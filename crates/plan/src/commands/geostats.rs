@@ -16,8 +16,8 @@ use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_val
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sample,
 };
+use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for GeostatsCommand {

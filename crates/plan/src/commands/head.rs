@@ -8,8 +8,8 @@ use std::sync::Arc;
 use spl::ast::{HeadCommand, TailCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::sql::{Layer, Reason, SqlText};
 use crate::stream::{HeadWhile, StreamNode};
 

@@ -8,7 +8,7 @@ use spl::ast::HistoryCommand;
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 
 #[async_trait]
 impl CommandPlan for HistoryCommand {

@@ -7,9 +7,9 @@ use exprs::predicate;
 use spl::ast::{InputlookupCommand, Span};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::execute::collect;
+use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::run::collect;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, MessageKind, lookup};
 

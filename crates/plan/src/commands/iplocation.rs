@@ -13,8 +13,8 @@ use exprs::types::ValueType;
 use spl::ast::IplocationCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::{Error, Host, Location, MessageKind};
 
 impl CommandPlan for IplocationCommand {

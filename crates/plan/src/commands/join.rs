@@ -9,8 +9,8 @@ use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand
 
 use super::required::required_by_joined;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::{check_count, places};
+use crate::context::PlanningContext;
+use crate::rows::{check_count, places};
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use spl::ast::{KmeansCommand, KmeansDistance};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Record, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 

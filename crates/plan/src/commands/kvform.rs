@@ -11,7 +11,7 @@ use spl::ast::{KvformCommand, Span};
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::{Error, MessageKind};
 
 impl CommandPlan for KvformCommand {

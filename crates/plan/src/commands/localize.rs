@@ -7,7 +7,7 @@ use exprs::bins::length_of;
 use spl::ast::{LocalizeCommand, TimeSpan};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for LocalizeCommand {

@@ -19,9 +19,9 @@ use spl::ast::{LookupCommand, LookupField, LookupOutput};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
 use crate::lookup::{self, Lookup};
-use crate::pipeline::PlanningContext;
 
 impl CommandPlan for LookupCommand {
     fn place(&self) -> Place {

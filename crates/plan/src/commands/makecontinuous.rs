@@ -12,7 +12,7 @@ use spl::ast::{BinOptions, BinSpan, MakecontinuousCommand};
 
 use super::bin::{DEFAULT_BINS, alignment};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for MakecontinuousCommand {

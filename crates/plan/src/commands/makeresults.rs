@@ -12,7 +12,7 @@ use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 
 #[async_trait]

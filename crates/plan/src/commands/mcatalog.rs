@@ -11,7 +11,7 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     prestats,
 };
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 
 #[async_trait]
 impl CommandPlan for McatalogCommand {

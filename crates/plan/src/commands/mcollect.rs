@@ -9,8 +9,8 @@ use spl::ast::{McollectCommand, MetricSplit, Span};
 
 use super::metrics::{METRIC, POINT, VALUE};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{CollectedEvent, Error, MessageKind};

@@ -10,8 +10,8 @@ use exprs::types::ValueType;
 use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
+use crate::context::{PlanningContext, SourceRows};
 use crate::indexes::covers;
-use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 use crate::{Error, Message, MessageKind, MetadataKind};
 

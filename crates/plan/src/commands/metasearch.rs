@@ -9,7 +9,7 @@ use spl::ast::{Command, FieldPattern, MetasearchCommand, Spanned, TableCommand};
 use super::{
     CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 
 #[async_trait]
 impl CommandPlan for MetasearchCommand {

@@ -21,8 +21,8 @@ use spl::ast::{
 
 use super::search;
 use super::stats::{Valueless, explode};
+use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
-use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
 use crate::value::parse_number;
 use crate::{Error, FieldInfo, indexes};

@@ -13,7 +13,7 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     dedup,
 };
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 
 #[async_trait]
 impl CommandPlan for MpreviewCommand {

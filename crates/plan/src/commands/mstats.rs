@@ -27,9 +27,9 @@ use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     bin, prestats,
 };
+use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
-use crate::pipeline::{PlanningContext, SourceRows};
-use crate::stage::gather::places;
+use crate::rows::places;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, FieldInfo};
 

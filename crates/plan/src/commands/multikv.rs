@@ -7,8 +7,8 @@ use spl::ast::MultikvCommand;
 
 use super::discover::{Existing, FoundFields};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
+use crate::context::PlanningContext;
+use crate::rows::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::tables::{self, Reading};
 use crate::{Error, MessageKind};

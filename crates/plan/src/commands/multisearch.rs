@@ -19,8 +19,8 @@ use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     begin as begin_of, expand,
 };
+use crate::context::{PlanningContext, SourceRows, advance};
 use crate::frame::{Frame, FrameColumn, column, null};
-use crate::pipeline::{PlanningContext, SourceRows, advance};
 use crate::{Error, FieldFilter, Message};
 
 #[async_trait]

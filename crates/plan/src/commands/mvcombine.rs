@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use spl::ast::{Command, MvcombineCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for MvcombineCommand {

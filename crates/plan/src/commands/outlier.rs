@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use spl::ast::{FieldPattern, OutlierAction, OutlierCommand, OutlierOptions};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::{NumberText, parse_number};
 

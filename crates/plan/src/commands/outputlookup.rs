@@ -7,8 +7,8 @@ use spl::ast::OutputlookupCommand;
 
 use super::inputlookup::Named;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
 

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use spl::ast::OverlapCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Record, Rows, TableOp};
 
 impl CommandPlan for OverlapCommand {

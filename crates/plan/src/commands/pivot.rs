@@ -18,7 +18,7 @@ use super::{
     CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     dataset,
 };
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::subsearch::quoted;
 
 #[async_trait]

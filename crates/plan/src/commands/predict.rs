@@ -18,7 +18,7 @@ use jiff::{Span, Timestamp};
 use spl::ast::{PredictAlgorithm, PredictBound, PredictCommand, PredictGroup};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use exprs::types::ValueType;
 

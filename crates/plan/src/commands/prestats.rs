@@ -8,7 +8,7 @@ use spl::ast::{Command, MultisearchCommand, Pipeline, Spanned, Subsearch};
 
 use super::{Input, Step};
 use crate::Error;
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use spl::ast::RestCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, RestRequest};
 

@@ -10,8 +10,8 @@ use exprs::types::ValueType;
 use spl::ast::{AccumCommand, DeltaCommand};
 
 use crate::Error;
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stream::{Delta, RunningTotal, StreamNode, StreamOp};
 
 pub(super) fn accum(command: &AccumCommand, frame: Frame) -> Result<Frame, Error> {

@@ -11,7 +11,7 @@ use spl::ast::SavedsearchCommand;
 use super::{
     CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::{Error, subsearch};
 
 #[async_trait]

@@ -5,8 +5,8 @@
 use spl::ast::ScriptCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::{Error, MessageKind};
 
 impl CommandPlan for ScriptCommand {

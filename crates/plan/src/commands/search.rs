@@ -3,13 +3,10 @@
 //! Split: the filter runs where events are, pruned by the term index; nothing is left to the
 //! search head.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, ScalarValue, TableReference};
+use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, Operator, lit};
 use exprs::predicate;
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
@@ -22,10 +19,11 @@ use super::{
     enrich::Enrichment, summary,
 };
 use crate::arguments::Arguments;
+use crate::context::{PlanningContext, SourceRows};
 use crate::frame::{Frame, FrameColumn, column};
-use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::{Bounds, bounds};
 use crate::restriction::Stored;
+use crate::source::scan::{TABLE, conjuncts, filter_scan};
 use crate::sql::events::{conditions, events as sql_events};
 use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
@@ -82,9 +80,6 @@ const FIXED: [(&str, ValueType); 7] = [
     (columns::INDEX, ValueType::Text),
     (columns::INDEX_TIME, ValueType::Time),
 ];
-
-/// The name events are scanned under.
-pub(crate) const TABLE: &str = "events";
 
 /// The events a search reads.
 pub(super) async fn start(
@@ -174,15 +169,6 @@ fn all_of(
     Ok(predicate::balanced(Operator::And, compiled.collect::<Result<_, _>>()?))
 }
 
-/// What must all hold.
-pub(crate) fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
-    match expr {
-        None => Vec::new(),
-        Some(SearchExpr::And(members)) => members.iter().collect(),
-        Some(other) => vec![other],
-    }
-}
-
 /// Rows for which the terms hold.
 pub(super) fn filter(
     search: &SearchCommand,
@@ -201,18 +187,6 @@ pub(super) fn filter(
         }
     }
     Ok(frame)
-}
-
-pub(crate) fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
-    let table = TableReference::bare(TABLE);
-    let qualified = condition.transform_up(|expr| match expr {
-        Expr::Column(found) if found.relation.is_none() => {
-            let column = Column::new(Some(table.clone()), found.name);
-            Ok(Transformed::yes(Expr::Column(column)))
-        }
-        other => Ok(Transformed::no(other)),
-    })?;
-    Ok(LogicalPlan::Filter(Filter::try_new(qualified.data, Arc::new(plan))?))
 }
 
 /// The bounds that are finite, as conditions.

@@ -11,7 +11,7 @@ use super::{
     CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     transaction,
 };
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 
 #[async_trait]
 impl CommandPlan for SearchtxnCommand {

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use spl::ast::SelfjoinCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::{check_count, places};
+use crate::context::PlanningContext;
+use crate::rows::{check_count, places};
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for SelfjoinCommand {

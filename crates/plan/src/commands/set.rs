@@ -10,7 +10,7 @@ use spl::ast::{SetCommand, SetOperation};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 

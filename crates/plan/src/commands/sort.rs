@@ -9,8 +9,8 @@ use exprs::order::sort_key;
 use spl::ast::{SortCommand, SortKey, SortOrder};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::sql::layer::{Kind, Value};
 use crate::sql::{Layer, Reason, SqlText};
 use crate::stream::{NoticedLimit, StreamNode};

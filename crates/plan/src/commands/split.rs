@@ -12,8 +12,8 @@ use super::Step;
 use super::eval::convert;
 use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
 use crate::Error;
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::Breaker;
 use crate::stage::pivot::{
     EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,

@@ -13,8 +13,8 @@ use spl::ast::StreamstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::pipeline::PlanningContext;
 use crate::stream::{StreamNode, Streamstats, Window};
 
 impl CommandPlan for StreamstatsCommand {

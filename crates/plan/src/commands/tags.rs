@@ -9,9 +9,9 @@ use exprs::required_fields::wildcard;
 use spl::ast::TagsCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::event_types::{self, TAG};
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 
 impl CommandPlan for TagsCommand {
     fn place(&self) -> Place {

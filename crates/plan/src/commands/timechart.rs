@@ -14,8 +14,8 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary,
 };
 use crate::arguments::{Arguments, aggregate_call};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
 
 impl CommandPlan for TimechartCommand {

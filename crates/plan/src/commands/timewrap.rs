@@ -17,8 +17,8 @@ use model::{EventTime, TimeRange};
 use spl::ast::{TimeSpan, TimeUnit, TimewrapAlign, TimewrapCommand, TimewrapSeries};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
+use crate::context::PlanningContext;
+use crate::rows::check_cells;
 use crate::stage::{Breaker, Column, Rows, TableOp};
 
 impl CommandPlan for TimewrapCommand {

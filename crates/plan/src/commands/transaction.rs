@@ -25,8 +25,8 @@ use spl::ast::{
 
 use super::eval::condition;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
 

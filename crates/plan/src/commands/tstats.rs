@@ -14,8 +14,8 @@ use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     bin, dataset, prestats, search, tokens,
 };
+use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
-use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
 use crate::sql::aggregate::grouped as sql_grouped;
 use crate::sql::events::events as sql_events;

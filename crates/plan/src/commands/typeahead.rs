@@ -9,7 +9,7 @@ use spl::ast::TypeaheadCommand;
 
 use super::eventcount::meant;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::pipeline::{PlanningContext, SourceRows};
+use crate::context::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 use crate::subsearch::comparison;
 use crate::{Error, MetadataKind};

@@ -12,8 +12,8 @@ use spl::{CommandKind, Span};
 use super::{
     CommandPlan, Error, Expanded, First, Input, OutputFields, Place, RequiredFields, Step,
 };
+use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 

@@ -20,8 +20,8 @@ use super::stats::{Valueless, explode, order_by_groups};
 use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step, search,
 };
+use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
-use crate::pipeline::{PlanningContext, SourceRows};
 use crate::range::bounds;
 use crate::stage::{Record, Rows};
 use crate::{Error, MetadataKind};

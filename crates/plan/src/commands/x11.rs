@@ -10,7 +10,7 @@ use spl::ast::X11Command;
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, predict, sample,
 };
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for X11Command {

@@ -6,8 +6,8 @@ use spl::ast::Pipeline;
 use super::inner::Inner;
 use super::{Rows, TableOp};
 use crate::Error;
-use crate::execute::run_to_rows;
-use crate::pipeline::{PlanningContext, plan_stage};
+use crate::context::{PlanningContext, plan_stage};
+use crate::run::run_to_rows;
 
 /// The rows of a search of its own follow.
 #[derive(Debug)]

@@ -2,8 +2,6 @@
 //!
 //! Guarantees: what the commands behind such a command mention is read by the inner search too.
 
-use std::time::Duration;
-
 use spl::Span;
 use spl::ast::{
     Command, Dataset, HeadCommand, NamedDataset, NamedDatasetKind, Pipeline, Spanned,
@@ -11,8 +9,8 @@ use spl::ast::{
 };
 
 use super::Rows;
-use crate::execute::run_to_rows;
-use crate::pipeline::{PlanningContext, plan_before};
+use crate::context::{PlanningContext, plan_before};
+use crate::run::{run_to_rows, within_time};
 use crate::{Error, MessageKind};
 
 /// What a command says of the size of its search; the limits bound it in any case.
@@ -82,24 +80,6 @@ impl Inner {
         let rows = run_to_rows(planned.stage(), &inner);
         within_time(self.command, self.bounds.seconds, &env, rows).await
     }
-}
-
-/// The rows, if they are there in time: in the seconds that the command gives, or that the limits do.
-pub(crate) async fn within_time(
-    command: &str,
-    seconds: Option<u64>,
-    env: &PlanningContext<'_>,
-    rows: impl Future<Output = Result<Rows, Error>>,
-) -> Result<Rows, Error> {
-    let most = env.context.limits.subsearch_time;
-    let time = seconds.filter(|seconds| *seconds > 0).map_or(most, Duration::from_secs);
-    tokio::time::timeout(time, rows).await.unwrap_or_else(|_| {
-        let message = format!(
-            "{command}: its subsearch took more than {time:?}; narrow it, or raise maxtime (an option of the \
-             command, or of [subsearch] in limits.conf)"
-        );
-        Err(Error::Exhausted { message })
-    })
 }
 
 /// The commands that give the rows of a dataset.

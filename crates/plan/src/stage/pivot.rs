@@ -24,10 +24,10 @@ use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 
 use super::{Rows, TableOp};
 use crate::Error;
-use crate::execute::collect;
+use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
+use crate::rows::check_cells;
+use crate::run::collect;
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";

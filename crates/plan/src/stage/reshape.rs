@@ -11,9 +11,9 @@ use exprs::kernel::Texts;
 use exprs::types::ValueType;
 
 use super::TableOp;
-use super::batch::{Column, Rows, convert};
-use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
+use crate::context::PlanningContext;
+use crate::rows::check_cells;
+use crate::rows::{Column, Rows, convert};
 use crate::{Error, MessageKind, json};
 
 /// `transpose`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Rows, TableOp};
 use crate::Error;
-use crate::pipeline::PlanningContext;
+use crate::context::PlanningContext;
 
 /// Which columns are summed and how the row is labelled.
 #[derive(Debug, Clone)]

@@ -12,8 +12,8 @@ use spl::ast::{Command, ForeachCommand, ForeachMode, Spanned};
 use super::super::template::{Kind, Scan};
 use super::parse;
 use crate::Error;
-use crate::execute::run_to_rows;
-use crate::pipeline::{PlanningContext, plan_stage};
+use crate::context::{PlanningContext, plan_stage};
+use crate::run::run_to_rows;
 use crate::stage::{Rows, TableOp};
 
 /// The column that holds the item of a row.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::grouping::{Events, Group, Groups};
 use crate::Error;
-use crate::stage::batch::convert;
+use crate::rows::convert;
 use crate::stage::{Column, Rows};
 
 const RAW: &str = "_raw";

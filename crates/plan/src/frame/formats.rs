@@ -3,12 +3,10 @@
 //! Guarantees: formats see the values of the last row set of a search, none of them another's result;
 //! a field that is renamed keeps its format. Searches within others give values, not formats.
 
-use exprs::compile;
+use exprs::{Scope, Typed, compile};
 use spl::ast::{Expr, ExprKind};
 
 use crate::Error;
-use crate::frame::Frame;
-use crate::pipeline::PlanningContext;
 
 /// The formats of fields, in the order they were given.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,16 +45,16 @@ impl Formats {
         }
     }
 
-    /// The frame with what is shown in the place of what fields hold. Fields that are not there, or
-    /// no longer, have nothing to show.
-    pub(crate) fn apply(&self, frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
+    /// What is shown in the place of what fields hold. Fields that are not there, or no longer, have
+    /// nothing to show.
+    pub(crate) fn values(&self, scope: &dyn Scope) -> Result<Vec<(String, Typed)>, Error> {
         let mut values = Vec::with_capacity(self.0.len());
         for Format { field, expr } in &self.0 {
-            if frame.kind(field).is_some() {
-                values.push((field.clone(), compile(expr, &env.scope(&frame))?));
+            if scope.field(field).is_some() {
+                values.push((field.clone(), compile(expr, scope)?));
             }
         }
-        frame.with_columns(values)
+        Ok(values)
     }
 }
 

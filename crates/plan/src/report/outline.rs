@@ -6,13 +6,13 @@ use knowledge::Knowledge;
 use spl::ast::{Command, SearchExpr, Span, Spanned};
 use spl::{CommandKind, ParseOptions};
 
+use super::sql_text::sql_text;
 use crate::Error;
 use crate::arguments::Arguments;
 use crate::commands::of;
 use crate::macros::Macros;
 use crate::place::{Origin, Place};
 use crate::sql::{NoSql, SqlText};
-use crate::sql_text::sql_text;
 
 /// A search in short.
 #[derive(Debug, Clone)]

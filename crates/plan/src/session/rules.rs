@@ -1,6 +1,11 @@
 //! The rules that make a plan better: DataFusion's, some of them bounded, and ours. Before each of them
 //! planning may end.
 
+mod compact;
+mod filters;
+mod projections;
+mod slices;
+
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
@@ -12,11 +17,11 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::compact::CompactSorted;
-use crate::filters::{PushFilters, PushLearned};
-use crate::planning::PlanningTime;
-use crate::projections::Projections;
-use crate::slices::SliceWide;
+use super::planning::PlanningTime;
+use compact::CompactSorted;
+use filters::{PushFilters, PushLearned};
+use projections::Projections;
+use slices::SliceWide;
 
 type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;

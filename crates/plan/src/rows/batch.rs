@@ -12,7 +12,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use exprs::column::Values;
 use exprs::types::{ArrowType, ValueType};
 
-use crate::execute::array_bytes;
+use super::array_bytes;
 use crate::frame::{Frame, FrameColumn};
 use crate::{Error, Limits, OutputColumn};
 

@@ -1,0 +1,157 @@
+//! Stages: a plan, what becomes of its rows, and the commands that are planned once they are known.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::logical_expr::LogicalPlan;
+use model::{IndexName, TimeRange};
+use spl::ast::{Command, Spanned};
+
+use super::PlanningContext;
+use crate::frame::Formats;
+use crate::frame::Frame;
+use crate::rows::Rows;
+use crate::type_erased::TypeErased;
+use crate::{Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, ResultKind};
+
+/// What a command does with all rows of a stage at once.
+#[async_trait]
+pub(crate) trait TableOp: Debug + Send + Sync {
+    /// The rows that come of rows.
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error>;
+}
+
+/// A pipeline breaker: what happens with the rows of a stage.
+#[derive(Debug, Clone)]
+pub(crate) enum Breaker {
+    /// A command makes other rows of them.
+    Table(Arc<dyn TableOp>),
+    /// The only row holds the least and the greatest value of a field of this frame, which goes on.
+    Extent(TypeErased<Frame>),
+}
+
+/// The part of a pipeline that is planned once the rows before it are known.
+#[derive(Debug, Clone)]
+pub struct Remainder {
+    pub(crate) breaker: Breaker,
+    pub(crate) commands: Vec<Spanned<Command>>,
+    pub(crate) context: PlanContext,
+    /// How fields are shown at the end.
+    pub(crate) formats: Formats,
+}
+
+impl Remainder {
+    /// The frame that the rest of the pipeline works on.
+    pub(crate) async fn frame(
+        &self,
+        rows: Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<Frame, Error> {
+        let mut frame = self.breaker.apply(rows, env).await?;
+        if matches!(self.breaker, Breaker::Table(_)) {
+            frame.formats = self.formats.clone();
+        }
+        Ok(frame)
+    }
+}
+
+impl Breaker {
+    /// A command over all rows.
+    pub(crate) fn table(op: impl TableOp + 'static) -> Self {
+        Self::Table(Arc::new(op))
+    }
+
+    /// Turns the rows of the stage before into the frame of the next.
+    pub(crate) async fn apply(
+        &self,
+        rows: Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<Frame, Error> {
+        match self {
+            Self::Table(op) => {
+                let rows = op.apply(rows, env).await?;
+                rows.check_bytes(&env.context.limits)?;
+                rows.into_frame()
+            }
+            Self::Extent(frame) => {
+                let mut frame = (**frame).clone();
+                frame.extent = Some(rows.extent()?);
+                Ok(frame)
+            }
+        }
+    }
+}
+
+/// One stage, ready to run.
+#[derive(Debug, Clone)]
+pub(crate) struct StagePlan {
+    pub(crate) plan: TypeErased<LogicalPlan>,
+    pub(crate) columns: Vec<OutputColumn>,
+    pub(crate) kind: ResultKind,
+    pub(crate) filter: FieldFilter,
+    /// Plan and columns without the formats of fields, if there are any.
+    pub(crate) unformatted: Option<(TypeErased<LogicalPlan>, Vec<OutputColumn>)>,
+    pub(crate) rest: Option<Remainder>,
+}
+
+/// What a generating command starts from.
+#[derive(Debug)]
+pub(crate) struct SourceRows {
+    pub(crate) frame: Frame,
+    pub(crate) range: TimeRange,
+    pub(crate) indexes: Vec<IndexName>,
+    pub(crate) messages: Vec<Message>,
+}
+
+impl SourceRows {
+    /// No rows and no fields.
+    pub(crate) fn nothing(env: &PlanningContext<'_>) -> Result<Self, Error> {
+        let frame = Rows::blank(0).into_frame()?;
+        let range = env.context.range;
+        Ok(Self { frame, range, indexes: Vec::new(), messages: Vec::new() })
+    }
+}
+
+/// A search, planned. Run it with [`crate::execute`].
+#[derive(Debug, Clone)]
+pub struct PlannedSearch {
+    /// The first stage, which reads the events; without `rest` also the last.
+    pub plan: TypeErased<LogicalPlan>,
+    /// What the rows of the whole search are.
+    pub kind: ResultKind,
+    /// Columns of `plan`, in order.
+    pub columns: Vec<OutputColumn>,
+    /// For events: which of the fields not among `columns` are shown.
+    pub hidden_fields: FieldFilter,
+    /// Time range of the events read.
+    pub range: TimeRange,
+    /// Indexes read.
+    pub indexes: Vec<IndexName>,
+    /// What planning has to say; running may add to it ([`crate::Completed::messages`]).
+    pub messages: Vec<Message>,
+    /// Words and phrases to mark in `_raw`.
+    pub highlight: Vec<String>,
+    /// The search as it was understood.
+    pub normalized: String,
+    /// What happens to the rows of `plan` before they are results; `None` if they are.
+    pub rest: Option<Remainder>,
+    /// The first stage and its columns without the formats of fields, if there are any.
+    pub(crate) unformatted: Option<(TypeErased<LogicalPlan>, Vec<OutputColumn>)>,
+    /// Where operators of `plan` leave their messages.
+    pub(crate) log: MessageLog,
+}
+
+impl PlannedSearch {
+    /// The first stage.
+    pub(crate) fn stage(&self) -> StagePlan {
+        StagePlan {
+            plan: self.plan.clone(),
+            columns: self.columns.clone(),
+            kind: self.kind,
+            filter: self.hidden_fields.clone(),
+            unformatted: self.unformatted.clone(),
+            rest: self.rest.clone(),
+        }
+    }
+}
