@@ -77,6 +77,8 @@ impl fmt::Debug for TimeBins {
 }
 
 impl TimeBins {
+    /// Bins of a span in a zone; `align` is the time that bins of clock units are counted from.
+    #[must_use]
     pub fn new(span: TimeSpan, zone: TimeZone, align: Option<i64>) -> Self {
         Self { span, zone, align }
     }
@@ -186,6 +188,9 @@ pub enum NumberBins {
 
 impl NumberBins {
     /// The bins of a `span=`.
+    ///
+    /// # Errors
+    /// If the span is not a number above 0.
     pub fn of_span(span: &BinSpan) -> Result<Option<Self>, Error> {
         let number = |text: &str| {
             text.parse::<f64>().ok().filter(|number| *number > 0.0).ok_or_else(|| {

@@ -45,6 +45,9 @@ pub enum Values {
 
 impl Values {
     /// Takes an array of any type that SPL has values of.
+    ///
+    /// # Errors
+    /// If SPL has no values of the type.
     pub fn new(array: &ArrayRef) -> Result<Self> {
         let kind = ValueType::of(array.data_type()).ok_or_else(|| {
             exec_datafusion_err!("a column of type {} is not an SPL value", array.data_type())
@@ -109,11 +112,17 @@ impl Values {
 /// An argument of a function: a column, or a constant kept as one row.
 #[derive(Debug, Clone)]
 pub struct Argument {
+    /// The values; one row if it is a constant.
     pub values: Values,
+    /// Whether every row has the value of the first.
     pub constant: bool,
 }
 
 impl Argument {
+    /// Takes an argument as DataFusion passes it.
+    ///
+    /// # Errors
+    /// If the array is of a type that SPL has no value of.
     pub fn new(value: &ColumnarValue) -> Result<Self> {
         Ok(match value {
             ColumnarValue::Array(array) => Self { values: Values::new(array)?, constant: false },
@@ -123,6 +132,7 @@ impl Argument {
         })
     }
 
+    /// The value in a row.
     #[inline]
     pub fn get(&self, row: usize) -> Value<'_> {
         self.values.get(if self.constant { 0 } else { row })
@@ -131,31 +141,27 @@ impl Argument {
 
 /// The arguments of an aggregate for one event.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    pub arguments: &'a [Argument],
-    pub row: usize,
+pub(crate) struct Row<'a> {
+    pub(crate) arguments: &'a [Argument],
+    pub(crate) row: usize,
 }
 
 impl<'a> Row<'a> {
     /// An argument, null where there are fewer.
-    #[inline]
-    pub fn value(self, at: usize) -> Value<'a> {
+    pub(crate) fn value(self, at: usize) -> Value<'a> {
         self.arguments.get(at).map_or(Value::Null, |argument| argument.get(self.row))
     }
 
-    #[inline]
-    pub fn text(self, at: usize) -> Option<TextValue<'a>> {
+    pub(crate) fn text(self, at: usize) -> Option<TextValue<'a>> {
         self.value(at).text()
     }
 
-    #[inline]
-    pub fn number(self, at: usize) -> Option<f64> {
+    pub(crate) fn number(self, at: usize) -> Option<f64> {
         self.value(at).number()
     }
 
     /// All arguments.
-    #[inline]
-    pub fn values(self) -> impl Iterator<Item = Value<'a>> {
+    pub(crate) fn values(self) -> impl Iterator<Item = Value<'a>> {
         self.arguments.iter().map(move |argument| argument.get(self.row))
     }
 }

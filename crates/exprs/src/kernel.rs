@@ -284,12 +284,12 @@ impl EvalFunction {
     }
 
     /// A function of one row at a time.
-    pub fn of_rows(name: &'static str, kernel: RowKernel) -> Self {
+    pub(crate) fn of_rows(name: &'static str, kernel: RowKernel) -> Self {
         Self::new(name, "", Kernel::Rows(kernel))
     }
 
     /// The function in a search of this time and zone.
-    pub fn within(mut self, now: EventTime, zone: TimeZone) -> Self {
+    pub(crate) fn within(mut self, now: EventTime, zone: TimeZone) -> Self {
         (self.now, self.zone) = (now, zone);
         self
     }
@@ -310,7 +310,7 @@ impl EvalFunction {
     }
 
     /// A function that may give something else each time.
-    pub fn volatile(mut self) -> Self {
+    pub(crate) fn volatile(mut self) -> Self {
         self.signature = any_arguments(Volatility::Volatile);
         self
     }
@@ -454,7 +454,7 @@ where
 }
 
 /// A function over whole columns that evaluates expressions in the session it runs in.
-pub fn inner<F>(name: &'static str, kind: ValueType, kernel: F) -> EvalFunction
+pub(crate) fn inner<F>(name: &'static str, kind: ValueType, kernel: F) -> EvalFunction
 where
     F: Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync + 'static,
 {

@@ -98,6 +98,8 @@ impl Ledger {
 pub struct Running(Arc<Ledger>);
 
 impl Running {
+    /// A search with this ledger.
+    #[must_use]
     pub fn new(ledger: &Arc<Ledger>) -> Self {
         Self(Arc::clone(ledger))
     }
@@ -123,6 +125,9 @@ impl Charge {
     }
 
     /// Takes more.
+    ///
+    /// # Errors
+    /// If the ledger has no room for it.
     #[inline]
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
         if let Some(ledger) = &self.ledger {
@@ -159,11 +164,16 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// Counts for the ledger of a configuration.
+    #[must_use]
     pub fn new(config: &ConfigOptions) -> Self {
         Self { charge: Charge::of(config), unpaid: 0 }
     }
 
     /// Counts bytes that have been or are about to be allocated.
+    ///
+    /// # Errors
+    /// If the ledger has no room for them.
     #[inline]
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.unpaid = self.unpaid.saturating_add(bytes);
@@ -174,6 +184,9 @@ impl Meter {
     }
 
     /// Counts a text that a function has made.
+    ///
+    /// # Errors
+    /// If the ledger has no room for it, or it is longer than a text may be.
     pub fn add_text(&mut self, function: &str, bytes: usize) -> Result<()> {
         if bytes > LONGEST_TEXT {
             return resources_err!("{function} makes a text of more than {LONGEST_TEXT} bytes");
@@ -182,6 +195,9 @@ impl Meter {
     }
 
     /// The array, which is counted as long as anybody holds it.
+    ///
+    /// # Errors
+    /// If the ledger has no room for it.
     pub fn finish(mut self, array: ArrayRef) -> Result<ArrayRef> {
         self.charge.clear();
         held(array, &self.charge)

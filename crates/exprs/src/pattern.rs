@@ -21,19 +21,21 @@ pub struct Pattern {
 
 impl Pattern {
     /// Compiles Perl-style syntax.
+    ///
+    /// # Errors
+    /// The reason why it is not a regular expression.
     pub fn new(source: &str) -> Result<Self, String> {
         let regex = eval::Pattern::compile(source)?;
         Ok(Self { regex, literal: OnceLock::new() })
     }
 
     /// Whether it occurs anywhere in the text.
-    #[inline]
-    pub fn is_match(&self, text: &str) -> bool {
+    pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
     /// What every match is known to hold.
-    pub fn required_literal(&self) -> Option<Vec<u8>> {
+    pub(crate) fn required_literal(&self) -> Option<Vec<u8>> {
         self.regex.required_literal()
     }
 

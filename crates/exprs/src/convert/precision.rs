@@ -25,13 +25,13 @@ const CARRIER: &str = "decimals";
 
 impl Typed {
     /// The number, written with so many decimals.
-    pub fn with_decimals(self, places: i64) -> Self {
+    pub(crate) fn with_decimals(self, places: i64) -> Self {
         self.with_places(Expr::Literal(ScalarValue::Int64(Some(places)), None))
     }
 
     /// The number, written with as many decimals as the second expression says; null: as many as
     /// it takes.
-    pub fn with_places(self, places: Expr) -> Self {
+    pub(crate) fn with_places(self, places: Expr) -> Self {
         let function = columns(CARRIER, ValueType::Float, |arguments, rows| {
             Ok(whole_column(&arguments[0], rows))
         });
@@ -39,7 +39,7 @@ impl Typed {
     }
 
     /// The number and its decimals, if it carries them.
-    pub fn carried(&self) -> Option<(&Expr, &Expr)> {
+    pub(crate) fn carried(&self) -> Option<(&Expr, &Expr)> {
         match &self.expr {
             Expr::ScalarFunction(call) if call.name() == CARRIER => match call.args.as_slice() {
                 [value, places] => Some((value, places)),
