@@ -18,7 +18,6 @@
 
 pub mod aggregates;
 mod arguments;
-mod bins;
 mod bounded;
 mod commands;
 mod compact;
@@ -62,7 +61,6 @@ mod sql_text;
 mod stage;
 mod stream;
 mod subsearch;
-mod tables;
 mod type_erased;
 pub mod types;
 mod xml;
@@ -94,7 +92,7 @@ pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern
 pub use spl::{CommandKind, Suggestion, complete};
 pub use sql::{NoSql, SqlText};
 pub use sql_text::sql_text;
-pub use stage::{Column, Record, Rows};
+pub use stage::{Column, Record, Rows, collected};
 pub use subsearch::Subsearches;
 pub use type_erased::TypeErased;
 pub use types::{ArrowType, ValueType};

@@ -192,7 +192,7 @@ pub(crate) struct SourceRows {
 impl SourceRows {
     /// No rows and no fields.
     pub(crate) fn nothing(env: &PlanningContext<'_>) -> Result<Self, Error> {
-        let frame = Rows::blank(0).into_frame()?;
+        let frame = Frame::of_rows(Rows::blank(0))?;
         let range = env.context.range;
         Ok(Self { frame, range, indexes: Vec::new(), messages: Vec::new() })
     }

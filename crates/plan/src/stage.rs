@@ -7,12 +7,9 @@
 //! pipeline is planned over that. Rows are bounded by `Limits::stage_rows`.
 
 pub(crate) mod append;
-pub(crate) mod batch;
-mod cells;
-pub(crate) mod gather;
+mod frames;
 pub(crate) mod inner;
 pub(crate) mod pivot;
-mod places;
 mod reshape;
 mod totals;
 
@@ -21,23 +18,45 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use spl::ast::{Command, Spanned};
+use tables::{Note, Operation};
 
-pub use batch::{Column, Rows};
-pub use cells::Record;
+pub use frames::collected;
 pub(crate) use reshape::{SpathAll, Transpose, Untable, Xyseries};
+pub use tables::{Column, Record, Rows};
 pub(crate) use totals::ColumnTotals;
 
 use crate::formats::Formats;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::type_erased::TypeErased;
-use crate::{Error, PlanContext};
+use crate::{Error, MessageKind, PlanContext};
 
 /// What a command does with all rows of a stage at once.
 #[async_trait]
 pub(crate) trait TableOp: Debug + Send + Sync {
     /// The rows that come of rows.
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error>;
+}
+
+#[async_trait]
+impl<T: Operation> TableOp for T {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        let limits = &env.context.limits;
+        let mut context = tables::Context::new(tables::Limits {
+            rows: limits.stage_rows,
+            columns: limits.columns,
+            bins: limits.bins,
+            bytes: limits.memory_bytes,
+        });
+        let rows = Operation::apply(self, rows, &mut context);
+        for note in context.notes {
+            match note {
+                Note::Info(text) => env.log.add(MessageKind::Info, text),
+                Note::Warning(text) => env.log.add(MessageKind::Warning, text),
+            }
+        }
+        Ok(rows?)
+    }
 }
 
 /// A pipeline breaker: what happens with the rows of a stage.
@@ -89,8 +108,8 @@ impl Breaker {
         match self {
             Self::Table(op) => {
                 let rows = op.apply(rows, env).await?;
-                rows.check_bytes(&env.context.limits)?;
-                rows.into_frame()
+                rows.check_bytes(env.context.limits.memory_bytes)?;
+                Frame::of_rows(rows)
             }
             Self::Extent(frame) => {
                 let mut frame = (**frame).clone();

@@ -72,7 +72,7 @@ impl TableOp for Anomalies {
         }
         let above = |row: &usize| scores[*row].is_some_and(|score| score > threshold);
         let kept: Vec<usize> = (0..rows.count).filter(above).collect();
-        rows.take(&kept)
+        Ok(rows.take(&kept)?)
     }
 }
 

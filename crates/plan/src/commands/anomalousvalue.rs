@@ -99,7 +99,7 @@ impl TableOp for Anomalousvalue {
             AnomalyAction::Annotate => Ok(rows),
             AnomalyAction::Filter => {
                 let kept: Vec<usize> = (0..rows.count).filter(|row| stays[*row]).collect();
-                rows.take(&kept)
+                Ok(rows.take(&kept)?)
             }
         }
     }

@@ -103,7 +103,7 @@ impl TableOp for Histogram {
         }
         let anomalous = |row: &usize| events[*row].logarithm < threshold;
         let kept: Vec<usize> = (0..rows.count).filter(anomalous).collect();
-        rows.take(&kept)
+        Ok(rows.take(&kept)?)
     }
 }
 

@@ -8,9 +8,9 @@ use spl::ast::AppendcolsCommand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::places;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
+use tables::places;
 
 impl CommandPlan for AppendcolsCommand {
     fn place(&self) -> Place {
@@ -54,6 +54,6 @@ impl TableOp for Appendcols {
         other.columns.retain(|column| !column.name.starts_with('_'));
         let count = rows.count.max(other.count);
         let of = |limit: usize| places((0..count).map(|row| (row < limit).then_some(row)));
-        rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)
+        Ok(rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)?)
     }
 }

@@ -10,7 +10,6 @@ use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::{NumberBins, TimeBins, default_span};
 use crate::expr::Typed;
 use crate::expr::kernel::{EvalFunction, Kernel, integer};
 use crate::frame::Frame;
@@ -20,6 +19,7 @@ use crate::sql::{Layer, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::types::{ArrowType, ValueType};
 use crate::value::NumberText;
+use tables::bins::{NumberBins, TimeBins, default_span};
 
 impl CommandPlan for BinCommand {
     fn place(&self) -> Place {

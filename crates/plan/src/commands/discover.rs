@@ -18,10 +18,10 @@ use crate::expr::kernel::{Row, Several, Texts, multi, text};
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 use crate::required_fields::{RequiredFields, choose_fields};
-use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 use crate::{Error, MessageKind, MessageLog};
+use tables::check_cells;
 
 /// Finds fields in the texts of a row.
 pub(super) trait Finder: Debug + Send + Sync {
@@ -276,7 +276,7 @@ impl FoundField {
         }
         let lists: ArrayRef = Arc::new(built.finish());
         let kind = if is_list { ValueType::Multi } else { ValueType::Text };
-        let array = crate::stage::batch::convert(&lists, kind)?;
+        let array = tables::convert(&lists, kind)?;
         rows.set(&self.name, kind, array);
         Ok(())
     }
@@ -301,7 +301,7 @@ impl TableOp for Discovery {
         if found.too_many {
             self.report("limit columns", env.log);
         }
-        check_cells(rows.count, found.len(), &env.context.limits)?;
+        check_cells(rows.count, found.len(), env.context.limits.memory_bytes)?;
         found.put(&mut rows, self.existing)?;
         self.scratch().for_each(|name| rows.remove(name));
         Ok(rows)

@@ -200,7 +200,7 @@ struct Parts(Vec<Vec<Spanned<Command>>>);
 impl TableOp for Parts {
     async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         for commands in &self.0 {
-            let stage = plan_stage(rows.into_frame()?, commands, env).await?;
+            let stage = plan_stage(Frame::of_rows(rows)?, commands, env).await?;
             rows = run_to_rows(stage, env).await?;
         }
         Ok(rows)

@@ -10,9 +10,10 @@ use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::bins::length_of;
+use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
+use tables::bins::length_of;
 
 #[async_trait]
 impl CommandPlan for GentimesCommand {
@@ -70,7 +71,7 @@ pub(super) fn start(
     rows.set_integers("endtime", ends.iter().map(|(_, end)| seconds(end)));
     rows.set_texts("endhuman", ends.iter().map(|(_, end)| human(end)));
     Ok(SourceRows {
-        frame: rows.into_frame()?,
+        frame: Frame::of_rows(rows)?,
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),

@@ -258,7 +258,8 @@ impl Geostats {
 
     /// The values of the fields to split by, joined.
     fn series_names(&self, rows: &Rows) -> Result<Vec<String>, Error> {
-        let texts: Result<Vec<_>, Error> = self.by.iter().map(|name| rows.texts(name)).collect();
+        let texts: Result<Vec<_>, tables::Error> =
+            self.by.iter().map(|name| rows.texts(name)).collect();
         let texts = texts?;
         let name = |row: usize| {
             let parts = texts.iter().map(|texts| texts[row].as_deref().unwrap_or_default());

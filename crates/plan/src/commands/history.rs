@@ -8,6 +8,7 @@ use spl::ast::HistoryCommand;
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
+use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 
 #[async_trait]
@@ -41,7 +42,7 @@ pub(super) async fn start(
         rows.set_texts("_raw", texts);
     }
     Ok(SourceRows {
-        frame: rows.into_frame()?,
+        frame: Frame::of_rows(rows)?,
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),

@@ -9,10 +9,10 @@ use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::{check_count, places};
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
+use tables::{check_count, places};
 
 impl CommandPlan for JoinCommand {
     fn place(&self) -> Place {
@@ -77,10 +77,10 @@ impl TableOp for Join {
         let left = places(pairs.iter().map(|(left, _)| Some(*left)));
         let right = places(pairs.iter().map(|(_, right)| *right));
         match &self.join.on {
-            None => rows.beside(&left, &other, &right, |_| self.join.overwrite),
+            None => Ok(rows.beside(&left, &other, &right, |_| self.join.overwrite)?),
             Some(on) => {
                 let (rows, other) = (prefixed(rows, &on.left), prefixed(other, &on.right));
-                rows.beside(&left, &other, &right, |_| false)
+                Ok(rows.beside(&left, &other, &right, |_| false)?)
             }
         }
     }
@@ -157,7 +157,7 @@ impl Join {
             if pairs.len() == before && self.join.outer {
                 pairs.push((left, None));
             }
-            check_count(pairs.len(), &env.context.limits)?;
+            check_count(pairs.len(), env.context.limits.stage_rows)?;
         }
         Ok(pairs)
     }

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use spl::ast::{LocalizeCommand, TimeSpan};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::length_of;
 use crate::pipeline::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
+use tables::bins::length_of;
 
 impl CommandPlan for LocalizeCommand {
     fn place(&self) -> Place {

@@ -8,12 +8,12 @@ use spl::ast::{BinOptions, BinSpan, MakecontinuousCommand};
 
 use super::bin::{DEFAULT_BINS, alignment};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::{NumberBins, TimeBins, default_span};
 use crate::expr::column::{Value, Values};
 use crate::pipeline::PlanningContext;
 use crate::required_fields::field_or;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
+use tables::bins::{NumberBins, TimeBins, default_span};
 
 impl CommandPlan for MakecontinuousCommand {
     fn place(&self) -> Place {

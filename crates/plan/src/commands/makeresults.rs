@@ -11,6 +11,7 @@ use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
+use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 use crate::types::{ArrowType, ValueType};
@@ -45,7 +46,7 @@ pub(super) fn start(
         None => blank(command, env)?,
     };
     Ok(SourceRows {
-        frame: rows.into_frame()?,
+        frame: Frame::of_rows(rows)?,
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),

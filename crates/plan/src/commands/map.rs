@@ -10,10 +10,10 @@ use super::savedsearch::{Saved, is_name};
 use super::template::{Kind, Scan};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_count;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};
+use tables::check_count;
 
 impl CommandPlan for MapCommand {
     fn place(&self) -> Place {
@@ -93,10 +93,10 @@ impl TableOp for Map {
             let inner = Inner { pipeline, tail: self.tail.clone(), bounds, command: "map" };
             let part = inner.all_rows(&env).await?;
             count += part.count;
-            check_count(count, &env.context.limits)?;
+            check_count(count, env.context.limits.stage_rows)?;
             parts.push(part);
         }
-        Rows::stacked(parts, &env.context.limits)
+        Ok(Rows::stacked(parts, env.context.limits.stage_rows)?)
     }
 }
 

@@ -22,15 +22,15 @@ use super::{
     bin, prestats,
 };
 use crate::aggregates::{EXACT_TIME, SERIES};
-use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::expr::kernel::truth;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
-use crate::stage::gather::places;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 use crate::{Error, FieldInfo};
+use tables::bins::length_of;
+use tables::places;
 
 #[async_trait]
 impl CommandPlan for MstatsCommand {

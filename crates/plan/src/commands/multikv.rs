@@ -8,10 +8,10 @@ use spl::ast::MultikvCommand;
 use super::discover::{Existing, FoundFields};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::tables::{self, Reading};
 use crate::{Error, MessageKind};
+use tables::check_cells;
+use tables::text::tabular::{self, Reading};
 
 impl CommandPlan for MultikvCommand {
     fn place(&self) -> Place {
@@ -63,7 +63,7 @@ impl TableOp for Multikv {
         let mut lines: Vec<Option<String>> = Vec::new();
         for (place, text) in texts.iter().enumerate() {
             let copied = self.command.copyattrs.then_some(place);
-            tables::rows(
+            tabular::rows(
                 text.as_deref().unwrap_or_default(),
                 &self.reading,
                 &mut |line, values| {
@@ -93,7 +93,7 @@ impl TableOp for Multikv {
         if found.too_many {
             env.log.add(MessageKind::Warning, "multikv left out columns (limit columns)");
         }
-        check_cells(places.len(), found.len(), &env.context.limits)?;
+        check_cells(places.len(), found.len(), env.context.limits.memory_bytes)?;
         let mut result = match self.command.copyattrs || !self.command.rmorig {
             true => rows.take_or_null(&places)?,
             false => Rows::blank(places.len()),

@@ -74,7 +74,7 @@ impl TableOp for Outlier {
             rows.set_lists(&name, lists);
         }
         let kept: Vec<usize> = (0..rows.count).filter(|row| stays[*row]).collect();
-        if kept.len() < rows.count { rows.take(&kept) } else { Ok(rows) }
+        if kept.len() < rows.count { Ok(rows.take(&kept)?) } else { Ok(rows) }
     }
 }
 

@@ -138,7 +138,7 @@ impl Predict {
         }
         let mut future = Rows::blank(more);
         future.set_times(TIME, added);
-        rows.append(future)
+        Ok(rows.append(future)?)
     }
 
     /// The time that follows: months and days of the calendar go on as such.

@@ -13,8 +13,8 @@ use spl::ast::SelfjoinCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::{check_count, places};
 use crate::stage::{Breaker, Rows, TableOp};
+use tables::{check_count, places};
 
 impl CommandPlan for SelfjoinCommand {
     fn place(&self) -> Place {
@@ -65,12 +65,12 @@ impl TableOp for Selfjoin {
             for (at, main) in group.iter().enumerate() {
                 let others = group[at + 1..].iter().take(most);
                 pairs.extend(others.map(|other| (*other, Some(*main))));
-                check_count(pairs.len(), &env.context.limits)?;
+                check_count(pairs.len(), env.context.limits.stage_rows)?;
             }
         }
         pairs.sort_unstable();
         let later = places(pairs.iter().map(|(later, _)| Some(*later)));
         let earlier = places(pairs.iter().map(|(_, earlier)| *earlier));
-        rows.beside(&later, &rows, &earlier, |_| !self.0.overwrite)
+        Ok(rows.beside(&later, &rows, &earlier, |_| !self.0.overwrite)?)
     }
 }

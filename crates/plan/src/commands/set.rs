@@ -70,7 +70,7 @@ impl TableOp for Set {
             operation != SetOperation::Intersect && !in_one.contains(key)
         });
         let (one, other) = (one.take(&of_one)?, other.take(&of_other)?);
-        Rows::stacked(vec![one, other], &env.context.limits)
+        Ok(Rows::stacked(vec![one, other], env.context.limits.stage_rows)?)
     }
 }
 

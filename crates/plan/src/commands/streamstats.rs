@@ -10,12 +10,12 @@ use spl::ast::StreamstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 use crate::stream::{StreamNode, Streamstats, Window};
 use crate::types::ValueType;
+use tables::bins::length_of;
 
 impl CommandPlan for StreamstatsCommand {
     fn place(&self) -> Place {

@@ -12,11 +12,11 @@ use super::{
 };
 use crate::aggregates::EXACT_TIME;
 use crate::arguments::{Arguments, aggregate_call};
-use crate::bins::{TimeBins, default_span, length_of};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
+use tables::bins::{TimeBins, default_span, length_of};
 
 impl CommandPlan for TimechartCommand {
     fn place(&self) -> Place {

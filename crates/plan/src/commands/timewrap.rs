@@ -17,9 +17,9 @@ use spl::ast::{TimeSpan, TimeUnit, TimewrapAlign, TimewrapCommand, TimewrapSerie
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
 use crate::stage::{Breaker, Column, Rows, TableOp};
 use crate::types::ValueType;
+use tables::check_cells;
 
 impl CommandPlan for TimewrapCommand {
     fn place(&self) -> Place {
@@ -94,7 +94,7 @@ impl TableOp for Timewrap {
             let message = format!("timewrap makes more than {limit} series (limit columns)");
             return Err(Error::Exhausted { message });
         }
-        check_cells(wrapped.len(), sources.len() * periods.len(), &env.context.limits)?;
+        check_cells(wrapped.len(), sources.len() * periods.len(), env.context.limits.memory_bytes)?;
         let mut made = Rows::blank(wrapped.len());
         made.set_times(TIME, wrapped.iter().copied().map(Some));
         for column in sources {
@@ -129,7 +129,7 @@ impl Timewrap {
             TimeUnit::Year => Span::new().try_years(count).ok()?,
             _ => {
                 let one = TimeSpan { count: 1, unit: self.period.unit, snap: None };
-                let length = crate::bins::length_of(&one).checked_mul(count)?;
+                let length = tables::bins::length_of(&one).checked_mul(count)?;
                 return self.end.checked_sub(length);
             }
         };

@@ -21,7 +21,6 @@ use spl::ast::{
 
 use super::eval::condition;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::bins::length_of;
 use crate::expr::Typed;
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
@@ -29,6 +28,7 @@ use crate::predicate::compile_search;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::{ArrowType, ValueType};
 use crate::{Error, MessageKind};
+use tables::bins::length_of;
 
 impl CommandPlan for TransactionCommand {
     fn place(&self) -> Place {

@@ -13,7 +13,7 @@ use spl::ast::{TrendKind, TrendlineCommand};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::Typed;
-use crate::expr::column::Values;
+use crate::expr::column::read;
 use crate::frame::Frame;
 use crate::stream::{Output, StreamNode, StreamOp, StreamRun};
 use crate::types::ValueType;
@@ -88,7 +88,7 @@ impl StreamRun for Run {
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
         let mut added: Vec<ArrayRef> = Vec::with_capacity(arguments.len());
         for (argument, average) in arguments.iter().zip(&mut self.averages) {
-            let values = Values::new(argument)?;
+            let values = read(argument)?;
             let mut averages = Float64Builder::with_capacity(rows);
             for row in 0..rows {
                 let number = values.get(row).number();

@@ -19,7 +19,7 @@ use model::EventTime;
 use spl::ast::{Call, Expr, ExprKind, Span};
 
 use crate::Error;
-use crate::expr::column::{Argument, Values};
+use crate::expr::column::{Argument, Values, read};
 use crate::expr::kernel::{Texts, inner};
 use crate::expr::{Scope, Typed, compile};
 use crate::ledger::Meter;
@@ -233,6 +233,6 @@ impl Each {
         let options = RecordBatchOptions::new().with_row_count(Some(owners.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         let result = self.physical(config)?.evaluate(&batch)?.into_array(owners.len())?;
-        Values::new(&result)
+        read(&result)
     }
 }

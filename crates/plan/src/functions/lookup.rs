@@ -12,7 +12,7 @@ use spl::Spanned;
 use spl::ast::{Call, Command, Expr, ExprKind, Span};
 
 use crate::Error;
-use crate::expr::column::Values;
+use crate::expr::column::{Values, read};
 use crate::expr::kernel::text;
 use crate::expr::{Scope, Typed, compile};
 use crate::lookup::{self, Lookup};
@@ -141,7 +141,7 @@ pub(super) fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, 
     let mut outputs = Vec::with_capacity(asked.outputs.len());
     for output in &asked.outputs {
         let column = lookup.rows.column(&output.node);
-        let values = column.map_or(Ok(Values::Null), |column| Values::new(&column.array))?;
+        let values = column.map_or(Ok(Values::Null), |column| read(&column.array))?;
         outputs.push((output.node.clone(), values));
     }
     let names: Vec<&str> = outputs.iter().map(|(name, _)| name.as_str()).collect();

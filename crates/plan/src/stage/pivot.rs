@@ -19,15 +19,15 @@ use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 
 use super::{Rows, TableOp};
 use crate::Error;
-use crate::bins::TimeBins;
 use crate::execute::collect;
 use crate::expr::Typed;
 use crate::expr::column::Values;
 use crate::frame::{Frame, column};
 use crate::order::sort_key;
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
 use crate::types::{ArrowType, ValueType};
+use tables::bins::TimeBins;
+use tables::check_cells;
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";
@@ -208,7 +208,7 @@ impl Pivot {
         let (frame, values) = if again {
             (self.input.clone(), self.aggregates.clone())
         } else {
-            (rows.clone().into_frame()?, self.merged(rows))
+            (Frame::of_rows(rows.clone())?, self.merged(rows))
         };
         let names = kept.iter().map(|name| lit(name.as_str())).collect();
         let series = column(SERIES);
@@ -258,7 +258,7 @@ impl Pivot {
         }
         let (keys, row_of) = self.rows(rows, env)?;
         let columns = layout.series.len() * (1 + self.values.len());
-        check_cells(keys.len(), columns, &env.context.limits)?;
+        check_cells(keys.len(), columns, env.context.limits.memory_bytes)?;
         let mut cells = vec![vec![None; keys.len()]; layout.series.len()];
         for (row, place) in row_of.iter().enumerate() {
             let name = match (&self.series, series.get(row)) {

@@ -8,13 +8,13 @@ use arrow::compute::take;
 use async_trait::async_trait;
 
 use super::TableOp;
-use super::batch::{Column, Rows, convert};
 use crate::expr::column::Values;
 use crate::expr::kernel::Texts;
 use crate::pipeline::PlanningContext;
-use crate::stage::gather::check_cells;
 use crate::types::ValueType;
 use crate::{Error, MessageKind, json};
+use tables::check_cells;
+use tables::{Column, Rows, convert};
 
 /// `transpose`.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl TableOp for Transpose {
                 texts.push(cells);
             }
         }
-        check_cells(texts.len(), shown, &env.context.limits)?;
+        check_cells(texts.len(), shown, env.context.limits.memory_bytes)?;
         let mut result = Rows { columns: Vec::new(), count: texts.len() };
         result.push(self.column_name.clone(), ValueType::Text, Arc::new(names.finish()));
         for row in 0..shown {
@@ -144,7 +144,7 @@ impl TableOp for Xyseries {
         }
         let keyed: std::collections::HashSet<&String> = keys.iter().flatten().collect();
         let columns = names.len() * (1 + self.values.len());
-        check_cells(keyed.len(), columns, &env.context.limits)?;
+        check_cells(keyed.len(), columns, env.context.limits.memory_bytes)?;
         let column_of: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
         let mut cells: Vec<Vec<Option<u32>>> = vec![Vec::new(); names.len()];
@@ -245,5 +245,5 @@ fn merged(cells: &[Vec<String>], old: Option<&Column>, kind: ValueType) -> Resul
         built.append(some);
     }
     let lists: ArrayRef = Arc::new(built.finish());
-    convert(&lists, kind)
+    Ok(convert(&lists, kind)?)
 }

@@ -40,6 +40,6 @@ impl TableOp for ColumnTotals {
             totals.columns.retain(|column| column.name != *field);
             totals.push(field.clone(), ValueType::Text, label);
         }
-        rows.append(totals)
+        Ok(rows.append(totals)?)
     }
 }

@@ -11,9 +11,9 @@ use super::grouping::{Events, Group, Groups};
 use crate::Error;
 use crate::expr::column::Values;
 use crate::expr::kernel::Texts;
-use crate::stage::batch::convert;
 use crate::stage::{Column, Rows};
 use crate::types::ValueType;
+use tables::convert;
 
 const RAW: &str = "_raw";
 const LINES: &str = "linecount";

@@ -8,24 +8,27 @@ use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{concat, is_not_null, take};
 
-use super::batch::{Column, Rows, convert};
-use crate::expr::column::Values;
-use crate::types::{ArrowType, ValueType};
-use crate::{Error, Limits};
+use eval::ValueType;
+
+use super::{ArrowType, Column, Rows, Values, check_count, convert};
+use crate::error::Error;
 
 /// Between the values of a field, and between fields, in a key.
 const VALUE: char = '\u{1f}';
 const FIELD: char = '\u{1e}';
 
 /// The places of rows; nothing where no row is meant.
-pub(crate) fn places(places: impl IntoIterator<Item = Option<usize>>) -> UInt32Array {
+pub fn places(places: impl IntoIterator<Item = Option<usize>>) -> UInt32Array {
     places.into_iter().map(|place| u32::try_from(place?).ok()).collect()
 }
 
 impl Rows {
     /// What the fields hold in each row, as one text; nothing where a field is missing. Rows with equal
     /// values have equal keys, whatever the types of the columns.
-    pub(crate) fn keys(&self, fields: &[String]) -> Result<Vec<Option<String>>, Error> {
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn keys(&self, fields: &[String]) -> Result<Vec<Option<String>>, Error> {
         let mut keys = vec![Some(String::new()); self.count];
         for field in fields {
             let Some(column) = self.column(field) else {
@@ -50,7 +53,10 @@ impl Rows {
     }
 
     /// All that each row holds, as one text: fields in the order of their names, missing ones left out.
-    pub(crate) fn whole_keys(&self) -> Result<Vec<String>, Error> {
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn whole_keys(&self) -> Result<Vec<String>, Error> {
         let mut columns: Vec<&Column> = self.columns.iter().collect();
         columns.sort_by(|a, b| a.name.cmp(&b.name));
         let mut keys = vec![String::new(); self.count];
@@ -74,7 +80,10 @@ impl Rows {
 
     /// Rows beside each other: the row at each place of `left` with the row of `other` at the same place
     /// of `right`. Where both have a value, `overwrite` says whether that of `other` counts.
-    pub(crate) fn beside(
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn beside(
         &self,
         left: &UInt32Array,
         other: &Self,
@@ -107,7 +116,10 @@ impl Rows {
     }
 
     /// Rows below each other; a field that a part lacks is missing in its rows.
-    pub(crate) fn stacked(parts: Vec<Self>, limits: &Limits) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`], if there are more than `most` rows.
+    pub fn stacked(parts: Vec<Self>, most: usize) -> Result<Self, Error> {
         let mut columns: Vec<(String, ValueType)> = Vec::new();
         for column in parts.iter().flat_map(|part| &part.columns) {
             match columns.iter_mut().find(|(name, _)| *name == column.name) {
@@ -116,7 +128,7 @@ impl Rows {
             }
         }
         let count = parts.iter().map(|part| part.count).sum();
-        check_count(count, limits)?;
+        check_count(count, most)?;
         let mut stacked = Self::blank(count);
         for (name, kind) in columns {
             let arrays = parts.iter().map(|part| match part.column(&name) {
@@ -131,12 +143,18 @@ impl Rows {
     }
 
     /// Whether `_time` falls from row to row, or stays.
-    pub(crate) fn newest_first(&self) -> Result<bool, Error> {
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn newest_first(&self) -> Result<bool, Error> {
         Ok(self.column("_time").is_some() && self.numbers("_time")?.is_sorted_by(|a, b| a >= b))
     }
 
     /// The rows by `_time`, newest first; rows of one time keep their order, those without come last.
-    pub(crate) fn by_time(&self) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn by_time(&self) -> Result<Self, Error> {
         let times = self.numbers("_time")?;
         let mut order: Vec<usize> = (0..self.count).collect();
         let time = |place: usize| times[place].unwrap_or(f64::NEG_INFINITY);
@@ -152,33 +170,4 @@ fn either(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef, Error> {
     }
     let mask = is_not_null(first)?;
     Ok(zip(&mask, first, second)?)
-}
-
-/// Fails if a table of so many rows and columns takes more memory than a search may hold, before it is made.
-pub(crate) fn check_cells(rows: usize, columns: usize, limits: &Limits) -> Result<(), Error> {
-    /// What a cell takes at least: a view, and its part of what it is made of.
-    const CELL: usize = 20;
-    let most = limits.memory_bytes;
-    if rows.saturating_mul(columns).saturating_mul(CELL) <= most {
-        return Ok(());
-    }
-    let message = format!(
-        "a table of {rows} rows and {columns} columns takes more than the {} MB that a search may hold: \
-         narrow it, or raise max_mem_usage_mb in limits.conf [search]",
-        most >> 20
-    );
-    Err(Error::Exhausted { message })
-}
-
-/// Fails if there are more rows than a stage may hold.
-pub(crate) fn check_count(count: usize, limits: &Limits) -> Result<(), Error> {
-    let limit = limits.stage_rows;
-    if count <= limit {
-        return Ok(());
-    }
-    let message = format!(
-        "the search holds more than {limit} rows at once (limit stage_rows); \
-         narrow it or aggregate before this command"
-    );
-    Err(Error::Exhausted { message })
 }

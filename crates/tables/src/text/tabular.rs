@@ -5,13 +5,13 @@
 
 /// How the lines of a text are read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// Which line that is not empty names the columns, counted from 0; found by its looks if absent.
-    pub(crate) header: Option<usize>,
+    pub header: Option<usize>,
     /// No line names the columns: they are `Column_1` and so on.
-    pub(crate) nameless: bool,
+    pub nameless: bool,
     /// Whether another line may name other columns.
-    pub(crate) several: bool,
+    pub several: bool,
 }
 
 /// A piece of a line and where it stands, in characters.
@@ -40,11 +40,7 @@ struct Header<'t> {
 
 /// Visits each row of the tables in a text: its line, and its values with the names of their columns.
 #[allow(clippy::type_complexity, reason = "said in full in the line above")]
-pub(crate) fn rows<'t>(
-    text: &'t str,
-    reading: &Reading,
-    visit: &mut dyn FnMut(&'t str, &[(&str, &str)]),
-) {
+pub fn rows<'t>(text: &'t str, reading: &Reading, visit: &mut dyn FnMut(&'t str, &[(&str, &str)])) {
     let mut lines: Vec<(&str, bool)> = Vec::new();
     let mut after_gap = false;
     for line in text.lines() {

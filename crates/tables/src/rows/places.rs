@@ -3,12 +3,15 @@
 use arrow::array::UInt32Array;
 use arrow::compute::take;
 
-use super::batch::{Column, Rows};
-use crate::Error;
+use super::{Column, Rows};
+use crate::error::Error;
 
 impl Rows {
     /// The rows at these places, in this order; nulls where there is none.
-    pub(crate) fn take_or_null(&self, places: &[Option<usize>]) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// None in practice: the places must be those of rows.
+    pub fn take_or_null(&self, places: &[Option<usize>]) -> Result<Self, Error> {
         let place = |place: &Option<usize>| place.and_then(|place| u32::try_from(place).ok());
         let indices: UInt32Array = places.iter().map(place).collect();
         let columns = self.columns.iter().map(|column| {

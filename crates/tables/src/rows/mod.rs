@@ -1,20 +1,33 @@
-//! Collected rows between two stages.
+//! Rows that are all in memory: what commands over whole tables read and make.
+//!
+//! Guarantees: columns are as long as each other, and each has the Arrow type of its type of values; what
+//! reads them allocates for what it returns only. It leaves limits on memory to those who call
+//! [`Rows::check_bytes`], [`check_cells`] and [`check_count`].
+
+mod cells;
+mod gather;
+mod places;
+mod size;
+mod types;
+mod values;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, StringViewBuilder};
+use arrow::array::{Array, ArrayRef, ListBuilder, StringViewBuilder};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::TableReference;
-use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::LogicalPlanBuilder;
+use arrow::record_batch::RecordBatch;
+use eval::ValueType;
 
-use crate::execute::array_bytes;
-use crate::expr::column::Values;
-use crate::frame::{Frame, FrameColumn};
-use crate::types::{ArrowType, ValueType};
-use crate::{Error, Limits, OutputColumn};
+pub use cells::Record;
+pub use gather::places;
+pub use size::{array_bytes, check_cells, check_count};
+pub use types::ArrowType;
+pub use values::{ListTexts, Values};
+
+use crate::error::Error;
+
+/// Collects the lists of a column of several values.
+pub type Texts = ListBuilder<StringViewBuilder>;
 
 /// A column of collected rows.
 #[derive(Debug, Clone)]
@@ -41,21 +54,23 @@ impl Rows {
     ///
     /// # Errors
     /// If a column is of another type than its kind has.
-    pub fn of_batches(columns: &[OutputColumn], batches: &[RecordBatch]) -> Result<Self, Error> {
+    pub fn of_batches(
+        columns: impl IntoIterator<Item = (String, ValueType)>,
+        batches: &[RecordBatch],
+    ) -> Result<Self, Error> {
+        let columns = columns.into_iter();
         let Some(first) = batches.first() else {
-            let empty = columns.iter().map(|column| Column {
-                name: column.name.clone(),
-                kind: column.value_type,
-                array: arrow::array::new_empty_array(&column.value_type.data_type()),
+            let empty = columns.map(|(name, kind)| Column {
+                name,
+                kind,
+                array: arrow::array::new_empty_array(&kind.data_type()),
             });
             return Ok(Self { columns: empty.collect(), count: 0 });
         };
         let batch = concat_batches(&first.schema(), batches)?;
-        let zipped = columns.iter().zip(batch.columns());
-        let columns = zipped.map(|(column, array)| {
-            let (name, kind) = (column.name.clone(), column.value_type);
-            Ok(Column { name, kind, array: typed(array, kind)? })
-        });
+        let zipped = columns.zip(batch.columns());
+        let columns = zipped
+            .map(|((name, kind), array)| Ok(Column { name, kind, array: typed(array, kind)? }));
         Ok(Self { columns: columns.collect::<Result<_, Error>>()?, count: batch.num_rows() })
     }
 
@@ -77,46 +92,9 @@ impl Rows {
         Ok((0..self.count).map(|row| values.get(row).text().map(|t| t.to_string())).collect())
     }
 
-    /// Fails if the rows take more than a search may hold.
-    pub(crate) fn check_bytes(&self, limits: &Limits) -> Result<(), Error> {
-        let bytes: usize = self.columns.iter().map(|column| array_bytes(&column.array)).sum();
-        let most = limits.memory_bytes;
-        if bytes <= most {
-            return Ok(());
-        }
-        let message = format!(
-            "the search holds rows of {bytes} bytes, more than {} MB: narrow it, or raise max_mem_usage_mb \
-             in limits.conf [search]",
-            most >> 20
-        );
-        Err(Error::Exhausted { message })
-    }
-
     /// Adds a column.
     pub fn push(&mut self, name: impl Into<String>, kind: ValueType, array: ArrayRef) {
         self.columns.push(Column { name: name.into(), kind, array });
-    }
-
-    /// A frame over the rows that keeps their order.
-    pub(crate) fn into_frame(self) -> Result<Frame, Error> {
-        let mut fields = Vec::with_capacity(self.columns.len() + 1);
-        let mut arrays = Vec::with_capacity(self.columns.len() + 1);
-        let mut columns = Vec::with_capacity(self.columns.len());
-        for Column { name, kind, array } in self.columns {
-            fields.push(Field::new(&name, kind.data_type(), true));
-            arrays.push(typed(&array, kind)?);
-            columns.push(FrameColumn { name, kind });
-        }
-        fields.push(Field::new("__row", DataType::Int64, false));
-        let count = i64::try_from(self.count).unwrap_or(i64::MAX);
-        arrays.push(Arc::new(Int64Array::from_iter_values(0..count)));
-        let schema = Arc::new(Schema::new(fields));
-        let options = RecordBatchOptions::new().with_row_count(Some(self.count));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?;
-        let table = Arc::new(MemTable::try_new(schema, vec![vec![batch]])?);
-        let name = TableReference::bare("rows");
-        let plan = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?;
-        Frame::of_table(plan, "rows", columns, vec![("__row", false)])
     }
 
     /// Puts the rows of another below, matching columns by name.
@@ -148,8 +126,12 @@ impl Rows {
         }
     }
 
-    /// The numbers in the first two columns of the only row; times are microseconds.
-    pub(crate) fn extent(&self) -> Result<Option<(f64, f64)>, Error> {
+    /// The numbers in the first two columns of the only row; times are microseconds. `None` if there is no
+    /// row or a number is missing.
+    ///
+    /// # Errors
+    /// None in practice: a column of a type that SPL has no value of is as one that is missing.
+    pub fn extent(&self) -> Result<Option<(f64, f64)>, Error> {
         let number = |at: usize| {
             let column = self.columns.get(at)?;
             Some((Values::new(&column.array).ok()?, column.kind == ValueType::Time))
@@ -164,8 +146,11 @@ impl Rows {
     }
 }
 
-/// An array of the type columns of a kind have.
-fn typed(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
+/// An array of the type that columns of a kind have, by Arrow's casts.
+///
+/// # Errors
+/// If Arrow cannot cast the array.
+pub fn typed(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
     let wanted = kind.data_type();
     if *array.data_type() == wanted {
         return Ok(Arc::clone(array));
@@ -174,7 +159,10 @@ fn typed(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
 }
 
 /// An array as another kind of values, written as SPL writes them.
-pub(crate) fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
+///
+/// # Errors
+/// If SPL has no values of the type of the array, or Arrow cannot cast it.
+pub fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
     if *array.data_type() == kind.data_type() {
         return Ok(Arc::clone(array));
     }
@@ -186,7 +174,7 @@ pub(crate) fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Err
             Arc::new(numbers.collect::<arrow::array::Float64Array>())
         }
         ValueType::Multi => {
-            let mut built = crate::expr::kernel::Texts::new(StringViewBuilder::new());
+            let mut built = Texts::new(StringViewBuilder::new());
             for row in 0..rows {
                 values.get(row).each_text(|text| built.values().append_value(text));
                 built.append(!values.get(row).is_null());

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use spl::ast::{BinSpan, TimeSpan, TimeUnit};
 
-use crate::Error;
+use crate::error::Error;
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
@@ -31,7 +31,8 @@ const LADDER: [(u64, TimeUnit, i64); 11] = [
 ];
 
 /// The shortest span of the ladder, `minspan` at least, that cuts a range into at most `bins`.
-pub(crate) fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -> TimeSpan {
+#[must_use]
+pub fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -> TimeSpan {
     let bins = i128::from(bins.max(1));
     let least = minspan.map_or(0, length_of);
     let found = LADDER
@@ -42,7 +43,8 @@ pub(crate) fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -
 }
 
 /// The length of a span in microseconds, calendar units on average.
-pub(crate) fn length_of(span: &TimeSpan) -> i64 {
+#[must_use]
+pub fn length_of(span: &TimeSpan) -> i64 {
     let unit = match span.unit {
         TimeUnit::Microsecond => 1,
         TimeUnit::Millisecond => 1_000,
@@ -62,7 +64,7 @@ pub(crate) fn length_of(span: &TimeSpan) -> i64 {
 
 /// How time is cut.
 #[derive(Clone, PartialEq)]
-pub(crate) struct TimeBins {
+pub struct TimeBins {
     span: TimeSpan,
     zone: TimeZone,
     /// Bins of clock units are counted from here instead of from local midnights.
@@ -77,12 +79,17 @@ impl fmt::Debug for TimeBins {
 }
 
 impl TimeBins {
-    pub(crate) fn new(span: TimeSpan, zone: TimeZone, align: Option<i64>) -> Self {
+    /// Bins of a span, of the calendar of a zone. `align`, in microseconds, is the start of a bin of clock
+    /// units.
+    #[must_use]
+    pub fn new(span: TimeSpan, zone: TimeZone, align: Option<i64>) -> Self {
         Self { span, zone, align }
     }
 
-    /// Start and end of the bin a time lies in; times outside the calendar are bins of their own.
-    pub(crate) fn around(&self, micros: i64) -> (i64, i64) {
+    /// Start and end of the bin a time lies in, in microseconds; times outside the calendar are bins of their own.
+    #[inline]
+    #[must_use]
+    pub fn around(&self, micros: i64) -> (i64, i64) {
         let found = match self.span.unit {
             TimeUnit::Day | TimeUnit::Week => self.days(micros),
             TimeUnit::Month | TimeUnit::Quarter | TimeUnit::Year => self.months(micros),
@@ -92,7 +99,9 @@ impl TimeBins {
     }
 
     /// The start of the bin a time lies in.
-    pub(crate) fn floor(&self, micros: i64) -> i64 {
+    #[inline]
+    #[must_use]
+    pub fn floor(&self, micros: i64) -> i64 {
         self.around(micros).0
     }
 
@@ -167,7 +176,7 @@ impl TimeBins {
 
 /// How numbers are cut: multiples of a step, or powers of a base.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum NumberBins {
+pub enum NumberBins {
     /// `start + k * step`.
     Linear {
         /// Where a bin begins.
@@ -185,8 +194,11 @@ pub(crate) enum NumberBins {
 }
 
 impl NumberBins {
-    /// The bins of a `span=`.
-    pub(crate) fn of_span(span: &BinSpan) -> Result<Option<Self>, Error> {
+    /// The bins of a `span=`; `None` for a span of time.
+    ///
+    /// # Errors
+    /// If a number of the span is not above 0.
+    pub fn of_span(span: &BinSpan) -> Result<Option<Self>, Error> {
         let number = |text: &str| {
             text.parse::<f64>().ok().filter(|number| *number > 0.0).ok_or_else(|| {
                 Error::invalid_anywhere(format!("a span must be a number above 0, not \"{text}\""))
@@ -202,7 +214,8 @@ impl NumberBins {
     }
 
     /// The narrowest bins of 1, 10, 100, ... that need at most `bins` for a range, as documented.
-    pub(crate) fn of_range(low: f64, high: f64, bins: u64) -> Self {
+    #[must_use]
+    pub fn of_range(low: f64, high: f64, bins: u64) -> Self {
         let width = (high - low).max(0.0);
         let mut step = 1e-9;
         #[allow(clippy::cast_precision_loss)]
@@ -214,7 +227,9 @@ impl NumberBins {
     }
 
     /// Start and end of the bin of a number; `None` where there is none.
-    pub(crate) fn around(&self, number: f64) -> Option<(f64, f64)> {
+    #[inline]
+    #[must_use]
+    pub fn around(&self, number: f64) -> Option<(f64, f64)> {
         match *self {
             Self::Linear { start, step } => {
                 let at = ((number - start) / step + 1e-9).floor();

@@ -9,11 +9,11 @@ use arrow::array::{
 };
 use arrow::compute::take;
 
-use super::batch::{Column, Rows};
-use crate::Error;
-use crate::expr::column::Values;
-use crate::expr::kernel::Texts;
-use crate::types::ValueType;
+use eval::ValueType;
+use spl::ast::FieldPattern;
+
+use super::{Column, Rows, Texts, Values};
+use crate::error::Error;
 
 /// A row as names and values, in the order they are first shown.
 pub type Record = Vec<(String, Vec<String>)>;
@@ -52,6 +52,31 @@ impl Rows {
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// The columns that patterns mean, all that are not internal if there are none.
+    #[must_use]
+    pub fn matching(&self, patterns: &[FieldPattern]) -> Vec<String> {
+        let meant = |name: &String| match patterns {
+            [] => !name.starts_with('_'),
+            some => some.iter().any(|pattern| {
+                let exact = pattern.text == *name;
+                exact || (!name.starts_with("__") && pattern.matches(name))
+            }),
+        };
+        self.names().into_iter().filter(meant).collect()
+    }
+
+    /// A name that no column has yet: the one given, or that with a number behind it.
+    #[must_use]
+    pub fn free_name(&self, name: &str) -> String {
+        let mut candidate = name.to_owned();
+        let mut number = 2;
+        while self.column(&candidate).is_some() {
+            candidate = format!("{name} {number}");
+            number += 1;
+        }
+        candidate
     }
 
     /// The number in each row of a column; times are seconds.

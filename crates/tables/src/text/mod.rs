@@ -1,0 +1,3 @@
+//! Texts as commands over tables read and write them.
+
+pub mod tabular;
