@@ -119,7 +119,6 @@ mod reverse;
 mod rex;
 mod rtorder;
 mod running;
-mod sample;
 mod savedsearch;
 mod script;
 mod scrub;

@@ -33,7 +33,6 @@ mod frame;
 pub mod functions;
 mod host;
 mod indexes;
-mod json;
 mod ledger;
 mod lines;
 mod lookup;

@@ -10,8 +10,6 @@ pub(crate) mod append;
 mod frames;
 pub(crate) mod inner;
 pub(crate) mod pivot;
-mod reshape;
-mod totals;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -21,9 +19,9 @@ use spl::ast::{Command, Spanned};
 use tables::{Note, Operation};
 
 pub use frames::collected;
-pub(crate) use reshape::{SpathAll, Transpose, Untable, Xyseries};
+pub(crate) use tables::shape::reshape::{SpathAll, Transpose, Untable, Xyseries};
+pub(crate) use tables::shape::totals::ColumnTotals;
 pub use tables::{Column, Record, Rows};
-pub(crate) use totals::ColumnTotals;
 
 use crate::formats::Formats;
 use crate::frame::Frame;

@@ -10,10 +10,13 @@
 //! the [`Context`]. No DataFusion, no I/O, no clock. It leaves what options mean, which fields are read and
 //! where a command runs to `plan`.
 
+pub mod analysis;
 pub mod bins;
 mod error;
 mod operation;
 mod rows;
+pub mod series;
+pub mod shape;
 pub mod text;
 
 pub use error::Error;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::commands::sample::number;
+use crate::analysis::statistics::number;
 
 /// Lists whose cluster is remembered.
 const REMEMBERED: usize = 100_000;

@@ -8,28 +8,30 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::Error;
-use crate::expr::column::Values;
-use crate::stage::Rows;
+use crate::error::Error;
+use crate::rows::{Rows, Values};
 
 /// What a transaction is.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub struct Rules {
     /// Microseconds from the first to the last event at most.
-    pub(super) max_span: Option<i64>,
+    pub max_span: Option<i64>,
     /// Microseconds between neighbours at most.
-    pub(super) max_pause: Option<i64>,
-    pub(super) max_events: Option<usize>,
+    pub max_pause: Option<i64>,
+    /// Maximum number of events of a transaction.
+    pub max_events: Option<usize>,
     /// Whether first events are marked.
-    pub(super) starts: bool,
+    pub starts: bool,
     /// Whether last events are marked.
-    pub(super) ends: bool,
+    pub ends: bool,
     /// Whether an event must share a value to belong.
-    pub(super) connected: bool,
+    pub connected: bool,
     /// Whether marked events must have one of the fields.
-    pub(super) unify_ends: bool,
-    pub(super) max_open: Option<usize>,
-    pub(super) max_open_events: Option<usize>,
+    pub unify_ends: bool,
+    /// Maximum number of transactions that are not closed yet.
+    pub max_open: Option<usize>,
+    /// Maximum number of their events.
+    pub max_open_events: Option<usize>,
 }
 
 /// The events by row.

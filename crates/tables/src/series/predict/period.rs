@@ -1,6 +1,8 @@
 //! The period of a series, if it has one: the shortest lag at which the autocorrelation has one of its
 //! highest peaks.
 
+use crate::analysis::statistics::number;
+
 /// Maximum number of values, the last ones, that are used. The cost is quadratic: 6 million products for
 /// these.
 const LOOKED_AT: usize = 4_000;
@@ -11,11 +13,11 @@ const LEAST: f64 = 0.3;
 const NEARLY: f64 = 0.9;
 
 /// The number of rows after which the series, without its linear trend, repeats; `None` if it does not.
-pub(in crate::commands) fn of(numbers: &[Option<f64>]) -> Option<usize> {
+pub(crate) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     let numbers = &numbers[numbers.len().saturating_sub(LOOKED_AT)..];
     let flat = without_trend(numbers)?;
     let variance: f64 = flat.iter().map(|number| number * number).sum();
-    if variance <= f64::EPSILON * super::super::sample::number(flat.len()) {
+    if variance <= f64::EPSILON * number(flat.len()) {
         return None;
     }
     // Two periods must be in the series.
@@ -42,7 +44,7 @@ pub(in crate::commands) fn of(numbers: &[Option<f64>]) -> Option<usize> {
 /// The series less its regression line. Missing values are 0, the mean, and so add nothing to the products.
 /// `None` for fewer than 4 values.
 fn without_trend(numbers: &[Option<f64>]) -> Option<Vec<f64>> {
-    let place = super::super::sample::number;
+    let place = number;
     let known: Vec<(f64, f64)> = numbers
         .iter()
         .enumerate()
@@ -67,8 +69,8 @@ mod tests {
     #[test]
     fn a_period_is_found_in_spite_of_a_trend() {
         let pattern = [0.0, 3.0, 9.0, 4.0, 1.0, 0.0, 2.0];
-        let number = |row: usize| pattern[row % 7] + super::super::super::sample::number(row);
-        let numbers: Vec<Option<f64>> = (0..70).map(|row| Some(number(row))).collect();
+        let value = |row: usize| pattern[row % 7] + number(row);
+        let numbers: Vec<Option<f64>> = (0..70).map(|row| Some(value(row))).collect();
         assert_eq!(of(&numbers), Some(7));
     }
 

@@ -5,37 +5,36 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
-use async_trait::async_trait;
+use eval::ValueType;
 
-use super::TableOp;
-use crate::expr::column::Values;
-use crate::expr::kernel::Texts;
-use crate::pipeline::PlanningContext;
-use crate::types::ValueType;
-use crate::{Error, MessageKind, json};
-use tables::check_cells;
-use tables::{Column, Rows, convert};
+use crate::error::Error;
+use crate::operation::{Context, Operation};
+use crate::rows::{Column, Rows, Texts, Values, check_cells, convert};
+use crate::text::json;
 
 /// `transpose`.
 #[derive(Debug, Clone)]
-pub(crate) struct Transpose {
-    pub(crate) limit: u64,
-    pub(crate) column_name: String,
-    pub(crate) header_field: Option<String>,
-    pub(crate) include_empty: bool,
+pub struct Transpose {
+    /// Maximum number of rows that become columns; 0 for all.
+    pub limit: u64,
+    /// The column with the names of the columns.
+    pub column_name: String,
+    /// The field whose values name the columns; `row 1` and so on if absent.
+    pub header_field: Option<String>,
+    /// Whether columns without values are shown.
+    pub include_empty: bool,
 }
 
-#[async_trait]
-impl TableOp for Transpose {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+impl Operation for Transpose {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let wanted = match usize::try_from(self.limit).unwrap_or(usize::MAX) {
             0 => rows.count,
             limit => rows.count.min(limit),
         };
-        let shown = wanted.min(env.context.limits.columns);
+        let shown = wanted.min(context.limits.columns);
         if shown < wanted {
             let text = format!("transpose shows the first {shown} rows only (limit columns)");
-            env.log.add(MessageKind::Warning, text);
+            context.warn(text);
         }
         let header = self.header_field.as_deref();
         let headers = match header {
@@ -53,7 +52,7 @@ impl TableOp for Transpose {
                 texts.push(cells);
             }
         }
-        check_cells(texts.len(), shown, env.context.limits.memory_bytes)?;
+        check_cells(texts.len(), shown, context.limits.bytes)?;
         let mut result = Rows { columns: Vec::new(), count: texts.len() };
         result.push(self.column_name.clone(), ValueType::Text, Arc::new(names.finish()));
         for row in 0..shown {
@@ -63,34 +62,26 @@ impl TableOp for Transpose {
             for column in &texts {
                 cells.append_option(column[row].as_deref());
             }
-            let name = distinct(&result, name);
+            let name = result.free_name(&name);
             result.push(name, ValueType::Text, Arc::new(cells.finish()));
         }
         Ok(result)
     }
 }
 
-fn distinct(rows: &Rows, name: String) -> String {
-    let mut candidate = name.clone();
-    let mut number = 2;
-    while rows.column(&candidate).is_some() {
-        candidate = format!("{name} {number}");
-        number += 1;
-    }
-    candidate
-}
-
 /// `untable`.
 #[derive(Debug, Clone)]
-pub(crate) struct Untable {
-    pub(crate) row: String,
-    pub(crate) name: String,
-    pub(crate) value: String,
+pub struct Untable {
+    /// The field that stays.
+    pub row: String,
+    /// Where the names of the other fields go.
+    pub name: String,
+    /// Where their values go.
+    pub value: String,
 }
 
-#[async_trait]
-impl TableOp for Untable {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
+impl Operation for Untable {
+    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
         let shown = |column: &&Column| column.name != self.row && !column.name.starts_with('_');
         let sources: Vec<&Column> = rows.columns.iter().filter(shown).collect();
         let values: Vec<Values> =
@@ -120,17 +111,21 @@ impl TableOp for Untable {
 
 /// `xyseries`.
 #[derive(Debug, Clone)]
-pub(crate) struct Xyseries {
-    pub(crate) x: String,
-    pub(crate) series: String,
-    pub(crate) values: Vec<String>,
-    pub(crate) separator: String,
-    pub(crate) template: Option<String>,
+pub struct Xyseries {
+    /// The field with the rows.
+    pub x: String,
+    /// The field whose values make columns.
+    pub series: String,
+    /// The fields with the cells.
+    pub values: Vec<String>,
+    /// What stands between value and series in the name of a column.
+    pub separator: String,
+    /// The name of a column, with `$AGG$` for the value and `$VAL$` for the series.
+    pub template: Option<String>,
 }
 
-#[async_trait]
-impl TableOp for Xyseries {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+impl Operation for Xyseries {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let keys = rows.texts(&self.x)?;
         let series = rows.texts(&self.series)?;
         let mut first = Vec::new();
@@ -138,13 +133,13 @@ impl TableOp for Xyseries {
         let mut names: Vec<&str> = series.iter().flatten().map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
-        if names.len() * self.values.len() > env.context.limits.columns {
+        if names.len() * self.values.len() > context.limits.columns {
             let message = format!("xyseries makes {} series (limit columns)", names.len());
             return Err(Error::Exhausted { message });
         }
         let keyed: std::collections::HashSet<&String> = keys.iter().flatten().collect();
         let columns = names.len() * (1 + self.values.len());
-        check_cells(keyed.len(), columns, env.context.limits.memory_bytes)?;
+        check_cells(keyed.len(), columns, context.limits.bytes)?;
         let column_of: HashMap<&str, usize> =
             names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
         let mut cells: Vec<Vec<Option<u32>>> = vec![Vec::new(); names.len()];
@@ -187,11 +182,10 @@ impl Xyseries {
 /// Every field of a JSON text as a column; fields that rows had already keep their value where
 /// the text does not name them.
 #[derive(Debug)]
-pub(crate) struct SpathAll(pub(crate) String);
+pub struct SpathAll(pub String);
 
-#[async_trait]
-impl TableOp for SpathAll {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
+impl Operation for SpathAll {
+    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
         spath(rows, &self.0)
     }
 }
@@ -245,5 +239,5 @@ fn merged(cells: &[Vec<String>], old: Option<&Column>, kind: ValueType) -> Resul
         built.append(some);
     }
     let lists: ArrayRef = Arc::new(built.finish());
-    Ok(convert(&lists, kind)?)
+    convert(&lists, kind)
 }

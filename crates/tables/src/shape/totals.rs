@@ -1,26 +1,27 @@
 //! `addtotals col=t`: a last row with the sums of numeric columns.
 
-use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
-use async_trait::async_trait;
 use std::sync::Arc;
 
-use super::{Rows, TableOp};
-use crate::Error;
-use crate::expr::column::Values;
-use crate::pipeline::PlanningContext;
-use crate::types::ValueType;
+use arrow::array::{Array, ArrayRef, Float64Array, StringViewArray};
+use eval::ValueType;
+
+use crate::error::Error;
+use crate::operation::{Context, Operation};
+use crate::rows::{Rows, Values};
 
 /// Which columns are summed and how the row is labelled.
 #[derive(Debug, Clone)]
-pub(crate) struct ColumnTotals {
-    pub(crate) fields: Vec<String>,
-    pub(crate) label_field: Option<String>,
-    pub(crate) label: String,
+pub struct ColumnTotals {
+    /// The fields that are summed, as far as they hold numbers.
+    pub fields: Vec<String>,
+    /// Where the label goes; nowhere if absent.
+    pub label_field: Option<String>,
+    /// What the row of totals is called.
+    pub label: String,
 }
 
-#[async_trait]
-impl TableOp for ColumnTotals {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
+impl Operation for ColumnTotals {
+    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
         let mut totals = Rows { columns: Vec::new(), count: 1 };
         for column in &rows.columns {
             let internal = column.name.starts_with('_');
@@ -40,6 +41,6 @@ impl TableOp for ColumnTotals {
             totals.columns.retain(|column| column.name != *field);
             totals.push(field.clone(), ValueType::Text, label);
         }
-        Ok(rows.append(totals)?)
+        rows.append(totals)
     }
 }

@@ -3,36 +3,34 @@
 //! Guarantees: a row has the time of the earliest event, the texts of all events, and of every
 //! other field the values that occur, sorted, or those of all events in the order of time.
 
-use arrow::array::{ArrayBuilder, StringViewBuilder, UInt32Array};
-use arrow::compute::take;
 use std::sync::Arc;
 
+use arrow::array::{ArrayBuilder, StringViewBuilder, UInt32Array};
+use arrow::compute::take;
+use eval::ValueType;
+
 use super::grouping::{Events, Group, Groups};
-use crate::Error;
-use crate::expr::column::Values;
-use crate::expr::kernel::Texts;
-use crate::stage::{Column, Rows};
-use crate::types::ValueType;
-use tables::convert;
+use crate::error::Error;
+use crate::rows::{Column, Rows, Texts, Values, convert};
 
 const RAW: &str = "_raw";
 const LINES: &str = "linecount";
 
 /// How values of several events are shown.
 #[derive(Debug)]
-pub(super) struct Rendering {
+pub struct Rendering {
     /// The name of the kind of transaction.
-    pub(super) name: Option<String>,
+    pub name: Option<String>,
     /// Whether all fields list the values of all events.
-    pub(super) all_lists: bool,
+    pub all_lists: bool,
     /// The fields that do.
-    pub(super) lists: Vec<String>,
+    pub lists: Vec<String>,
     /// Whether the texts stay apart.
-    pub(super) raw_list: bool,
+    pub raw_list: bool,
     /// What stands for a missing value in a list.
-    pub(super) missing: String,
+    pub missing: String,
     /// Whether there is a field that tells orphans.
-    pub(super) orphans: bool,
+    pub orphans: bool,
 }
 
 impl Rendering {

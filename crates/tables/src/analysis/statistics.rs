@@ -1,36 +1,8 @@
-//! Rows as samples: which fields are analysed, and the statistics of their numbers.
-
-use spl::ast::FieldPattern;
-
-use crate::required_fields::wildcard;
-use crate::stage::Rows;
-
-/// The columns that patterns mean, all that are not internal if there are none.
-pub(super) fn fields(rows: &Rows, patterns: &[FieldPattern]) -> Vec<String> {
-    let meant = |name: &String| match patterns {
-        [] => !name.starts_with('_'),
-        some => some.iter().any(|pattern| {
-            let exact = pattern.text == *name;
-            exact || (!name.starts_with("__") && wildcard(&pattern.text, name))
-        }),
-    };
-    rows.names().into_iter().filter(meant).collect()
-}
-
-/// A column name that no column has yet.
-pub(super) fn distinct(rows: &Rows, name: &str) -> String {
-    let mut candidate = name.to_owned();
-    let mut number = 2;
-    while rows.column(&candidate).is_some() {
-        candidate = format!("{name} {number}");
-        number += 1;
-    }
-    candidate
-}
+//! Statistics of numbers.
 
 /// The number below which a share of sorted numbers lies, interpolated between neighbours.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;
@@ -41,7 +13,7 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 
 /// The mean and the standard deviation of a sample.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn moments(numbers: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn moments(numbers: &[f64]) -> Option<(f64, f64)> {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
     let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
@@ -51,7 +23,7 @@ pub(super) fn moments(numbers: &[f64]) -> Option<(f64, f64)> {
 
 /// A count as a number.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn number(count: usize) -> f64 {
+pub(crate) fn number(count: usize) -> f64 {
     count as f64
 }
 
