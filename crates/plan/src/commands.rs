@@ -144,7 +144,6 @@ pub(crate) mod summary;
 mod table;
 mod tags;
 mod tail;
-mod template;
 mod timechart;
 mod timewrap;
 mod tojson;

@@ -34,7 +34,6 @@ pub mod functions;
 mod host;
 mod indexes;
 mod ledger;
-mod lines;
 mod lookup;
 mod macros;
 mod memory;
@@ -62,7 +61,6 @@ mod stream;
 mod subsearch;
 mod type_erased;
 pub mod types;
-mod xml;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;

@@ -11,12 +11,12 @@ use spl::ast::{
 use spl::{CommandKind, ParseOptions};
 
 use self::items::Items;
-use super::template::{Replacement, named};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, of};
 use crate::execute::run_to_rows;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, plan_stage};
 use crate::stage::{Breaker, Rows, TableOp};
+use tables::text::template::{Replacement, named};
 
 impl CommandPlan for ForeachCommand {
     /// As the commands of the template; one that cannot be read is refused when it is planned.

@@ -7,13 +7,13 @@ use spl::Span;
 use spl::ast::{Command, MapCommand, MapSearch, Spanned};
 
 use super::savedsearch::{Saved, is_name};
-use super::template::{Kind, Scan};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};
 use tables::check_count;
+use tables::text::template::{Kind, Scan};
 
 impl CommandPlan for MapCommand {
     fn place(&self) -> Place {

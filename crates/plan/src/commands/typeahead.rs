@@ -12,8 +12,8 @@ use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, Requi
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
-use crate::subsearch::comparison;
 use crate::{Error, MetadataKind};
+use tables::text::filter::comparison;
 
 #[async_trait]
 impl CommandPlan for TypeaheadCommand {

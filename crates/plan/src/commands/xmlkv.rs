@@ -9,7 +9,7 @@ use spl::ast::XmlkvCommand;
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::required_fields::field_or;
-use crate::xml::simple_elements;
+use tables::text::xml::simple_elements;
 
 impl CommandPlan for XmlkvCommand {
     fn place(&self) -> Place {

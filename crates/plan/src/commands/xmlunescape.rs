@@ -7,7 +7,7 @@ use spl::ast::XmlunescapeCommand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text_of_each;
 use crate::types::ValueType;
-use crate::xml::unescape;
+use tables::text::xml::unescape;
 
 impl CommandPlan for XmlunescapeCommand {
     fn place(&self) -> Place {

@@ -7,7 +7,7 @@ use spl::ast::XpathCommand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::{Row, Several, multi};
 use crate::required_fields::field_or;
-use crate::xml::XPath;
+use tables::text::xml::XPath;
 
 impl CommandPlan for XpathCommand {
     fn place(&self) -> Place {

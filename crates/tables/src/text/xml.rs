@@ -6,11 +6,11 @@
 mod document;
 mod path;
 
-pub(crate) use path::XPath;
+pub use path::XPath;
 
 /// Appends a text with characters in the place of their references: `&lt;`, `&#8364;`, `&#x20AC;`.
 /// References that are not known stay as they are.
-pub(crate) fn unescape(text: &str, out: &mut String) {
+pub fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
@@ -54,7 +54,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
 
 /// Visits each element that holds nothing but text, with its name and its text. The text around may be
 /// anything.
-pub(crate) fn simple_elements(text: &str, visit: &mut dyn FnMut(&str, &str)) {
+pub fn simple_elements(text: &str, visit: &mut dyn FnMut(&str, &str)) {
     let mut rest = text;
     let mut value = String::new();
     while let Some(at) = rest.find('<') {

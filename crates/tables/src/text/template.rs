@@ -5,13 +5,16 @@
 
 /// Something that stands for a text.
 #[derive(Debug, Clone)]
-pub(crate) struct Replacement<'r> {
-    pub(crate) placeholder: &'r str,
-    pub(crate) text: String,
+pub struct Replacement<'r> {
+    /// What stands for it in a template.
+    pub placeholder: &'r str,
+    /// The text.
+    pub text: String,
 }
 
 /// The template with names of fields for placeholders.
-pub(crate) fn named(template: &str, replacements: &[Replacement<'_>]) -> String {
+#[must_use]
+pub fn named(template: &str, replacements: &[Replacement<'_>]) -> String {
     let mut scan = Scan::new(template);
     while let Some(found) = scan.next(|rest| longest(rest, replacements)) {
         let Replacement { placeholder, text } = &replacements[found];
@@ -32,7 +35,7 @@ fn longest(rest: &str, replacements: &[Replacement<'_>]) -> Option<usize> {
 
 /// What a text is where it stands on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The name of a field.
     Name,
     /// A value.
@@ -43,9 +46,10 @@ pub(crate) enum Kind {
 
 /// A way through a template.
 #[derive(Debug)]
-pub(crate) struct Scan<'t> {
+pub struct Scan<'t> {
     rest: &'t str,
-    pub(crate) out: String,
+    /// What is written so far.
+    pub out: String,
     quote: Option<char>,
     /// Where the command being written begins.
     command: usize,
@@ -54,17 +58,20 @@ pub(crate) struct Scan<'t> {
 }
 
 impl<'t> Scan<'t> {
-    pub(crate) fn new(template: &'t str) -> Self {
+    /// A way from the beginning of a template.
+    #[must_use]
+    pub fn new(template: &'t str) -> Self {
         Self { rest: template, out: String::new(), quote: None, command: 0, after_piece: false }
     }
 
     /// What is left of the template.
-    pub(crate) fn rest(&self) -> &'t str {
+    #[must_use]
+    pub fn rest(&self) -> &'t str {
         self.rest
     }
 
     /// Copies up to the next place where `find` finds something.
-    pub(crate) fn next<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+    pub fn next<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         loop {
             if let Some(found) = find(self.rest) {
                 return Some(found);
@@ -96,19 +103,21 @@ impl<'t> Scan<'t> {
     }
 
     /// Puts a piece in place of what is next.
-    pub(crate) fn put(&mut self, length: usize, piece: &str) {
+    pub fn put(&mut self, length: usize, piece: &str) {
         self.out.push_str(piece);
         self.rest = &self.rest[length..];
         self.after_piece = true;
     }
 
     /// The quotes around, if there are any.
-    pub(crate) fn quote(&self) -> Option<char> {
+    #[must_use]
+    pub fn quote(&self) -> Option<char> {
         self.quote
     }
 
     /// Whether what is next stands apart from other characters of a name.
-    pub(crate) fn alone(&self, length: usize, is_piece: impl Fn(&str) -> bool) -> bool {
+    #[must_use]
+    pub fn alone(&self, length: usize, is_piece: impl Fn(&str) -> bool) -> bool {
         let behind = &self.rest[length..];
         let joins = |c: char| c.is_alphanumeric() || "_.:{}@*$".contains(c);
         let before = self.out.chars().next_back().is_some_and(joins);
@@ -117,7 +126,8 @@ impl<'t> Scan<'t> {
     }
 
     /// A text as it has to be written here.
-    pub(crate) fn fit(&self, text: &str, alone: bool, kind: Kind) -> String {
+    #[must_use]
+    pub fn fit(&self, text: &str, alone: bool, kind: Kind) -> String {
         match self.quote {
             Some(quote) => escaped(text, quote),
             None if !alone || kind == Kind::Terms => text.to_owned(),

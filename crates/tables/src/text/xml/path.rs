@@ -5,7 +5,7 @@ use super::document::Document;
 
 /// A path, compiled.
 #[derive(Debug)]
-pub(crate) struct XPath {
+pub struct XPath {
     steps: Vec<Step>,
     end: End,
 }
@@ -52,7 +52,7 @@ impl XPath {
     ///
     /// # Errors
     /// What is not understood, as a sentence.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let mut reader = Reader { rest: text.strip_prefix('.').unwrap_or(text) };
         if !reader.rest.starts_with('/') {
@@ -80,7 +80,7 @@ impl XPath {
     }
 
     /// Visits the texts that the path leads to, in their order in the document.
-    pub(crate) fn visit(&self, xml: &str, visit: &mut dyn FnMut(&str)) {
+    pub fn visit(&self, xml: &str, visit: &mut dyn FnMut(&str)) {
         let document = Document::parse(xml);
         let mut current = vec![0];
         for step in &self.steps {
