@@ -3,7 +3,8 @@
 //! Guarantees: the rows of a planned search do not depend on how its source splits events into
 //! batches and partitions; every search has a defined row order; nothing is cut without a message.
 //! It leaves to others where events lie and how they are scanned ([`EventSource`], implemented by
-//! `search`), when stages run (the caller of [`execute`]), and the text of SPL (`spl`).
+//! `search`), when stages run (the caller of [`execute`]), what commands make of all rows at once
+//! (`tables`), and the text of SPL (`spl`).
 //!
 //! ```text
 //! text -> spl tree -> Frame over source columns -> LogicalPlan           (stage 1, streams)

@@ -86,7 +86,8 @@ impl TimeBins {
         Self { span, zone, align }
     }
 
-    /// Start and end of the bin a time lies in, in microseconds; times outside the calendar are bins of their own.
+    /// Start and end of the bin a time lies in, in microseconds; times outside the calendar are bins of their
+    /// own.
     #[inline]
     #[must_use]
     pub fn around(&self, micros: i64) -> (i64, i64) {

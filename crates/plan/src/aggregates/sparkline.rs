@@ -10,13 +10,13 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use jiff::tz::TimeZone;
 use spl::ast::{StatsCall, StatsKind, TimeSpan};
+use tables::bins::{TimeBins, default_span};
 
 use crate::aggregates::moments::{Moment, Moments};
 use crate::aggregates::summary::Summary;
 use crate::aggregates::{Report, state};
 use crate::expr::column::{Row, Value};
 use crate::value::{NumberText, parse_number};
-use tables::bins::{TimeBins, default_span};
 
 /// What a sparkline begins with, by which clients draw it.
 const MARK: &str = "##__SPARKLINE__##";

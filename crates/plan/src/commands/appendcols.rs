@@ -4,13 +4,13 @@
 
 use async_trait::async_trait;
 use spl::ast::AppendcolsCommand;
+use tables::places;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
-use tables::places;
 
 impl CommandPlan for AppendcolsCommand {
     fn place(&self) -> Place {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use datafusion::functions_aggregate::expr_fn::{max, min};
 use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
+use tables::bins::{NumberBins, TimeBins, default_span};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -19,7 +20,6 @@ use crate::sql::{Layer, Reason, SqlText};
 use crate::stage::Breaker;
 use crate::types::{ArrowType, ValueType};
 use crate::value::NumberText;
-use tables::bins::{NumberBins, TimeBins, default_span};
 
 impl CommandPlan for BinCommand {
     fn place(&self) -> Place {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
+use tables::bins::length_of;
 
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
@@ -13,7 +14,6 @@ use super::{
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
-use tables::bins::length_of;
 
 #[async_trait]
 impl CommandPlan for GentimesCommand {

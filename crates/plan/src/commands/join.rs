@@ -4,14 +4,14 @@
 
 use async_trait::async_trait;
 use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
+use tables::places;
+use tables::shape::join::Matching;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::pipeline::PlanningContext;
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
-use tables::places;
-use tables::shape::join::Matching;
 
 impl CommandPlan for JoinCommand {
     fn place(&self) -> Place {

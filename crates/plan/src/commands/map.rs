@@ -5,6 +5,8 @@
 use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, MapCommand, MapSearch, Spanned};
+use tables::check_count;
+use tables::text::template::{Kind, Scan};
 
 use super::savedsearch::{Saved, is_name};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
@@ -12,8 +14,6 @@ use crate::pipeline::PlanningContext;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};
-use tables::check_count;
-use tables::text::template::{Kind, Scan};
 
 impl CommandPlan for MapCommand {
     fn place(&self) -> Place {

@@ -14,6 +14,8 @@ use spl::ast::{
     MstatsCommand, SearchExpr, SeriesOptions, Span, Spanned, SplitBy, StatsArgument, StatsCall,
     StatsCommand, StatsKind, TimechartCommand,
 };
+use tables::bins::length_of;
+use tables::places;
 
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, is_about_points, known, read};
 use super::stats::{aggregates, by_fields, grouped, specific, split_values};
@@ -29,8 +31,6 @@ use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::types::ValueType;
 use crate::{Error, FieldInfo};
-use tables::bins::length_of;
-use tables::places;
 
 #[async_trait]
 impl CommandPlan for MstatsCommand {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
 use spl::ast::StreamstatsCommand;
+use tables::bins::length_of;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -15,7 +16,6 @@ use crate::frame::{Frame, column};
 use crate::pipeline::PlanningContext;
 use crate::stream::{StreamNode, Streamstats, Window};
 use crate::types::ValueType;
-use tables::bins::length_of;
 
 impl CommandPlan for StreamstatsCommand {
     fn place(&self) -> Place {

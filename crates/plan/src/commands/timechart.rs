@@ -5,6 +5,7 @@
 
 use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
+use tables::bins::{TimeBins, default_span, length_of};
 
 use super::split::{Series, pivot};
 use super::{
@@ -16,7 +17,6 @@ use crate::frame::Frame;
 use crate::pipeline::PlanningContext;
 use crate::stage::pivot::PivotAxis;
 use crate::types::ValueType;
-use tables::bins::{TimeBins, default_span, length_of};
 
 impl CommandPlan for TimechartCommand {
     fn place(&self) -> Place {

@@ -1,8 +1,7 @@
 //! `transaction`: joins events that belong together.
 //!
 //! Split: the marks of first and last events are tested where the rows are; the search head needs
-//! all rows, newest first. `tables::shape::transaction` decides which
-//! events belong together and makes a row of each transaction.
+//! all rows, newest first: `tables::shape::transaction` makes a row of each transaction.
 
 use datafusion::logical_expr::cast;
 use spl::ast::{

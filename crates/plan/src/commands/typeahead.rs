@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use spl::ast::TypeaheadCommand;
+use tables::text::filter::comparison;
 
 use super::eventcount::meant;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
@@ -13,7 +14,6 @@ use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, SourceRows};
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
-use tables::text::filter::comparison;
 
 #[async_trait]
 impl CommandPlan for TypeaheadCommand {

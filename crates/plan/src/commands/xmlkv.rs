@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use spl::ast::XmlkvCommand;
+use tables::text::xml::simple_elements;
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::required_fields::field_or;
-use tables::text::xml::simple_elements;
 
 impl CommandPlan for XmlkvCommand {
     fn place(&self) -> Place {

@@ -3,11 +3,11 @@
 //! Split: runs where the rows are.
 
 use spl::ast::XmlunescapeCommand;
+use tables::text::xml::unescape;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::text_of_each;
 use crate::types::ValueType;
-use tables::text::xml::unescape;
 
 impl CommandPlan for XmlunescapeCommand {
     fn place(&self) -> Place {

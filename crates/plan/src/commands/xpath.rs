@@ -3,11 +3,11 @@
 //! Split: runs where the rows are.
 
 use spl::ast::XpathCommand;
+use tables::text::xml::XPath;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::expr::kernel::{Row, Several, multi};
 use crate::required_fields::field_or;
-use tables::text::xml::XPath;
 
 impl CommandPlan for XpathCommand {
     fn place(&self) -> Place {

@@ -16,6 +16,8 @@ use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
+use tables::bins::TimeBins;
+use tables::check_cells;
 
 use super::{Rows, TableOp};
 use crate::Error;
@@ -26,8 +28,6 @@ use crate::frame::{Frame, column};
 use crate::order::sort_key;
 use crate::pipeline::PlanningContext;
 use crate::types::{ArrowType, ValueType};
-use tables::bins::TimeBins;
-use tables::check_cells;
 
 /// The hidden column of long rows that names the series.
 pub(crate) const SERIES: &str = "__series";

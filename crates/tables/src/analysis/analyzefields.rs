@@ -1,5 +1,5 @@
-//! How well numbers predict a class: a number predicts the class whose mean it is nearest to, in deviations of
-//! the numbers of that class.
+//! How well numbers predict a class: a number predicts the class whose mean it is nearest to, in deviations
+//! of the numbers of that class.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Forecasts of time series. The models are Kalman filters over a hidden state: `level` has those with a level
-//! and a trend, `periodic` those with seasons, `bivariate` those over two series. What is forecast for a row is
-//! what the rows before it tell.
+//! Forecasts of time series. The models are Kalman filters over a hidden state: `level` has those with a
+//! level and a trend, `periodic` those with seasons, `bivariate` those over two series. What is forecast for
+//! a row is what the rows before it tell.
 
 mod bivariate;
 mod level;

@@ -1,6 +1,6 @@
-//! Time series without their seasons. As in the method X-11 the trend is a moving average over a period, what is
-//! left is averaged by season, and both are computed again from what is left without the first estimate of the
-//! seasons.
+//! Time series without their seasons. As in the method X-11 the trend is a moving average over a period, what
+//! is left is averaged by season, and both are computed again from what is left without the first estimate
+//! of the seasons.
 
 use spl::ast::Field;
 

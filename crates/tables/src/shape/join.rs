@@ -12,8 +12,8 @@ pub struct Matching {
     pub most: u64,
     /// Whether rows of the left side without any stay.
     pub outer: bool,
-    /// Whether rows of the right side are to be earlier (`true`) or later than that of the left one, or of the
-    /// same second; all if absent.
+    /// Whether rows of the right side are to be earlier (`true`) or later than that of the left one, or of
+    /// the same second; all if absent.
     pub time: Option<bool>,
 }
 

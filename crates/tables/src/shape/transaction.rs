@@ -1,5 +1,5 @@
-//! Events that belong together as one row: `grouping` decides which events do, `rendering` makes a row of each
-//! transaction.
+//! Events that belong together as one row: `grouping` decides which events do, `rendering` makes a row of
+//! each transaction.
 
 mod grouping;
 mod rendering;

@@ -1,5 +1,5 @@
-//! Values like given examples: a regular expression is learnt from the rows that hold an example (`learning`),
-//! then applied to all.
+//! Values like given examples: a regular expression is learnt from the rows that hold an example
+//! (`learning`), then applied to all.
 
 mod learning;
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use spl::ast::{Command, ForeachCommand, ForeachMode, Spanned};
+use tables::text::template::{Kind, Scan};
 
 use super::parse;
 use crate::Error;
@@ -15,7 +16,6 @@ use crate::execute::run_to_rows;
 use crate::frame::Frame;
 use crate::pipeline::{PlanningContext, plan_stage};
 use crate::stage::{Rows, TableOp};
-use tables::text::template::{Kind, Scan};
 
 /// The column that holds the item of a row.
 const ITEM: &str = "__item";
