@@ -3,19 +3,19 @@
 //! Guarantees: a null operand gives null, `AND`, `OR` and `NOT` are three-valued, an unknown field is null;
 //! results do not depend on how events are split into batches and partitions; regular expressions and
 //! time formats that are literals are compiled when planning, once.
-//! It leaves values and the functions of one row to `eval`, syntax to `spl`, and commands, pipelines, frames,
-//! sessions and the outside to `plan`: what an expression can see of them is its [`Scope`].
+//! It leaves values and the functions of one row to `eval`, values of arrays and bins to `tables`, syntax to
+//! `spl`, and commands, pipelines, frames, sessions and the outside to `plan`: what an expression can see of
+//! them is its [`Scope`].
 //!
 //! ```text
 //!            compile: AST -> Typed      aggregates: stats functions      top
 //!         predicate: filters   operators   order
 //!      convert: types, precision  compare  udf: functions of eval
 //!            kernel: closures as DataFusion functions   parts
-//!      column: arrays as values   typed   scope   ledger: memory         bottom
+//!      column: arguments, rows   typed   scope   ledger: memory         bottom
 //! ```
 
 pub mod aggregates;
-pub mod bins;
 pub mod column;
 mod compare;
 pub mod compile;

@@ -1,7 +1,8 @@
 //! The commands: each turns a frame into the next, or ends a stage.
 //!
 //! One file per command, found by its name, with its [`CommandPlan`]: where it may run, the fields it reads
-//! and leaves, how it plans, its SQL text. Code that several commands share is in further files beside them.
+//! and leaves, how it plans, its SQL text. What a command makes of all rows at once is in `tables`; code that
+//! several commands share is in further files beside them.
 //! The doc of each file says how the command splits: the part that the indexers can run on their events, and
 //! the part that is left to the search head.
 
@@ -120,7 +121,6 @@ mod reverse;
 mod rex;
 mod rtorder;
 mod running;
-mod sample;
 mod savedsearch;
 mod script;
 mod scrub;
@@ -146,7 +146,6 @@ pub(crate) mod summary;
 mod table;
 mod tags;
 mod tail;
-mod template;
 mod timechart;
 mod timewrap;
 mod tojson;

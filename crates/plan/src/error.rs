@@ -177,6 +177,20 @@ impl From<datafusion::error::DataFusionError> for Error {
     }
 }
 
+impl From<tables::Error> for Error {
+    fn from(error: tables::Error) -> Self {
+        match error {
+            tables::Error::Invalid { message, span } => Self::Invalid { message, span },
+            tables::Error::Exhausted { message } => Self::Exhausted { message },
+            tables::Error::Arrow(error) => error.into(),
+            tables::Error::Internal { message } => Self::Internal { message },
+            other @ tables::Error::NotAValue { .. } => {
+                datafusion::common::exec_datafusion_err!("{other}").into()
+            }
+        }
+    }
+}
+
 impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         datafusion::error::DataFusionError::from(error).into()

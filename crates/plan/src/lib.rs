@@ -3,7 +3,8 @@
 //! Guarantees: the rows of a planned search do not depend on how its source splits events into
 //! batches and partitions; every search has a defined row order; nothing is cut without a message.
 //! It leaves to others where events lie and how they are scanned ([`EventSource`], implemented by
-//! `search`), when stages run (the caller of [`execute`]), and the text of SPL (`spl`).
+//! `search`), when stages run (the caller of [`execute`]), what commands make of all rows at once
+//! (`tables`), and the text of SPL (`spl`).
 //!
 //! ```text
 //! text -> spl tree -> Frame over source columns -> LogicalPlan           (stage 1, streams)
@@ -40,8 +41,6 @@ mod execute;
 mod frame;
 mod host;
 mod indexes;
-mod json;
-mod lines;
 mod lookup;
 mod macros;
 mod pipeline;
@@ -60,9 +59,7 @@ mod sql;
 mod stage;
 mod stream;
 mod subsearch;
-mod tables;
 mod type_erased;
-mod xml;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::place_of;
@@ -83,7 +80,7 @@ pub use planned::{
 };
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use restriction::Restriction;
-pub use rows::{Column, Record, Rows, batch_bytes};
+pub use rows::{Column, Record, Rows, batch_bytes, collected};
 pub use session::{MemoryRoom, PlanningTime, SearchMemory, Session, SessionSettings, Waiting};
 pub use source::{EmptySource, EventSource, EventsRequest, FieldInfo, MetadataKind, SourceField};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};

@@ -243,7 +243,10 @@ impl AskedLookup for Lookup {
     }
 
     fn values(&self, field: &str) -> Result<Values, exprs::Error> {
-        Ok(self.rows.column(field).map_or(Ok(Values::Null), |column| Values::new(&column.array))?)
+        Ok(self
+            .rows
+            .column(field)
+            .map_or(Ok(Values::Null), |column| exprs::column::read(&column.array))?)
     }
 
     fn default_match(&self, found: usize) -> Option<&str> {

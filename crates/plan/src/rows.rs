@@ -1,14 +1,55 @@
-//! Rows held in memory: between two stages, of lookups, of what the host gives.
+//! Rows held in memory, between two stages, of lookups, of what the host gives: as frames, and of batches.
 
-mod batch;
-mod cells;
-mod gather;
-mod places;
-mod size;
+use std::sync::Arc;
 
-pub(crate) use batch::convert;
-pub use batch::{Column, Rows};
-pub use cells::Record;
-pub(crate) use gather::{check_cells, check_count, places};
-pub(crate) use size::array_bytes;
-pub use size::batch_bytes;
+use arrow::array::Int64Array;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::TableReference;
+use datafusion::datasource::{MemTable, provider_as_source};
+use datafusion::logical_expr::LogicalPlanBuilder;
+use exprs::types::ArrowType;
+pub use tables::{Column, Record, Rows};
+use tables::{array_bytes, typed};
+
+use crate::frame::{Frame, FrameColumn};
+use crate::{Error, OutputColumn};
+
+/// Rows of batches that all have these columns.
+///
+/// # Errors
+/// If a column is of another type than its kind has.
+pub fn collected(columns: &[OutputColumn], batches: &[RecordBatch]) -> Result<Rows, Error> {
+    let columns = columns.iter().map(|column| (column.name.clone(), column.value_type));
+    Ok(Rows::of_batches(columns, batches)?)
+}
+
+/// What a batch takes at least: the values of its rows, without what its buffers hold beside them.
+#[must_use]
+pub fn batch_bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| array_bytes(column)).sum()
+}
+
+impl Frame {
+    /// A frame over rows that keeps their order.
+    pub(crate) fn of_rows(rows: Rows) -> Result<Self, Error> {
+        let mut fields = Vec::with_capacity(rows.columns.len() + 1);
+        let mut arrays = Vec::with_capacity(rows.columns.len() + 1);
+        let mut columns = Vec::with_capacity(rows.columns.len());
+        for Column { name, kind, array } in rows.columns {
+            fields.push(Field::new(&name, kind.data_type(), true));
+            arrays.push(typed(&array, kind)?);
+            columns.push(FrameColumn { name, kind });
+        }
+        fields.push(Field::new("__row", DataType::Int64, false));
+        let count = i64::try_from(rows.count).unwrap_or(i64::MAX);
+        arrays.push(Arc::new(Int64Array::from_iter_values(0..count)));
+        let schema = Arc::new(Schema::new(fields));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.count));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)?;
+        let table = Arc::new(MemTable::try_new(schema, vec![vec![batch]])?);
+        let name = TableReference::bare("rows");
+        let plan = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?;
+        Self::of_table(plan, "rows", columns, vec![("__row", false)])
+    }
+}

@@ -9,7 +9,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
 use crate::context::{Planning, PlanningContext, Stage, StagePlan, Watch, plan_stage};
-use crate::rows::{Rows, batch_bytes};
+use crate::rows::{Rows, batch_bytes, collected};
 use crate::{Error, OutputColumn, Session};
 
 /// Runs all stages of a search within another and collects its rows.
@@ -90,7 +90,7 @@ async fn rows_within(
         }
         batches.push(batch);
     }
-    Rows::of_batches(columns, &batches)
+    collected(columns, &batches)
 }
 
 /// The rows, if they are there in time: in the seconds that the command gives, or that the limits do.

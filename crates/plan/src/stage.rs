@@ -9,11 +9,9 @@
 pub(crate) mod append;
 pub(crate) mod inner;
 pub(crate) mod pivot;
-mod reshape;
-mod totals;
 
-pub(crate) use reshape::{SpathAll, Transpose, Untable, Xyseries};
-pub(crate) use totals::ColumnTotals;
+pub(crate) use tables::shape::reshape::{SpathAll, Transpose, Untable, Xyseries};
+pub(crate) use tables::shape::totals::ColumnTotals;
+pub(crate) use tables::{Record, Rows};
 
 pub(crate) use crate::context::{Breaker, TableOp};
-pub(crate) use crate::rows::{Column, Record, Rows};

@@ -359,14 +359,14 @@ fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
 /// Old rows and new ones together.
 fn merged(old: Option<&Rows>, new: Rows, write: &LookupWrite) -> Result<Rows, Error> {
     let Some(old) = old else { return Ok(new) };
-    let LookupWrite::Upsert(field) = write else { return old.clone().append(new) };
+    let LookupWrite::Upsert(field) = write else { return Ok(old.clone().append(new)?) };
     let replaced: std::collections::HashSet<String> =
         new.texts(field)?.into_iter().flatten().collect();
     let keys = old.texts(field)?;
     let kept: Vec<usize> = (0..old.count)
         .filter(|row| keys[*row].as_ref().is_none_or(|key| !replaced.contains(key)))
         .collect();
-    old.take(&kept)?.append(new)
+    Ok(old.take(&kept)?.append(new)?)
 }
 
 /// A document as a record; nested values keep their JSON, arrays of plain values are several values.

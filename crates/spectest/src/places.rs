@@ -291,7 +291,7 @@ async fn run(text: &str, context: &PlanContext, watch: Option<&dyn Watch>) -> Re
     .await
     .map_err(|error| error.render(text))?;
     let batches = batches.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Rows::of_batches(&completed.columns, &batches).map_err(|error| error.to_string())
+    plan::collected(&completed.columns, &batches).map_err(|error| error.to_string())
 }
 
 /// The rows of each part, in their order.

@@ -11,11 +11,11 @@ use datafusion::common::{Result, ScalarValue};
 use eval::value::{NumberText, parse_number};
 use jiff::tz::TimeZone;
 use spl::ast::{StatsCall, StatsKind, TimeSpan};
+use tables::bins::{TimeBins, default_span};
 
 use crate::aggregates::moments::{Moment, Moments};
 use crate::aggregates::summary::Summary;
 use crate::aggregates::{Report, state};
-use crate::bins::{TimeBins, default_span};
 use crate::column::{Row, Value};
 
 /// What a sparkline begins with, by which clients draw it.

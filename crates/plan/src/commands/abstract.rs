@@ -2,10 +2,9 @@
 //!
 //! Split: runs where the rows are.
 
-use std::cmp::Reverse;
-
 use exprs::kernel::text;
 use spl::ast::AbstractCommand;
+use tables::text::excerpt::shorten;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
@@ -44,59 +43,4 @@ pub(super) fn plan(command: &AbstractCommand, frame: Frame) -> Result<Frame, Err
     });
     let value = shorten.with(parameters).call(vec![frame.field(RAW)]);
     frame.with_columns(vec![(RAW.to_owned(), value)])
-}
-
-/// The best lines in their order; `...` stands before a line that does not follow the one before it.
-fn shorten(text: &str, words: &[String], most: usize, out: &mut String) {
-    let lines: Vec<&str> = text.lines().collect();
-    if lines.len() <= most {
-        out.push_str(text);
-        return;
-    }
-    let hits = |line: &&str| {
-        let line = line.to_lowercase();
-        words.iter().filter(|word| line.contains(word.as_str())).count()
-    };
-    let hits: Vec<usize> = lines.iter().map(hits).collect();
-    // A line next to a hit explains it: it counts half of its neighbours.
-    let score = |at: usize| {
-        let before = at.checked_sub(1).map_or(0, |before| hits[before]);
-        let behind = hits.get(at + 1).copied().unwrap_or_default();
-        hits[at] * 2 + before + behind
-    };
-    let mut best: Vec<usize> = (0..lines.len()).collect();
-    best.sort_by_key(|at| (Reverse(score(*at)), *at));
-    best.truncate(most);
-    best.sort_unstable();
-    let mut expected = 0;
-    for at in best {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        if at != expected {
-            out.push_str("...");
-        }
-        out.push_str(lines[at]);
-        expected = at + 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shorten;
-
-    fn check(text: &str, words: &[&str], most: usize, expected: &str) {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let mut out = String::new();
-        shorten(text, &words, most, &mut out);
-        assert_eq!(out, expected);
-    }
-
-    #[test]
-    fn lines_with_words_of_the_search_and_their_neighbours_are_kept() {
-        let text = "one\ntwo\nthree\nERROR four\nfive\nsix\nan error seven";
-        check(text, &["error"], 3, "...three\nERROR four\n...an error seven");
-        check(text, &["error"], 10, text);
-        check(text, &[], 2, "one\ntwo");
-    }
 }

@@ -4,11 +4,11 @@
 
 use async_trait::async_trait;
 use spl::ast::AppendcolsCommand;
+use tables::places;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::rows::places;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 
@@ -54,6 +54,6 @@ impl TableOp for Appendcols {
         other.columns.retain(|column| !column.name.starts_with('_'));
         let count = rows.count.max(other.count);
         let of = |limit: usize| places((0..count).map(|row| (row < limit).then_some(row)));
-        rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)
+        Ok(rows.beside(&of(rows.count), &other, &of(other.count), |_| self.replace)?)
     }
 }

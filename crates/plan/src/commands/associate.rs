@@ -2,14 +2,11 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use std::collections::HashMap;
-
-use async_trait::async_trait;
 use spl::ast::AssociateCommand;
+use tables::analysis::associate::Associate;
 
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Record, Rows, TableOp};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::stage::Breaker;
 use crate::value::parse_number;
 
 impl CommandPlan for AssociateCommand {
@@ -26,161 +23,13 @@ impl CommandPlan for AssociateCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let op = Associate {
+            least_count: usize::try_from(self.supcnt).unwrap_or(usize::MAX),
+            least_share: parse_number(&self.supfreq).unwrap_or_default(),
+            improvement: parse_number(&self.improv).unwrap_or_default(),
+            fields: self.fields.clone(),
+        };
         let frame = input.frame;
-        Ok(Step::Materialize(frame, Breaker::table(Associate(self.clone()))))
-    }
-}
-
-#[derive(Debug)]
-struct Associate(AssociateCommand);
-
-/// A field with its values as numbers.
-struct Coded {
-    name: String,
-    values: Vec<String>,
-    /// The value of each row.
-    codes: Vec<Option<usize>>,
-}
-
-impl Coded {
-    fn of(rows: &Rows, name: String) -> Result<Self, Error> {
-        let mut known: HashMap<String, usize> = HashMap::new();
-        let mut values = Vec::new();
-        let mut codes = Vec::with_capacity(rows.count);
-        for text in rows.texts(&name)? {
-            codes.push(text.map(|text| {
-                *known.entry(text).or_insert_with_key(|text| {
-                    values.push(text.clone());
-                    values.len() - 1
-                })
-            }));
-        }
-        Ok(Self { name, values, codes })
-    }
-}
-
-/// How often each value occurs.
-struct Distribution {
-    counts: Vec<usize>,
-    total: usize,
-}
-
-impl Distribution {
-    fn of(field: &Coded, rows: impl Iterator<Item = usize>) -> Self {
-        let mut counts = vec![0; field.values.len()];
-        let mut total = 0;
-        for code in rows.filter_map(|row| field.codes[row]) {
-            counts[code] += 1;
-            total += 1;
-        }
-        Self { counts, total }
-    }
-
-    fn share(&self, code: usize) -> f64 {
-        sample::number(self.counts[code]) / sample::number(self.total)
-    }
-
-    /// The entropy in bits.
-    fn entropy(&self) -> f64 {
-        let occurring = (0..self.counts.len()).filter(|code| self.counts[*code] > 0);
-        let bits = |code| {
-            let share = self.share(code);
-            -share * share.log2()
-        };
-        // Of -0 and 0 the greater one is either, as the compiler likes.
-        occurring.map(bits).sum::<f64>().abs()
-    }
-
-    /// The most frequent value, the first of several.
-    fn top(&self) -> Option<usize> {
-        (0..self.counts.len()).rev().max_by_key(|code| self.counts[*code])
-    }
-}
-
-#[async_trait]
-impl TableOp for Associate {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let names = sample::fields(&rows, &self.0.fields);
-        let fields = names.into_iter().map(|name| Coded::of(&rows, name));
-        let fields: Vec<Coded> = fields.collect::<Result<_, _>>()?;
-        let all: Vec<Distribution> =
-            fields.iter().map(|field| Distribution::of(field, 0..rows.count)).collect();
-        let mut records = Vec::new();
-        for (key, distribution) in fields.iter().zip(&all) {
-            for value in self.supported(distribution, rows.count) {
-                let with: Vec<usize> =
-                    (0..rows.count).filter(|row| key.codes[*row] == Some(value)).collect();
-                for (target, before) in fields.iter().zip(&all) {
-                    if target.name != key.name {
-                        let after = Distribution::of(target, with.iter().copied());
-                        let support = sample::number(with.len()) / sample::number(rows.count);
-                        records.extend(self.record(
-                            (key, value),
-                            target,
-                            (before, &after),
-                            support,
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(Rows::of_records(records))
-    }
-}
-
-impl Associate {
-    /// The values that occur often enough, the most frequent one first.
-    fn supported(&self, distribution: &Distribution, rows: usize) -> Vec<usize> {
-        let least = parse_number(&self.0.supfreq).unwrap_or_default() * sample::number(rows);
-        let count = usize::try_from(self.0.supcnt).unwrap_or(usize::MAX);
-        let often = |value: &usize| {
-            let found = distribution.counts[*value];
-            found >= count && sample::number(found) >= least
-        };
-        let mut values: Vec<usize> = (0..distribution.counts.len()).filter(often).collect();
-        values.sort_by_key(|value| std::cmp::Reverse(distribution.counts[*value]));
-        values
-    }
-
-    fn record(
-        &self,
-        (key, value): (&Coded, usize),
-        target: &Coded,
-        (before, after): (&Distribution, &Distribution),
-        support: f64,
-    ) -> Option<Record> {
-        let top = after.top().filter(|_| after.total > 0)?;
-        let (wide, narrow) = (before.entropy(), after.entropy());
-        if wide - narrow < parse_number(&self.0.improv).unwrap_or_default() {
-            return None;
-        }
-        let percent = |share: f64| format!("{:.2}%", share * 100.0);
-        let cells = [
-            ("Reference_Key", key.name.clone()),
-            ("Reference_Value", key.values[value].clone()),
-            ("Target_Key", target.name.clone()),
-            ("Unconditional_Entropy", format!("{wide:.3}")),
-            ("Conditional_Entropy", format!("{narrow:.3}")),
-            ("Entropy_Improvement", format!("{:.3}", wide - narrow)),
-            (
-                "Top_Conditional_Value",
-                format!(
-                    "{} ({} -> {})",
-                    target.values[top],
-                    percent(before.share(top)),
-                    percent(after.share(top))
-                ),
-            ),
-            (
-                "Description",
-                format!(
-                    "When '{}' has the value '{}', the entropy of '{}' decreases from {wide:.3} \
-                     to {narrow:.3}.",
-                    key.name, key.values[value], target.name
-                ),
-            ),
-            ("Support", percent(support)),
-        ];
-        Some(cells.into_iter().map(|(name, text)| (name.to_owned(), vec![text])).collect())
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use datafusion::functions_aggregate::expr_fn::{max, min};
 use exprs::Typed;
-use exprs::bins::{NumberBins, TimeBins, default_span};
 use exprs::kernel::{EvalFunction, Kernel, integer};
 use exprs::types::{ArrowType, ValueType};
 use spl::ast::{BinCommand, BinOptions, BinSpan, TimeUnit};
+use tables::bins::{NumberBins, TimeBins, default_span};
 
 use super::eval::convert;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};

@@ -2,15 +2,11 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use async_trait::async_trait;
 use spl::ast::ConcurrencyCommand;
+use tables::analysis::concurrency::Concurrency;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
+use crate::stage::Breaker;
 
 impl CommandPlan for ConcurrencyCommand {
     fn place(&self) -> Place {
@@ -35,68 +31,4 @@ impl CommandPlan for ConcurrencyCommand {
         };
         Ok(Step::Materialize(frame, Breaker::table(op)))
     }
-}
-
-#[derive(Debug)]
-struct Concurrency {
-    duration: String,
-    start: String,
-    output: String,
-}
-
-#[async_trait]
-impl TableOp for Concurrency {
-    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let starts = rows.numbers(&self.start)?;
-        let durations = rows.numbers(&self.duration)?;
-        let spans = starts.into_iter().zip(durations).enumerate();
-        let spans = spans.filter_map(|(row, (start, duration))| Some((start?, duration?, row)));
-        let counts = counts(spans.collect(), rows.count);
-        rows.set_integers(&self.output, counts);
-        Ok(rows)
-    }
-}
-
-/// The end of a span, ordered as numbers are.
-struct End(f64);
-
-impl PartialEq for End {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.total_cmp(&other.0).is_eq()
-    }
-}
-
-impl Eq for End {}
-
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for End {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-/// How many spans (start, length, row) hold the start of each; a span does not hold its end, but
-/// always its own start.
-fn counts(mut spans: Vec<(f64, f64, usize)>, rows: usize) -> Vec<Option<i64>> {
-    spans.sort_by(|one, two| one.0.total_cmp(&two.0));
-    let mut counts = vec![None; rows];
-    let mut open: BinaryHeap<Reverse<End>> = BinaryHeap::new();
-    for together in spans.chunk_by(|one, two| one.0 == two.0) {
-        let start = together[0].0;
-        while open.peek().is_some_and(|Reverse(end)| end.0 <= start) {
-            open.pop();
-        }
-        let lasting = together.iter().filter(|(_, duration, _)| *duration > 0.0);
-        open.extend(lasting.map(|(_, duration, _)| Reverse(End(start + duration))));
-        for (_, duration, row) in together {
-            let own = usize::from(*duration <= 0.0);
-            counts[*row] = i64::try_from(open.len() + own).ok();
-        }
-    }
-    counts
 }

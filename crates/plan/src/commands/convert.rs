@@ -6,6 +6,7 @@ use exprs::Typed;
 use exprs::kernel::{Row, number, text};
 use knowledge::time::{LocalClock, TimeFormat};
 use spl::ast::{ConvertCommand, ConvertFunction, FieldPattern};
+use tables::text::quantities::{duration, leading, memk, minutes, plain};
 
 use super::fields::expand;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -128,46 +129,4 @@ fn auto(row: Row<'_>, out: &mut String) -> Option<()> {
         None => out.push_str(&text),
     }
     Some(())
-}
-
-fn plain(text: &str) -> Option<f64> {
-    parse_number(text).or_else(|| parse_number(&text.replace(',', "")))
-}
-
-/// The number a text begins with.
-fn leading(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | ',')));
-    plain(&text[..end.unwrap_or(text.len())])
-}
-
-/// Kilobytes of `12m`, `3g`, `700k`.
-fn memk(text: &str) -> Option<f64> {
-    let factor = match text.trim().chars().last()?.to_ascii_lowercase() {
-        'm' => 1024.0,
-        'g' => 1024.0 * 1024.0,
-        _ => 1.0,
-    };
-    Some(leading(text)? * factor)
-}
-
-/// Seconds of `[D+]HH:MM:SS`.
-fn duration(text: &str) -> Option<f64> {
-    let (days, clock) = match text.trim().split_once('+') {
-        Some((days, clock)) => (parse_number(days)?, clock),
-        None => (0.0, text.trim()),
-    };
-    let mut seconds = 0.0;
-    for part in clock.split(':') {
-        seconds = seconds * 60.0 + parse_number(part)?;
-    }
-    Some(days * 86_400.0 + seconds)
-}
-
-/// Seconds of `[MM:]SS.SSS`.
-fn minutes(text: &str) -> Option<f64> {
-    match text.trim().split_once(':') {
-        Some((minutes, seconds)) => Some(parse_number(minutes)? * 60.0 + parse_number(seconds)?),
-        None => parse_number(text),
-    }
 }

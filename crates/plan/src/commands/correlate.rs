@@ -2,14 +2,11 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use async_trait::async_trait;
-use exprs::column::Values;
-use spl::ast::{CorrelateCommand, FieldPattern};
+use spl::ast::CorrelateCommand;
+use tables::analysis::correlate::Correlate;
 
-use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, MessageKind};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::stage::Breaker;
 
 impl CommandPlan for CorrelateCommand {
     fn place(&self) -> Place {
@@ -25,62 +22,8 @@ impl CommandPlan for CorrelateCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let op = Correlate { fields: self.fields.clone() };
         let frame = input.frame;
-        Ok(Step::Materialize(frame, Breaker::table(Correlate(self.fields.clone()))))
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
-}
-
-/// The column that names the field of a row.
-const ROW: &str = "RowField";
-/// Fields at most.
-const MOST: usize = 1000;
-
-#[derive(Debug)]
-struct Correlate(Vec<FieldPattern>);
-
-#[async_trait]
-impl TableOp for Correlate {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let mut fields: Vec<(String, Vec<u64>)> = Vec::new();
-        for name in sample::fields(&rows, &self.0) {
-            let present = present(&rows, &name)?;
-            if present.iter().any(|bits| *bits != 0) {
-                fields.push((name, present));
-            }
-        }
-        if fields.len() > MOST {
-            let text = format!("correlate looks at the first {MOST} of {} fields", fields.len());
-            env.log.add(MessageKind::Warning, text);
-            fields.truncate(MOST);
-        }
-        let mut made = Rows::blank(fields.len());
-        made.set_texts(ROW, fields.iter().map(|(name, _)| Some(name)));
-        for (name, column) in &fields {
-            let share = |(_, row): &(String, Vec<u64>)| Some(together(row, column));
-            let name = sample::distinct(&made, name);
-            made.set_numbers(&name, fields.iter().map(share));
-        }
-        Ok(made)
-    }
-}
-
-/// One bit for each row: whether it has the field.
-fn present(rows: &Rows, name: &str) -> Result<Vec<u64>, Error> {
-    let mut bits = vec![0; rows.count.div_ceil(64)];
-    if let Some(column) = rows.column(name) {
-        let values = Values::new(&column.array)?;
-        for row in (0..rows.count).filter(|row| !values.get(*row).is_null()) {
-            bits[row / 64] |= 1 << (row % 64);
-        }
-    }
-    Ok(bits)
-}
-
-/// Of the rows that have one of two fields, the part that has both.
-fn together(one: &[u64], two: &[u64]) -> f64 {
-    let pairs = one.iter().zip(two);
-    let count = |pick: fn((&u64, &u64)) -> u64| {
-        pairs.clone().map(|pair| f64::from(pick(pair).count_ones())).sum::<f64>()
-    };
-    count(|(one, two)| one & two) / count(|(one, two)| one | two)
 }

@@ -18,6 +18,7 @@ use spl::ast::{
 
 use super::Expanded;
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::{Error, Rows, subsearch};
 
 type Commands = Vec<Spanned<Command>>;
@@ -281,7 +282,7 @@ pub(super) fn describe(
     }
     let mut rows = Rows::blank(texts.len());
     rows.set_texts("_raw", texts.iter().map(Some));
-    let frame = rows.into_frame()?;
+    let frame = Frame::of_rows(rows)?;
     let range = env.context.range;
     Ok(SourceRows { frame, range, indexes: Vec::new(), messages: Vec::new() })
 }

@@ -3,25 +3,25 @@
 //! Split: where the names are known, or the rest of the search names all it wants, values are looked for
 //! where the rows are; else the search head looks at all rows first, as the columns depend on them.
 
-use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder};
 use async_trait::async_trait;
-use exprs::Typed;
-use exprs::column::{Value, Values};
-use exprs::kernel::{Row, Several, Texts, multi, text};
-use exprs::types::ValueType;
 use spl::ast::{Command, Spanned};
+use tables::check_cells;
+pub(super) use tables::text::found::Existing;
+use tables::text::found::FoundFields;
 
 use super::Step;
 use super::required::{choose_fields, required_by};
 use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::rows::check_cells;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, MessageLog};
+use exprs::Typed;
+use exprs::column::Value;
+use exprs::kernel::{Row, Several, multi, text};
+use exprs::types::ValueType;
 
 /// Finds fields in the texts of a row.
 pub(super) trait Finder: Debug + Send + Sync {
@@ -35,17 +35,6 @@ pub(super) trait Finder: Debug + Send + Sync {
     fn names(&self) -> Option<Vec<String>> {
         None
     }
-}
-
-/// What becomes of the value that a field has already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    /// The one found takes its place.
-    Replaced,
-    /// It stays.
-    Kept,
-    /// The one found comes behind it.
-    Extended,
 }
 
 /// What is looked for, and where it goes.
@@ -189,99 +178,6 @@ fn values_of<'a>(pairs: Value<'a>, name: &'a str) -> impl Iterator<Item = &'a st
     })
 }
 
-/// Fields found in rows, whose order they keep; values are held once.
-#[derive(Debug)]
-pub(super) struct FoundFields {
-    fields: Vec<FoundField>,
-    place: HashMap<String, usize>,
-    /// Fields at most.
-    most: usize,
-    /// Whether there were more.
-    pub(super) too_many: bool,
-}
-
-/// What was found of one field: places of rows in order, with their values.
-#[derive(Debug)]
-struct FoundField {
-    name: String,
-    values: Vec<(usize, String)>,
-}
-
-impl FoundFields {
-    pub(super) fn new(most: usize) -> Self {
-        Self { fields: Vec::new(), place: HashMap::new(), most, too_many: false }
-    }
-
-    /// Takes a value of a row, which may not come before that of the last call. A field that the row
-    /// has already gets a further value, or keeps its first one.
-    pub(super) fn add(&mut self, row: usize, name: &str, value: &str, several: bool) {
-        if name.starts_with('_') {
-            return;
-        }
-        let at = match self.place.get(name) {
-            Some(at) => *at,
-            None if self.fields.len() == self.most => {
-                self.too_many = true;
-                return;
-            }
-            None => {
-                self.place.insert(name.to_owned(), self.fields.len());
-                self.fields.push(FoundField { name: name.to_owned(), values: Vec::new() });
-                self.fields.len() - 1
-            }
-        };
-        let values = &mut self.fields[at].values;
-        if several || values.last().is_none_or(|(last, _)| *last != row) {
-            values.push((row, value.to_owned()));
-        }
-    }
-
-    /// How many fields there are.
-    pub(super) fn len(&self) -> usize {
-        self.fields.len()
-    }
-
-    /// Puts the fields into the rows.
-    pub(super) fn put(&self, rows: &mut Rows, existing: Existing) -> Result<(), Error> {
-        for field in &self.fields {
-            field.put(rows, existing)?;
-        }
-        Ok(())
-    }
-}
-
-impl FoundField {
-    fn put(&self, rows: &mut Rows, existing: Existing) -> Result<(), Error> {
-        let old = rows.column(&self.name).map(|old| Values::new(&old.array)).transpose()?;
-        let mut built = Texts::new(StringViewBuilder::new());
-        let mut is_list = false;
-        let mut values = self.values.iter().peekable();
-        for row in 0..rows.count {
-            let before = built.values().len();
-            let is_found = values.peek().is_some_and(|(at, _)| *at == row);
-            let has_old = old.as_ref().is_some_and(|old| !old.get(row).is_null());
-            if let Some(old) = &old
-                && (!is_found || existing != Existing::Replaced)
-            {
-                old.get(row).each_text(|text| built.values().append_value(text));
-            }
-            while let Some((_, value)) = values.next_if(|(at, _)| *at == row) {
-                if !has_old || existing != Existing::Kept {
-                    built.values().append_value(value);
-                }
-            }
-            let added = built.values().len() - before;
-            is_list |= added > 1;
-            built.append(added > 0);
-        }
-        let lists: ArrayRef = Arc::new(built.finish());
-        let kind = if is_list { ValueType::Multi } else { ValueType::Text };
-        let array = crate::rows::convert(&lists, kind)?;
-        rows.set(&self.name, kind, array);
-        Ok(())
-    }
-}
-
 #[async_trait]
 impl TableOp for Discovery {
     async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
@@ -301,7 +197,7 @@ impl TableOp for Discovery {
         if found.too_many {
             self.report("limit columns", env.log);
         }
-        check_cells(rows.count, found.len(), &env.context.limits)?;
+        check_cells(rows.count, found.len(), env.context.limits.memory_bytes)?;
         found.put(&mut rows, self.existing)?;
         self.scratch().for_each(|name| rows.remove(name));
         Ok(rows)

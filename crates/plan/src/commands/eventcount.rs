@@ -10,6 +10,7 @@ use spl::ast::{DbinspectCommand, EventcountCommand, SearchPattern};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::indexes::covers;
 use crate::stage::Rows;
 use crate::{Error, MetadataKind};
@@ -102,5 +103,10 @@ pub(super) fn meant(patterns: &[SearchPattern], env: &PlanningContext<'_>) -> Ve
 
 fn started(rows: Rows, env: &PlanningContext<'_>) -> Result<SourceRows, Error> {
     let range = env.context.range;
-    Ok(SourceRows { frame: rows.into_frame()?, range, indexes: Vec::new(), messages: Vec::new() })
+    Ok(SourceRows {
+        frame: Frame::of_rows(rows)?,
+        range,
+        indexes: Vec::new(),
+        messages: Vec::new(),
+    })
 }

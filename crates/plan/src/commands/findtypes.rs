@@ -3,18 +3,12 @@
 //! Split: run at the search head, over all rows. Events with the same source type and the same
 //! punctuation make a group; words that all events of a group have, and few others, tell it apart.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
-
-use async_trait::async_trait;
 use spl::ast::{FindtypesCommand, TypelearnerCommand};
+use tables::analysis::findtypes::Learner;
 
-use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::context::PlanningContext;
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
-use crate::stage::{Breaker, Record, Rows, TableOp};
-use crate::value::NumberText;
-use crate::{Error, MessageKind};
+use crate::stage::Breaker;
 
 impl CommandPlan for FindtypesCommand {
     fn place(&self) -> Place {
@@ -34,13 +28,6 @@ impl CommandPlan for FindtypesCommand {
     }
 }
 
-const RAW: &str = "_raw";
-const PUNCT: &str = "punct";
-const SOURCETYPE: &str = "sourcetype";
-/// Events that are looked at.
-const MOST_EVENTS: usize = 5_000;
-/// Words of a suggestion.
-const WORDS: usize = 3;
 /// Characters of the punctuation that count.
 const PUNCTUATION: usize = 15;
 
@@ -64,144 +51,4 @@ pub(super) fn typelearner(command: &TypelearnerCommand, frame: Frame) -> Step {
         most: usize::MAX,
     };
     Step::Materialize(frame, Breaker::table(op))
-}
-
-#[derive(Debug)]
-struct Learner {
-    /// Whose values group events; the punctuation if absent.
-    field: Option<String>,
-    /// How many characters of a value count; all if absent.
-    length: Option<usize>,
-    /// Whether words are suggested.
-    words: bool,
-    /// Whether only events without event type count.
-    uncovered: bool,
-    most: usize,
-}
-
-/// Events that look the same.
-#[derive(Default)]
-struct Look {
-    count: usize,
-    /// The words that all of them have.
-    words: Option<BTreeSet<String>>,
-}
-
-#[async_trait]
-impl TableOp for Learner {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if rows.count > MOST_EVENTS {
-            let text = format!("event types are learnt from the first {MOST_EVENTS} events");
-            env.log.add(MessageKind::Info, text);
-        }
-        let rows = rows.slice(0, MOST_EVENTS);
-        let looks = self.looks(&rows)?;
-        let total: usize = looks.iter().map(|(_, look)| look.count).sum();
-        let mut having: HashMap<&str, usize> = HashMap::new();
-        for (_, look) in &looks {
-            for word in look.words.iter().flatten() {
-                *having.entry(word).or_default() += 1;
-            }
-        }
-        let mut records: Vec<(usize, Record)> = Vec::new();
-        for ((sourcetype, value), look) in &looks {
-            let search = self.search(sourcetype, value, look, &having);
-            let percent = 100.0 * sample::number(look.count) / sample::number(total);
-            let record = vec![
-                ("search".to_owned(), vec![search]),
-                ("count".to_owned(), vec![look.count.to_string()]),
-                ("percent".to_owned(), vec![NumberText::float(percent).to_string()]),
-            ];
-            records.push((look.count, record));
-        }
-        records.sort_by_key(|(count, _)| Reverse(*count));
-        records.truncate(self.most);
-        Ok(Rows::of_records(records.into_iter().map(|(_, record)| record).collect()))
-    }
-}
-
-impl Learner {
-    /// The groups of events, by source type and value, in the order they are first seen.
-    #[allow(clippy::type_complexity, reason = "said in full in the line above")]
-    fn looks(&self, rows: &Rows) -> Result<Vec<((String, String), Look)>, Error> {
-        let raw = rows.texts(RAW)?;
-        let sourcetypes = rows.texts(SOURCETYPE)?;
-        let values = rows.texts(self.field.as_deref().unwrap_or(PUNCT))?;
-        let covered = rows.texts("eventtype")?;
-        let mut place: HashMap<(String, String), usize> = HashMap::new();
-        let mut looks: Vec<((String, String), Look)> = Vec::new();
-        for row in 0..rows.count {
-            if self.uncovered && covered[row].is_some() {
-                continue;
-            }
-            let text = raw[row].as_deref().unwrap_or_default();
-            let value = match (&values[row], &self.field) {
-                (Some(value), _) => value.clone(),
-                (None, Some(_)) => continue,
-                (None, None) => punctuation(text),
-            };
-            let value = value.chars().take(self.length.unwrap_or(usize::MAX)).collect();
-            let key = (sourcetypes[row].clone().unwrap_or_default(), value);
-            let at = *place.entry(key.clone()).or_insert_with(|| {
-                looks.push((key, Look::default()));
-                looks.len() - 1
-            });
-            let look = &mut looks[at].1;
-            look.count += 1;
-            let own = words(text);
-            look.words = Some(match look.words.take() {
-                Some(known) => known.intersection(&own).cloned().collect(),
-                None => own,
-            });
-        }
-        Ok(looks)
-    }
-
-    /// A search for the events of a group.
-    fn search(
-        &self,
-        sourcetype: &str,
-        value: &str,
-        look: &Look,
-        having: &HashMap<&str, usize>,
-    ) -> String {
-        let quoted =
-            |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-        let mut terms = Vec::new();
-        if !sourcetype.is_empty() {
-            terms.push(format!("sourcetype={}", quoted(sourcetype)));
-        }
-        if let Some(field) = &self.field {
-            let rest = if self.length.is_some_and(|most| value.chars().count() >= most) {
-                "*"
-            } else {
-                ""
-            };
-            terms.push(format!("{field}={}", quoted(&format!("{value}{rest}"))));
-        }
-        if self.words {
-            let mut words: Vec<&String> = look.words.iter().flatten().collect();
-            words.sort_by_key(|word| (having[word.as_str()], Reverse(word.len())));
-            terms.extend(words.into_iter().take(WORDS).map(|word| quoted(word)));
-        }
-        if terms.is_empty() { "*".to_owned() } else { terms.join(" ") }
-    }
-}
-
-/// The signs of a text; a blank is `_`.
-fn punctuation(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let sign = |c: char| match c {
-        c if c.is_alphanumeric() => None,
-        c if c.is_whitespace() => Some('_'),
-        c => Some(c),
-    };
-    line.chars().filter_map(sign).collect()
-}
-
-/// The words of a text that are no numbers.
-fn words(text: &str) -> BTreeSet<String> {
-    let is_word = |word: &&str| word.len() > 2 && word.chars().all(char::is_alphabetic);
-    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    words.filter(is_word).map(str::to_lowercase).collect()
 }

@@ -2,14 +2,11 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use std::collections::HashMap;
-
-use async_trait::async_trait;
 use spl::ast::FolderizeCommand;
+use tables::analysis::folderize::Folderize;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
+use crate::stage::Breaker;
 
 impl CommandPlan for FolderizeCommand {
     fn place(&self) -> Place {
@@ -26,106 +23,15 @@ impl CommandPlan for FolderizeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        let frame = input.frame;
-        Ok(Step::Materialize(frame, Breaker::table(Folderize(self.clone()))))
-    }
-}
-
-#[derive(Debug)]
-struct Folderize(FolderizeCommand);
-
-/// A folder: its members' common beginning, or the whole value of its only member.
-#[derive(Debug, PartialEq)]
-struct Folder {
-    name: String,
-    members: Vec<usize>,
-}
-
-#[async_trait]
-impl TableOp for Folderize {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let command = &self.0;
-        let values = rows.texts(&command.attr.node)?;
-        let values: Vec<String> = values.into_iter().flatten().collect();
-        let sizes = match rows.column(&command.size) {
-            Some(_) => rows.numbers(&command.size)?,
-            None => vec![Some(1.0); rows.count],
-        };
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let bounds = (count(command.minfolders), count(command.maxfolders));
-        let folders = folders(&values, &command.sep.node, bounds);
-        let mut result = Rows::blank(folders.len());
-        result.set_texts(&command.attr.node, folders.iter().map(|folder| Some(&folder.name)));
-        let size = |folder: &Folder| {
-            let members = folder.members.iter().filter_map(|member| sizes.get(*member));
-            Some(members.flatten().sum())
+        let op = Folderize {
+            field: self.attr.node.clone(),
+            size: self.size.clone(),
+            separator: self.sep.node.clone(),
+            least: count(self.minfolders),
+            most: count(self.maxfolders),
         };
-        result.set_numbers(&command.size, folders.iter().map(size));
-        let members = |folder: &Folder| i64::try_from(folder.members.len()).ok();
-        result.set_integers("memberCount", folders.iter().map(members));
-        Ok(result)
-    }
-}
-
-/// The folders of the greatest depth at which there are not too many; one deeper if those are too few.
-fn folders(values: &[String], separator: &str, (least, most): (usize, usize)) -> Vec<Folder> {
-    let deepest = values.iter().map(|value| value.matches(separator).count() + 1).max();
-    let mut chosen = at_depth(values, separator, 1);
-    for depth in 2..=deepest.unwrap_or(1) {
-        let deeper = at_depth(values, separator, depth);
-        if deeper.len() > most && chosen.len() >= least {
-            break;
-        }
-        let is_enough = deeper.len() > most;
-        chosen = deeper;
-        if is_enough {
-            break;
-        }
-    }
-    chosen
-}
-
-fn at_depth(values: &[String], separator: &str, depth: usize) -> Vec<Folder> {
-    let mut folders: Vec<Folder> = Vec::new();
-    let mut place: HashMap<&str, usize> = HashMap::new();
-    for (member, value) in values.iter().enumerate() {
-        let cut = value.match_indices(separator).nth(depth - 1).map_or(value.len(), |(at, _)| at);
-        let begin = &value[..cut];
-        let at = *place.entry(begin).or_insert_with(|| {
-            folders.push(Folder { name: value.clone(), members: Vec::new() });
-            folders.len() - 1
-        });
-        let folder = &mut folders[at];
-        folder.members.push(member);
-        if folder.name != *value {
-            folder.name = format!("{begin}{separator}*");
-        }
-    }
-    folders
-}
-
-#[cfg(test)]
-mod tests {
-    use super::folders;
-
-    fn check(values: &[&str], most: usize, expected: &[(&str, usize)]) {
-        let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
-        let found = folders(&values, "/", (2, most));
-        let found: Vec<(&str, usize)> =
-            found.iter().map(|folder| (folder.name.as_str(), folder.members.len())).collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn the_deepest_folders_that_are_not_too_many_are_chosen() {
-        let values = ["/var/log/a", "/var/log/b", "/var/run/c", "/etc/d/e"];
-        check(
-            &values,
-            4,
-            &[("/var/log/a", 1), ("/var/log/b", 1), ("/var/run/c", 1), ("/etc/d/e", 1)],
-        );
-        check(&values, 3, &[("/var/log/*", 2), ("/var/run/c", 1), ("/etc/d/e", 1)]);
-        check(&values, 2, &[("/var/*", 3), ("/etc/d/e", 1)]);
-        check(&values, 1, &[("/var/*", 3), ("/etc/d/e", 1)]);
+        let frame = input.frame;
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }

@@ -12,12 +12,12 @@ use spl::{CommandKind, ParseOptions};
 
 use self::items::Items;
 use super::required::required_by;
-use super::template::{Replacement, named};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, of};
 use crate::context::{PlanningContext, plan_stage};
 use crate::frame::Frame;
 use crate::run::run_to_rows;
 use crate::stage::{Breaker, Rows, TableOp};
+use tables::text::template::{Replacement, named};
 
 impl CommandPlan for ForeachCommand {
     /// As the commands of the template; one that cannot be read is refused when it is planned.
@@ -201,7 +201,7 @@ struct Parts(Vec<Vec<Spanned<Command>>>);
 impl TableOp for Parts {
     async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         for commands in &self.0 {
-            let stage = plan_stage(rows.into_frame()?, commands, env).await?;
+            let stage = plan_stage(Frame::of_rows(rows)?, commands, env).await?;
             rows = run_to_rows(stage, env).await?;
         }
         Ok(rows)

@@ -3,15 +3,16 @@
 //! Split: runs at the search head.
 
 use async_trait::async_trait;
-use exprs::bins::length_of;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span as Length, ToSpan, Zoned};
 use spl::ast::{GentimesCommand, Spanned, TimeSpan, TimeUnit};
+use tables::bins::length_of;
 
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::stage::Rows;
 
 #[async_trait]
@@ -70,7 +71,7 @@ pub(super) fn start(
     rows.set_integers("endtime", ends.iter().map(|(_, end)| seconds(end)));
     rows.set_texts("endhuman", ends.iter().map(|(_, end)| human(end)));
     Ok(SourceRows {
-        frame: rows.into_frame()?,
+        frame: Frame::of_rows(rows)?,
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use exprs::kernel::text;
-use serde_json::Value;
 use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
+use tables::text::geometry::Bounds;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
@@ -39,57 +39,13 @@ const GEOM: &str = "geom";
 /// The column of a lookup that names shapes.
 const FEATURE: &str = "featureId";
 
-/// A box in degrees.
-#[derive(Debug, Clone, Copy)]
-struct Bounds {
-    west: f64,
-    south: f64,
-    east: f64,
-    north: f64,
-}
-
-impl Bounds {
-    fn of(bounds: &GeomBounds) -> Self {
-        let degrees = |text: &str| text.parse().unwrap_or_default();
-        Self {
-            west: degrees(&bounds.min_x),
-            south: degrees(&bounds.min_y),
-            east: degrees(&bounds.max_x),
-            north: degrees(&bounds.max_y),
-        }
-    }
-
-    /// A shape without the points outside; nothing if no point is left.
-    fn clipped(&self, shape: &str) -> Option<String> {
-        let mut shape: Value = serde_json::from_str(shape).ok()?;
-        self.clip(&mut shape).then(|| shape.to_string())
-    }
-
-    /// Removes the points outside; whether any are left.
-    fn clip(&self, value: &mut Value) -> bool {
-        match value {
-            Value::Array(values) => {
-                if let [x, y, ..] = values.as_slice()
-                    && let (Some(x), Some(y)) = (x.as_f64(), y.as_f64())
-                {
-                    return (self.west..=self.east).contains(&x)
-                        && (self.south..=self.north).contains(&y);
-                }
-                values.retain_mut(|value| self.clip(value));
-                !values.is_empty()
-            }
-            Value::Object(members) => {
-                let shapes = ["coordinates", "geometry", "geometries", "features"];
-                let mut left = true;
-                for (name, value) in members.iter_mut() {
-                    if shapes.contains(&name.as_str()) {
-                        left &= self.clip(value);
-                    }
-                }
-                left
-            }
-            _ => true,
-        }
+fn bounds(bounds: &GeomBounds) -> Bounds {
+    let degrees = |text: &str| text.parse().unwrap_or_default();
+    Bounds {
+        west: degrees(&bounds.min_x),
+        south: degrees(&bounds.min_y),
+        east: degrees(&bounds.max_x),
+        north: degrees(&bounds.max_y),
     }
 }
 
@@ -97,7 +53,7 @@ pub(super) fn geomfilter(command: &GeomfilterCommand, frame: Frame) -> Result<Fr
     if frame.kind(GEOM).is_none() {
         return Ok(frame);
     }
-    let bounds = Bounds::of(&command.bounds);
+    let bounds = bounds(&command.bounds);
     let clip = text("geomfilter", move |row, out| {
         out.push_str(&bounds.clipped(&row.text(0)?)?);
         Some(())
@@ -121,7 +77,7 @@ struct Geom(GeomCommand);
 impl TableOp for Geom {
     async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let lookup = self.lookup(env).await?;
-        let bounds = Bounds::of(&self.0.bounds);
+        let bounds = bounds(&self.0.bounds);
         let (features, shapes) = (lookup.texts(FEATURE)?, lookup.texts(GEOM)?);
         let mut known: HashMap<&str, String> = HashMap::new();
         for (feature, shape) in features.iter().zip(&shapes) {

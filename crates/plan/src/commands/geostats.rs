@@ -2,23 +2,19 @@
 //!
 //! Split: as `stats` by bin and field; the search head chooses the series and pivots.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn::{count, sum};
 use datafusion::logical_expr::lit;
 use exprs::Typed;
 use exprs::kernel::{multi, number};
 use exprs::types::ValueType;
 use spl::ast::{GeostatsCommand, StatsKind};
+use tables::shape::geostats::{EVENTS, GEOBIN, Geostats, LATITUDE, LONGITUDE};
 
 use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
-use super::{
-    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sample,
-};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
 use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::stage::{Breaker, Rows, TableOp};
+use crate::stage::Breaker;
 
 impl CommandPlan for GeostatsCommand {
     fn place(&self) -> Place {
@@ -39,14 +35,6 @@ impl CommandPlan for GeostatsCommand {
         plan(self, input.frame, input.env)
     }
 }
-
-const GEOBIN: &str = "geobin";
-/// Hidden columns: the place of an event, and sums over the events of a bin.
-const LATITUDE: &str = "__latitude";
-const LONGITUDE: &str = "__longitude";
-const EVENTS: &str = "__events";
-/// The series of all that have none of their own.
-const OTHER: &str = "OTHER";
 
 pub(super) fn plan(
     command: &GeostatsCommand,
@@ -124,168 +112,4 @@ fn bins(command: &GeostatsCommand, frame: &Frame) -> Typed {
     });
     let arguments = vec![frame.field(LATITUDE), frame.field(LONGITUDE)];
     bins.with(format!("{tall} {wide} {levels}")).call(arguments)
-}
-
-#[derive(Debug)]
-struct Geostats {
-    by: Vec<String>,
-    /// The names of the aggregates.
-    values: Vec<String>,
-    /// Those that are 0 where there are no events.
-    counts: Vec<String>,
-    /// Where latitude and longitude go.
-    outputs: [String; 2],
-    global_limit: usize,
-    local_limit: usize,
-    /// Whether the values of the field make columns rather than rows.
-    series: bool,
-}
-
-#[async_trait]
-impl TableOp for Geostats {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if self.series && !self.by.is_empty() { self.pivot(&rows, env) } else { self.flat(&rows) }
-    }
-}
-
-/// Level, row and column of a bin, which bins are sorted by.
-fn place(bin: &str) -> [u64; 3] {
-    let mut numbers = bin.split('_').filter_map(|part| part.parse().ok());
-    std::array::from_fn(|_| numbers.next().unwrap_or_default())
-}
-
-/// The sums over the events of a bin.
-#[derive(Debug, Default, Clone, Copy)]
-struct Center {
-    latitude: f64,
-    longitude: f64,
-    events: f64,
-}
-
-impl Geostats {
-    /// The events of each bin, all series together.
-    fn centers(rows: &Rows) -> Result<BTreeMap<[u64; 3], (String, Center)>, Error> {
-        let bins = rows.texts(GEOBIN)?;
-        let [latitudes, longitudes, events] =
-            [LATITUDE, LONGITUDE, EVENTS].map(|n| rows.numbers(n));
-        let (latitudes, longitudes, events) = (latitudes?, longitudes?, events?);
-        let mut centers: BTreeMap<[u64; 3], (String, Center)> = BTreeMap::new();
-        for (row, bin) in bins.into_iter().enumerate() {
-            let Some(bin) = bin else { continue };
-            let (_, center) = centers.entry(place(&bin)).or_insert((bin, Center::default()));
-            center.latitude += latitudes[row].unwrap_or_default();
-            center.longitude += longitudes[row].unwrap_or_default();
-            center.events += events[row].unwrap_or_default();
-        }
-        Ok(centers)
-    }
-
-    fn set_center(&self, made: &mut Rows, centers: &[&Center]) {
-        let [latitude, longitude] = &self.outputs;
-        let mean = |sum: f64, center: &Center| Some(sum / center.events);
-        made.set_numbers(latitude, centers.iter().map(|center| mean(center.latitude, center)));
-        made.set_numbers(longitude, centers.iter().map(|center| mean(center.longitude, center)));
-    }
-
-    /// A row for each bin and, if there are fields to split by, their values.
-    fn flat(&self, rows: &Rows) -> Result<Rows, Error> {
-        let centers = Self::centers(rows)?;
-        let places: Vec<[u64; 3]> =
-            rows.texts(GEOBIN)?.iter().map(|bin| place(bin.as_deref().unwrap_or(""))).collect();
-        let mut order: Vec<usize> = (0..rows.count).collect();
-        order.sort_by_key(|row| places[*row]);
-        let sorted = rows.take(&order)?;
-        let mut made = Rows::blank(rows.count);
-        made.set_texts(GEOBIN, sorted.texts(GEOBIN)?);
-        let center = |row: &usize| &centers[&places[*row]].1;
-        self.set_center(&mut made, &order.iter().map(center).collect::<Vec<_>>());
-        for name in self.by.iter().chain(&self.values) {
-            if let Some(column) = sorted.column(name) {
-                made.set(name, column.kind, column.array.clone());
-            }
-        }
-        Ok(made)
-    }
-
-    /// A row for each bin, a column for each series.
-    fn pivot(&self, rows: &Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let centers = Self::centers(rows)?;
-        let bins = rows.texts(GEOBIN)?;
-        let row_of: HashMap<&str, usize> =
-            centers.values().enumerate().map(|(at, (bin, _))| (bin.as_str(), at)).collect();
-        let names = self.series_names(rows)?;
-        let scores = rows.numbers(self.values.first().map_or(EVENTS, String::as_str))?;
-        let scores: Vec<f64> = scores.into_iter().map(Option::unwrap_or_default).collect();
-        let kept = self.kept(&names, &bins, &scores);
-        let mut columns: Vec<&str> = kept.iter().map(|row| names[*row].as_str()).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let others = kept.len() < rows.count;
-        if others && !columns.contains(&OTHER) {
-            columns.push(OTHER);
-        }
-        let limit = env.context.limits.columns;
-        if columns.len() * self.values.len() > limit {
-            let message = format!("geostats makes more than {limit} series (limit columns)");
-            return Err(Error::Exhausted { message });
-        }
-        let column_of: HashMap<&str, usize> =
-            columns.iter().enumerate().map(|(at, name)| (*name, at)).collect();
-        let mut made = Rows::blank(centers.len());
-        made.set_texts(GEOBIN, centers.values().map(|(bin, _)| Some(bin)));
-        self.set_center(&mut made, &centers.values().map(|(_, center)| center).collect::<Vec<_>>());
-        for value in &self.values {
-            let zero = self.counts.contains(value).then_some(0.0);
-            let numbers = rows.numbers(value)?;
-            let mut cells = vec![vec![zero; centers.len()]; columns.len()];
-            for row in 0..rows.count {
-                let series = if kept.contains(&row) { names[row].as_str() } else { OTHER };
-                let bin = bins[row].as_deref().and_then(|bin| row_of.get(bin));
-                let (Some(bin), Some(number)) = (bin, numbers[row]) else { continue };
-                let cell = &mut cells[column_of[series]][*bin];
-                *cell = Some(cell.unwrap_or_default() + number);
-            }
-            for (series, cells) in columns.iter().zip(cells) {
-                let name = match self.values.len() {
-                    1 => (*series).to_owned(),
-                    _ => format!("{value}: {series}"),
-                };
-                made.set_numbers(&sample::distinct(&made, &name), cells);
-            }
-        }
-        Ok(made)
-    }
-
-    /// The values of the fields to split by, joined.
-    fn series_names(&self, rows: &Rows) -> Result<Vec<String>, Error> {
-        let texts: Result<Vec<_>, Error> = self.by.iter().map(|name| rows.texts(name)).collect();
-        let texts = texts?;
-        let name = |row: usize| {
-            let parts = texts.iter().map(|texts| texts[row].as_deref().unwrap_or_default());
-            parts.collect::<Vec<_>>().join(":")
-        };
-        Ok((0..rows.count).map(name).collect())
-    }
-
-    /// The rows whose series have a column of their own: those with the greatest sums, everywhere
-    /// and in their bin.
-    fn kept(&self, names: &[String], bins: &[Option<String>], scores: &[f64]) -> HashSet<usize> {
-        let mut sums: HashMap<&str, f64> = HashMap::new();
-        let mut by_bin: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (row, name) in names.iter().enumerate() {
-            *sums.entry(name).or_default() += scores[row];
-            by_bin.entry(bins[row].as_deref().unwrap_or_default()).or_default().push(row);
-        }
-        let mut ranked: Vec<(&str, f64)> = sums.into_iter().collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-        ranked.truncate(self.global_limit);
-        let global: HashSet<&str> = ranked.into_iter().map(|(name, _)| name).collect();
-        let mut kept = HashSet::new();
-        for mut rows in by_bin.into_values() {
-            rows.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(names[*a].cmp(&names[*b])));
-            rows.truncate(self.local_limit);
-            kept.extend(rows.into_iter().filter(|row| global.contains(names[*row].as_str())));
-        }
-        kept
-    }
 }

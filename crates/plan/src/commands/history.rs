@@ -9,6 +9,7 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 
 #[async_trait]
 impl CommandPlan for HistoryCommand {
@@ -41,7 +42,7 @@ pub(super) async fn start(
         rows.set_texts("_raw", texts);
     }
     Ok(SourceRows {
-        frame: rows.into_frame()?,
+        frame: Frame::of_rows(rows)?,
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),

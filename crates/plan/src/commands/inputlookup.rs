@@ -78,7 +78,7 @@ impl TableOp for Append {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let frame = frame(&self.command, self.named, env).await?;
         let (plan, columns) = frame.finish()?;
-        rows.append(collect(&plan, &columns, env).await?)
+        Ok(rows.append(collect(&plan, &columns, env).await?)?)
     }
 }
 
@@ -104,7 +104,7 @@ async fn frame(
     if let (None, Some(max)) = (&command.filter, max) {
         rows = rows.slice(0, max);
     }
-    let mut frame = rows.into_frame()?;
+    let mut frame = Frame::of_rows(rows)?;
     if let Some(expr) = command.filter.as_ref().and_then(|filter| filter.expr.as_ref()) {
         let condition = predicate::compile_search(expr, &env.scope(&frame))?;
         frame = frame.filter(condition)?;

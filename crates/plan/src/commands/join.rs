@@ -2,15 +2,14 @@
 //!
 //! Split: the search head joins by hash; the subsearch splits like any search.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
 use spl::ast::{Command, FieldPattern, JoinCommand, JoinOn, Spanned, TableCommand};
+use tables::places;
+use tables::shape::join::Matching;
 
 use super::required::required_by_joined;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::rows::{check_count, places};
 use crate::stage::inner::{Bounds, Inner, pipeline_of};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
@@ -74,14 +73,20 @@ impl TableOp for Join {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let other = self.inner.rows(env).await?;
         let (left_keys, right_keys) = self.key_fields(&rows, &other, env);
-        let pairs = self.matches(&rows, &left_keys, &other, &right_keys, env)?;
+        let matching = Matching {
+            most: self.join.max,
+            outer: self.join.outer,
+            time: self.join.usetime.then_some(self.join.earlier),
+        };
+        let limit = env.context.limits.stage_rows;
+        let pairs = matching.pairs((&rows, &left_keys), (&other, &right_keys), limit)?;
         let left = places(pairs.iter().map(|(left, _)| Some(*left)));
         let right = places(pairs.iter().map(|(_, right)| *right));
         match &self.join.on {
-            None => rows.beside(&left, &other, &right, |_| self.join.overwrite),
+            None => Ok(rows.beside(&left, &other, &right, |_| self.join.overwrite)?),
             Some(on) => {
                 let (rows, other) = (prefixed(rows, &on.left), prefixed(other, &on.right));
-                rows.beside(&left, &other, &right, |_| false)
+                Ok(rows.beside(&left, &other, &right, |_| false)?)
             }
         }
     }
@@ -113,60 +118,6 @@ impl Join {
         }
         (fields.clone(), fields)
     }
-
-    /// The places of rows that belong together, in the order of the left side.
-    fn matches(
-        &self,
-        rows: &Rows,
-        left_fields: &[String],
-        other: &Rows,
-        right_fields: &[String],
-        env: &PlanningContext<'_>,
-    ) -> Result<Vec<(usize, Option<usize>)>, Error> {
-        let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
-        let right_keys = match right_fields {
-            [] => Vec::new(),
-            fields => other.keys(fields)?,
-        };
-        for (place, key) in right_keys.iter().enumerate() {
-            if let Some(key) = key {
-                groups.entry(key).or_default().push(place);
-            }
-        }
-        let most = match usize::try_from(self.join.max).unwrap_or(usize::MAX) {
-            0 => usize::MAX,
-            max => max,
-        };
-        let times = match self.join.usetime {
-            true => Some((seconds(rows)?, seconds(other)?)),
-            false => None,
-        };
-        let in_time = |left: usize, right: usize| {
-            let Some((left_times, right_times)) = &times else { return true };
-            match (left_times[left], right_times[right]) {
-                (Some(left), Some(right)) if self.join.earlier => right <= left,
-                (Some(left), Some(right)) => right >= left,
-                _ => true,
-            }
-        };
-        let mut pairs = Vec::with_capacity(rows.count);
-        for (left, key) in rows.keys(left_fields)?.iter().enumerate() {
-            let before = pairs.len();
-            let group = key.as_deref().and_then(|key| groups.get(key));
-            let found = group.into_iter().flatten().filter(|right| in_time(left, **right));
-            pairs.extend(found.take(most).map(|right| (left, Some(*right))));
-            if pairs.len() == before && self.join.outer {
-                pairs.push((left, None));
-            }
-            check_count(pairs.len(), &env.context.limits)?;
-        }
-        Ok(pairs)
-    }
-}
-
-/// `_time` in whole seconds: what happens within one is neither earlier nor later.
-fn seconds(rows: &Rows) -> Result<Vec<Option<f64>>, Error> {
-    Ok(rows.numbers("_time")?.into_iter().map(|time| time.map(f64::floor)).collect())
 }
 
 /// The rows with an alias before the names of fields, internal ones apart.

@@ -3,13 +3,12 @@
 //! Split: runs at the search head, over all rows. The starting points are chosen at random, but by
 //! the same numbers each time, so that the same rows give the same clusters.
 
-use async_trait::async_trait;
-use spl::ast::{KmeansCommand, KmeansDistance};
+use spl::ast::KmeansCommand;
+use tables::analysis::kmeans::Kmeans;
 
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, sample};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Record, Rows, TableOp};
-use crate::value::{NumberText, parse_number};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::stage::Breaker;
+use crate::value::parse_number;
 
 impl CommandPlan for KmeansCommand {
     fn place(&self) -> Place {
@@ -25,242 +24,19 @@ impl CommandPlan for KmeansCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let op = Kmeans {
+            fields: self.fields.clone(),
+            least: count(self.least),
+            greatest: count(self.greatest),
+            distance: self.distance,
+            tries: self.reps,
+            steps: self.maxiters,
+            tolerance: parse_number(&self.t).unwrap_or(0.0),
+            label_field: self.cfield.clone(),
+            show_centers: self.showcentroid,
+        };
         let frame = input.frame;
-        Ok(Step::Materialize(frame, Breaker::table(Kmeans(self.clone()))))
-    }
-}
-
-#[derive(Debug)]
-struct Kmeans(KmeansCommand);
-
-#[async_trait]
-impl TableOp for Kmeans {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let (names, columns) = self.columns(&rows)?;
-        let complete = |row: &usize| columns.iter().all(|column| column[*row].is_some());
-        let places: Vec<usize> = (0..rows.count).filter(complete).collect();
-        let point = |row: &usize| columns.iter().filter_map(|column| column[*row]).collect();
-        let mut points: Vec<Vec<f64>> = places.iter().map(point).collect();
-        if self.0.distance == KmeansDistance::Cosine {
-            points.iter_mut().for_each(|point| normalise(point));
-        }
-        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        if self.0.least < self.0.greatest {
-            let counts = size(self.0.least)..=size(self.0.greatest);
-            let records = counts.map(|count| self.record(&points, count));
-            return Ok(Rows::of_records(records.collect()));
-        }
-        let found = self.best(&points, size(self.0.least));
-        self.labelled(rows, &names, &places, &found)
-    }
-}
-
-/// Clusters of points.
-struct Clusters {
-    /// The cluster of each point.
-    labels: Vec<usize>,
-    centers: Vec<Vec<f64>>,
-    /// The mean distance of a point from the centre of its cluster.
-    distortion: f64,
-}
-
-impl Kmeans {
-    /// The fields with their numbers: those named, or those with a number in every row.
-    #[allow(clippy::type_complexity, reason = "names, and the numbers of each")]
-    fn columns(&self, rows: &Rows) -> Result<(Vec<String>, Vec<Vec<Option<f64>>>), Error> {
-        let (mut names, mut columns) = (Vec::new(), Vec::new());
-        for name in sample::fields(rows, &self.0.fields) {
-            let numbers = rows.numbers(&name)?;
-            if !self.0.fields.is_empty() || numbers.iter().all(Option::is_some) {
-                names.push(name);
-                columns.push(numbers);
-            }
-        }
-        if names.is_empty() && rows.count > 0 {
-            let message = "kmeans needs fields with numbers";
-            return Err(Error::invalid_anywhere(message));
-        }
-        Ok((names, columns))
-    }
-
-    fn record(&self, points: &[Vec<f64>], count: usize) -> Record {
-        let found = self.best(points, count);
-        let mut sizes = vec![0; found.centers.len()];
-        found.labels.iter().for_each(|label| sizes[*label] += 1);
-        let mut record = vec![
-            ("k".to_owned(), vec![count.to_string()]),
-            ("distortion".to_owned(), vec![NumberText::float(found.distortion).to_string()]),
-        ];
-        for (at, size) in sizes.into_iter().enumerate() {
-            record.push((format!("size_{}", at + 1), vec![i32::to_string(&size)]));
-        }
-        record
-    }
-
-    /// The rows by cluster, those without numbers last.
-    fn labelled(
-        &self,
-        rows: Rows,
-        names: &[String],
-        places: &[usize],
-        found: &Clusters,
-    ) -> Result<Rows, Error> {
-        let mut label_of = vec![None; rows.count];
-        for (place, label) in places.iter().zip(&found.labels) {
-            label_of[*place] = Some(*label);
-        }
-        let mut order: Vec<usize> = (0..rows.count).collect();
-        order.sort_by_key(|row| (label_of[*row].is_none(), label_of[*row]));
-        let mut made = rows.take(&order)?;
-        let labels: Vec<Option<usize>> = order.iter().map(|row| label_of[*row]).collect();
-        let numbers = labels.iter().map(|label| label.and_then(|at| i64::try_from(at + 1).ok()));
-        made.set_integers(&self.0.cfield, numbers);
-        if self.0.showcentroid {
-            for (field, name) in names.iter().enumerate() {
-                let center = |label: &Option<usize>| label.map(|at| found.centers[at][field]);
-                made.set_numbers(&format!("centroid_{name}"), labels.iter().map(center));
-            }
-        }
-        Ok(made)
-    }
-
-    /// The best clusters of several tries, numbered by the first row of each.
-    fn best(&self, points: &[Vec<f64>], count: usize) -> Clusters {
-        let mut random = Random(0x9E37_79B9_7F4A_7C15);
-        let tries = (0..self.0.reps).map(|_| self.clusters(points, count, &mut random));
-        let best = tries.reduce(|a, b| if b.distortion < a.distortion { b } else { a });
-        let mut best = best.unwrap_or_else(|| self.clusters(points, count, &mut random));
-        let mut number = vec![None; best.centers.len()];
-        let mut next = 0;
-        for label in &mut best.labels {
-            let new = *number[*label].get_or_insert_with(|| {
-                next += 1;
-                next - 1
-            });
-            *label = new;
-        }
-        let mut order: Vec<usize> = (0..best.centers.len()).collect();
-        order.sort_by_key(|old| number[*old].unwrap_or(usize::MAX));
-        best.centers = order.into_iter().map(|old| best.centers[old].clone()).collect();
-        best
-    }
-
-    /// One try.
-    fn clusters(&self, points: &[Vec<f64>], count: usize, random: &mut Random) -> Clusters {
-        let mut centers = self.seeds(points, count.min(points.len()), random);
-        let mut labels = vec![0; points.len()];
-        let mut distortion = f64::INFINITY;
-        let tolerance = parse_number(&self.0.t).unwrap_or(0.0);
-        for _ in 0..self.0.maxiters {
-            let mut sum = 0.0;
-            for (label, point) in labels.iter_mut().zip(points) {
-                let (nearest, distance) = self.nearest(point, &centers);
-                *label = nearest;
-                sum += distance;
-            }
-            let before =
-                std::mem::replace(&mut distortion, sum / sample::number(points.len().max(1)));
-            if before - distortion <= tolerance {
-                break;
-            }
-            move_centers(&mut centers, points, &labels);
-        }
-        Clusters { labels, centers, distortion: if points.is_empty() { 0.0 } else { distortion } }
-    }
-
-    /// Points far from each other: each is chosen by its distance from those before.
-    fn seeds(&self, points: &[Vec<f64>], count: usize, random: &mut Random) -> Vec<Vec<f64>> {
-        let mut centers: Vec<Vec<f64>> = Vec::with_capacity(count);
-        let mut distances = vec![f64::INFINITY; points.len()];
-        while centers.len() < count {
-            let total: f64 = distances.iter().sum();
-            let chosen = if total.is_finite() && total > 0.0 {
-                let mut left = random.next() * total;
-                let found = distances.iter().position(|distance| {
-                    left -= distance;
-                    left < 0.0
-                });
-                found.unwrap_or(points.len() - 1)
-            } else {
-                random.below(points.len())
-            };
-            let center = points[chosen].clone();
-            for (distance, point) in distances.iter_mut().zip(points) {
-                *distance = distance.min(self.distance(point, &center));
-            }
-            centers.push(center);
-        }
-        centers
-    }
-
-    fn nearest(&self, point: &[f64], centers: &[Vec<f64>]) -> (usize, f64) {
-        let mut best = (0, f64::INFINITY);
-        for (at, center) in centers.iter().enumerate() {
-            let distance = self.distance(point, center);
-            if distance < best.1 {
-                best = (at, distance);
-            }
-        }
-        best
-    }
-
-    fn distance(&self, one: &[f64], two: &[f64]) -> f64 {
-        let pairs = one.iter().zip(two);
-        match self.0.distance {
-            KmeansDistance::Cityblock => pairs.map(|(a, b)| (a - b).abs()).sum(),
-            KmeansDistance::Squared => pairs.map(|(a, b)| (a - b) * (a - b)).sum(),
-            KmeansDistance::Cosine => {
-                let length = |point: &[f64]| point.iter().map(|x| x * x).sum::<f64>().sqrt();
-                let product: f64 = pairs.map(|(a, b)| a * b).sum();
-                let lengths = length(one) * length(two);
-                if lengths > 0.0 { 1.0 - product / lengths } else { 1.0 }
-            }
-        }
-    }
-}
-
-fn normalise(point: &mut [f64]) {
-    let length = point.iter().map(|x| x * x).sum::<f64>().sqrt();
-    if length > 0.0 {
-        point.iter_mut().for_each(|x| *x /= length);
-    }
-}
-
-/// Moves each centre into the middle of its points; one without points stays.
-fn move_centers(centers: &mut [Vec<f64>], points: &[Vec<f64>], labels: &[usize]) {
-    let mut sums: Vec<(Vec<f64>, f64)> =
-        centers.iter().map(|center| (vec![0.0; center.len()], 0.0)).collect();
-    for (point, label) in points.iter().zip(labels) {
-        let (sum, count) = &mut sums[*label];
-        sum.iter_mut().zip(point).for_each(|(sum, x)| *sum += x);
-        *count += 1.0;
-    }
-    for (center, (sum, count)) in centers.iter_mut().zip(sums) {
-        if count > 0.0 {
-            center.iter_mut().zip(sum).for_each(|(x, sum)| *x = sum / count);
-        }
-    }
-}
-
-/// Numbers that look random and are the same each time (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn step(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// From 0 to 1, without 1.
-    #[allow(clippy::cast_precision_loss)]
-    fn next(&mut self) -> f64 {
-        (self.step() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        let bound = u64::try_from(bound.max(1)).unwrap_or(u64::MAX);
-        usize::try_from(self.step() % bound).unwrap_or_default()
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }

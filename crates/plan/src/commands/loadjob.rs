@@ -7,6 +7,7 @@ use spl::ast::{LoadedJob, LoadjobCommand};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::{Error, Message, MessageKind};
 
 #[async_trait]
@@ -45,6 +46,6 @@ pub(super) async fn start(
             "loadjob gives the last run: earlier ones (artifact_offset) are not kept".to_owned();
         messages.push(Message { kind: MessageKind::Warning, text });
     }
-    let frame = rows.into_frame()?;
+    let frame = Frame::of_rows(rows)?;
     Ok(SourceRows { frame, range: env.context.range, indexes: Vec::new(), messages })
 }

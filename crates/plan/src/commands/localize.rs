@@ -2,13 +2,12 @@
 //!
 //! Split: runs at the search head, over the times of all rows.
 
-use async_trait::async_trait;
-use exprs::bins::length_of;
 use spl::ast::{LocalizeCommand, TimeSpan};
+use tables::bins::length_of;
+use tables::series::localize::Localize;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
+use crate::stage::Breaker;
 
 impl CommandPlan for LocalizeCommand {
     fn place(&self) -> Place {
@@ -37,36 +36,3 @@ impl CommandPlan for LocalizeCommand {
 
 /// Microseconds in a second.
 const SECOND: i64 = 1_000_000;
-
-/// Lengths in microseconds.
-#[derive(Debug)]
-struct Localize {
-    pause: i64,
-    before: i64,
-    after: i64,
-}
-
-#[async_trait]
-impl TableOp for Localize {
-    async fn apply(&self, rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let mut times = Vec::with_capacity(rows.count);
-        for seconds in rows.numbers("_time")?.into_iter().flatten() {
-            times.push(model::EventTime::from_seconds(seconds).0);
-        }
-        // Newest first, as events come.
-        times.sort_unstable_by(|one, two| two.cmp(one));
-        let mut regions: Vec<(i64, i64)> = Vec::new();
-        for time in times {
-            match regions.last_mut() {
-                Some((start, _)) if start.saturating_sub(time) <= self.pause => *start = time,
-                _ => regions.push((time, time)),
-            }
-        }
-        let mut found = Rows::blank(regions.len());
-        let time = |micros: i64| Some(model::EventTime(micros).seconds());
-        found.set_times("_time", regions.iter().map(|(start, _)| Some(*start)));
-        found.set_numbers("starttime", regions.iter().map(|(start, _)| time(start - self.before)));
-        found.set_numbers("endtime", regions.iter().map(|(_, end)| time(end + self.after)));
-        Ok(found)
-    }
-}

@@ -2,18 +2,13 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use async_trait::async_trait;
-use exprs::bins::{NumberBins, TimeBins, default_span};
-use exprs::column::{Value, Values};
 use exprs::required_fields::field_or;
-use exprs::types::ValueType;
-use jiff::tz::TimeZone;
-use spl::ast::{BinOptions, BinSpan, MakecontinuousCommand};
+use spl::ast::MakecontinuousCommand;
+use tables::series::makecontinuous::Continuous;
 
 use super::bin::{DEFAULT_BINS, alignment};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
+use crate::stage::Breaker;
 
 impl CommandPlan for MakecontinuousCommand {
     fn place(&self) -> Place {
@@ -37,184 +32,10 @@ impl CommandPlan for MakecontinuousCommand {
         let op = Continuous {
             field: field.to_owned(),
             options: self.bins.clone(),
+            default_bins: DEFAULT_BINS,
             align: alignment(self.bins.aligntime.as_deref(), env)?,
             zone: env.context.timezone.clone(),
         };
         Ok(Step::Materialize(frame, Breaker::table(op)))
-    }
-}
-
-/// Microseconds in a second.
-const SECOND: f64 = 1e6;
-
-#[derive(Debug)]
-struct Continuous {
-    field: String,
-    options: BinOptions,
-    align: Option<i64>,
-    zone: TimeZone,
-}
-
-#[async_trait]
-impl TableOp for Continuous {
-    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let Some(column) = rows.column(&self.field) else { return Ok(rows) };
-        let values = Values::new(&column.array)?;
-        let most = env.context.limits.bins;
-        let is_time = column.kind == ValueType::Time;
-        if is_time && !matches!(self.options.span, Some(BinSpan::Number(_) | BinSpan::Log { .. })) {
-            let times = (0..rows.count).map(|row| match values.get(row) {
-                Value::Time(micros) => Some(micros),
-                _ => None,
-            });
-            let times: Vec<Option<i64>> = times.collect();
-            let bins = self.time_bins(&times);
-            let filled = fill(&times, |time| Some(bins.around(time)), None, most)?;
-            let mut result = rows.take_or_null(&filled.places)?;
-            result.set_times(&self.field, filled.starts);
-            return Ok(result);
-        }
-        let numbers: Vec<Option<f64>> =
-            (0..rows.count).map(|row| values.get(row).number()).collect();
-        let filled = match &self.options.span {
-            Some(BinSpan::Time(span)) => {
-                let bins = TimeBins::new(span.clone(), self.zone.clone(), self.align);
-                let around = |seconds: f64| {
-                    let time = model::EventTime::from_seconds(seconds);
-                    let (start, end) = bins.around(time.0);
-                    Some((model::EventTime(start).seconds(), model::EventTime(end).seconds()))
-                };
-                fill(&numbers, around, None, most)?
-            }
-            span => {
-                let (bins, extent) = self.number_bins(span.as_ref(), &numbers)?;
-                fill(&numbers, |number| bins.around(number), Some(extent), most)?
-            }
-        };
-        let mut result = rows.take_or_null(&filled.places)?;
-        match is_time {
-            #[allow(clippy::cast_possible_truncation)]
-            true => {
-                let micros = |seconds: f64| (seconds * SECOND).round() as i64;
-                result.set_times(&self.field, filled.starts.into_iter().map(|s| s.map(micros)));
-            }
-            false => result.set_numbers(&self.field, filled.starts),
-        }
-        Ok(result)
-    }
-}
-
-impl Continuous {
-    fn time_bins(&self, times: &[Option<i64>]) -> TimeBins {
-        let span = match &self.options.span {
-            Some(BinSpan::Time(span)) => span.clone(),
-            _ => {
-                let (low, high) = (times.iter().flatten().min(), times.iter().flatten().max());
-                let length = low.zip(high).map_or(0, |(low, high)| high.saturating_sub(*low) + 1);
-                let least = match &self.options.minspan {
-                    Some(BinSpan::Time(span)) => Some(span),
-                    _ => None,
-                };
-                default_span(length, self.options.bins.unwrap_or(DEFAULT_BINS), least)
-            }
-        };
-        TimeBins::new(span, self.zone.clone(), self.align)
-    }
-
-    /// The bins of numbers, and the range they are to cover: `start=` and `end=` widen that of the data.
-    fn number_bins(
-        &self,
-        span: Option<&BinSpan>,
-        numbers: &[Option<f64>],
-    ) -> Result<(NumberBins, (f64, f64)), Error> {
-        let given = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let some = numbers.iter().flatten().copied();
-        let low = some.clone().chain(given(&self.options.start)).fold(f64::INFINITY, f64::min);
-        let high = some.fold(f64::NEG_INFINITY, f64::max);
-        let end: Option<f64> = given(&self.options.end);
-        // The end is where the last bin ends, not where another one begins.
-        let high = high.max(end.map_or(high, f64::next_down));
-        let bins = match span.map(NumberBins::of_span).transpose()?.flatten() {
-            Some(bins) => bins,
-            None => NumberBins::of_range(low, high, self.options.bins.unwrap_or(DEFAULT_BINS)),
-        };
-        Ok((bins, (low, high)))
-    }
-}
-
-/// Rows in the order of their bins.
-struct Filled<T> {
-    /// Which row; none where a bin has none.
-    places: Vec<Option<usize>>,
-    /// The start of the bin of each; none for rows without a value, which come last.
-    starts: Vec<Option<T>>,
-}
-
-/// Puts rows into bins, and an empty row into each bin without one, from the least value to the
-/// greatest and over all of `extent`.
-fn fill<T: Copy + PartialOrd>(
-    values: &[Option<T>],
-    around: impl Fn(T) -> Option<(T, T)>,
-    extent: Option<(T, T)>,
-    most: usize,
-) -> Result<Filled<T>, Error> {
-    let starts = values.iter().map(|value| value.and_then(&around).map(|(start, _)| start));
-    let starts: Vec<Option<T>> = starts.collect();
-    let mut order: Vec<(T, usize)> =
-        starts.iter().enumerate().filter_map(|(row, start)| Some(((*start)?, row))).collect();
-    order.sort_by(|(one, _), (two, _)| one.partial_cmp(two).unwrap_or(std::cmp::Ordering::Equal));
-    let mut filled = Filled { places: Vec::new(), starts: Vec::new() };
-    let first = extent.map(|(low, _)| low).or(order.first().map(|(start, _)| *start));
-    let last = extent.map(|(_, high)| high).or(order.last().map(|(start, _)| *start));
-    let mut rows = order.into_iter().peekable();
-    let mut bins = 0;
-    let mut next = first.and_then(&around);
-    while let (Some((start, end)), Some(last)) = (next, last)
-        && start <= last
-    {
-        bins += 1;
-        if bins > most {
-            let message = format!("makecontinuous makes more than {most} bins (limit bins)");
-            return Err(Error::Exhausted { message });
-        }
-        let before = filled.places.len();
-        while let Some((_, row)) = rows.next_if(|(bin, _)| *bin <= start) {
-            filled.places.push(Some(row));
-            filled.starts.push(Some(start));
-        }
-        if filled.places.len() == before {
-            filled.places.push(None);
-            filled.starts.push(Some(start));
-        }
-        next = around(end).filter(|(following, _)| *following > start);
-    }
-    for (row, start) in starts.iter().enumerate().filter(|(_, start)| start.is_none()) {
-        filled.places.push(Some(row));
-        filled.starts.push(*start);
-    }
-    Ok(filled)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn tens(number: i64) -> Option<(i64, i64)> {
-        let start = number.div_euclid(10) * 10;
-        Some((start, start + 10))
-    }
-
-    #[test]
-    fn every_bin_between_the_least_and_the_greatest_has_a_row() {
-        let filled = fill(&[Some(35), None, Some(2), Some(4)], tens, None, 10).unwrap();
-        assert_eq!(filled.places, [Some(2), Some(3), None, None, Some(0), Some(1)]);
-        let starts = [Some(0), Some(0), Some(10), Some(20), Some(30), None];
-        assert_eq!(filled.starts, starts);
-    }
-
-    #[test]
-    fn more_bins_than_allowed_are_refused() {
-        assert!(fill(&[Some(0), Some(100)], tens, None, 10).is_err());
     }
 }

@@ -13,6 +13,7 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::stage::Rows;
 
 #[async_trait]
@@ -45,7 +46,7 @@ pub(super) fn start(
         None => blank(command, env)?,
     };
     Ok(SourceRows {
-        frame: rows.into_frame()?,
+        frame: Frame::of_rows(rows)?,
         range: env.context.range,
         indexes: Vec::new(),
         messages: Vec::new(),

@@ -5,12 +5,12 @@
 use async_trait::async_trait;
 use spl::Span;
 use spl::ast::{Command, MapCommand, MapSearch, Spanned};
+use tables::check_count;
+use tables::text::template::{Kind, Scan};
 
 use super::savedsearch::{Saved, is_name};
-use super::template::{Kind, Scan};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
-use crate::rows::check_count;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};
@@ -93,10 +93,10 @@ impl TableOp for Map {
             let inner = Inner { pipeline, tail: self.tail.clone(), bounds, command: "map" };
             let part = inner.all_rows(&env).await?;
             count += part.count;
-            check_count(count, &env.context.limits)?;
+            check_count(count, env.context.limits.stage_rows)?;
             parts.push(part);
         }
-        Rows::stacked(parts, &env.context.limits)
+        Ok(Rows::stacked(parts, env.context.limits.stage_rows)?)
     }
 }
 

@@ -11,6 +11,7 @@ use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::indexes::covers;
 use crate::stage::Rows;
 use crate::{Error, Message, MessageKind, MetadataKind};
@@ -79,5 +80,5 @@ pub(super) async fn start(
     rows.push("type", ValueType::Text, Arc::new(types));
     let names: StringViewArray = found.iter().map(|value| Some(value.value.as_str())).collect();
     rows.push(name, ValueType::Text, Arc::new(names));
-    Ok(SourceRows { frame: rows.into_frame()?, range, indexes, messages })
+    Ok(SourceRows { frame: Frame::of_rows(rows)?, range, indexes, messages })
 }

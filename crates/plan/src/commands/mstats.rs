@@ -10,7 +10,6 @@ use arrow::compute::take;
 use async_trait::async_trait;
 use exprs::Typed;
 use exprs::aggregates::{EXACT_TIME, SERIES};
-use exprs::bins::length_of;
 use exprs::kernel::truth;
 use exprs::types::ValueType;
 use model::columns;
@@ -19,6 +18,8 @@ use spl::ast::{
     MstatsCommand, SearchExpr, SeriesOptions, Span, Spanned, SplitBy, StatsArgument, StatsCall,
     StatsCommand, StatsKind, TimechartCommand,
 };
+use tables::bins::length_of;
+use tables::places;
 
 use super::metrics::{METRIC, POINT, Shape, VALUE, Wanted, is_about_points, known, read};
 use super::required::required_by;
@@ -29,7 +30,6 @@ use super::{
 };
 use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
-use crate::rows::places;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, FieldInfo};
 

@@ -76,6 +76,6 @@ struct Below(Inner);
 impl TableOp for Below {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let more = self.0.all_rows(env).await?;
-        Rows::stacked(vec![rows, more], &env.context.limits)
+        Ok(Rows::stacked(vec![rows, more], env.context.limits.stage_rows)?)
     }
 }

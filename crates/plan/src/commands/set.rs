@@ -2,10 +2,9 @@
 //!
 //! Split: the search head compares whole rows by hash; both searches split like any search.
 
-use std::collections::HashSet;
-
 use async_trait::async_trait;
 use spl::ast::{SetCommand, SetOperation};
+use tables::shape::set::combined;
 
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
@@ -57,26 +56,6 @@ impl TableOp for Set {
     async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let [one, other] = &self.searches;
         let (one, other) = (one.rows(env).await?, other.rows(env).await?);
-        let (one_keys, other_keys) = (one.whole_keys()?, other.whole_keys()?);
-        let in_one: HashSet<&str> = one_keys.iter().map(String::as_str).collect();
-        let in_other: HashSet<&str> = other_keys.iter().map(String::as_str).collect();
-        let operation = self.operation;
-        let of_one = distinct(&one_keys, |key| match operation {
-            SetOperation::Union => true,
-            SetOperation::Diff => !in_other.contains(key),
-            SetOperation::Intersect => in_other.contains(key),
-        });
-        let of_other = distinct(&other_keys, |key| {
-            operation != SetOperation::Intersect && !in_one.contains(key)
-        });
-        let (one, other) = (one.take(&of_one)?, other.take(&of_other)?);
-        Rows::stacked(vec![one, other], &env.context.limits)
+        Ok(combined(&one, &other, self.operation, env.context.limits.stage_rows)?)
     }
-}
-
-/// The places of the first rows with each of the keys wanted.
-fn distinct(keys: &[String], wanted: impl Fn(&str) -> bool) -> Vec<usize> {
-    let mut seen = HashSet::with_capacity(keys.len());
-    let found = keys.iter().enumerate().filter(|(_, key)| wanted(key) && seen.insert(key.as_str()));
-    found.map(|(place, _)| place).collect()
 }

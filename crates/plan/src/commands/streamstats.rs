@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow::datatypes::Field;
 use datafusion::logical_expr::Expr;
 use exprs::Typed;
-use exprs::bins::length_of;
 use exprs::types::ValueType;
 use spl::ast::StreamstatsCommand;
+use tables::bins::length_of;
 
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};

@@ -4,10 +4,10 @@
 //! bins without events.
 
 use exprs::aggregates::EXACT_TIME;
-use exprs::bins::{TimeBins, default_span, length_of};
 use exprs::types::ValueType;
 use model::TimeRange;
 use spl::ast::{BinSpan, Span, TimeSpan, TimechartCommand};
+use tables::bins::{TimeBins, default_span, length_of};
 
 use super::split::{Series, pivot};
 use super::{

@@ -1,34 +1,23 @@
 //! `transaction`: joins events that belong together.
 //!
 //! Split: the marks of first and last events are tested where the rows are; the search head needs
-//! all rows, newest first. `grouping` decides which events belong together, `rendering` makes a
-//! row of each transaction.
+//! all rows, newest first: `tables::shape::transaction` makes a row of each transaction.
 
-mod grouping;
-mod rendering;
-
-use std::cmp::Reverse;
-
-use arrow::array::{AsArray, TimestampMicrosecondArray};
-use arrow::datatypes::TimestampMicrosecondType;
-use async_trait::async_trait;
 use datafusion::logical_expr::cast;
 use exprs::Typed;
-use exprs::bins::length_of;
 use exprs::predicate::compile_search;
 use exprs::types::{ArrowType, ValueType};
-use grouping::{Events, Groups, Keys, Rules};
-use rendering::Rendering;
 use spl::ast::{
     Command, Field, TransactionCommand, TransactionLists, TransactionMark, TransactionSpan,
 };
+use tables::bins::length_of;
+use tables::shape::transaction::{ENDS, Rendering, Rules, STARTS, Transaction};
 
 use super::eval::condition;
-use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
 use crate::frame::Frame;
-use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, MessageKind};
+use crate::stage::Breaker;
 
 impl CommandPlan for TransactionCommand {
     fn place(&self) -> Place {
@@ -59,9 +48,6 @@ impl CommandPlan for TransactionCommand {
 }
 
 const TIME: &str = "_time";
-/// Hidden columns: whether an event is like the first, or the last, of a transaction.
-const STARTS: &str = "__starts";
-const ENDS: &str = "__ends";
 /// Events of a transaction at most, unless `maxevents=` says otherwise.
 const MAX_EVENTS: i64 = 1000;
 /// Fields that events may be joined by; one bit of a mask for each.
@@ -93,7 +79,7 @@ pub(super) fn plan(
             frame = frame.with_columns(vec![(name.to_owned(), value)])?;
         }
     }
-    Ok(Step::Materialize(frame, Breaker::table(Transaction::of(&command))))
+    Ok(Step::Materialize(frame, Breaker::table(operation(&command))))
 }
 
 /// The command completed with the options of the stanza that `name=` names.
@@ -172,98 +158,40 @@ pub(super) fn definition(
     }
 }
 
-#[derive(Debug)]
-struct Transaction {
-    fields: Vec<String>,
-    rules: Rules,
-    rendering: Rendering,
-    keep_evicted: bool,
-    keep_orphans: bool,
-}
-
-impl Transaction {
-    fn of(command: &TransactionCommand) -> Self {
-        let fields: Vec<String> = command.fields.iter().map(|field| field.node.clone()).collect();
-        let span = |span: &Option<TransactionSpan>| match span {
-            Some(TransactionSpan::Of(span)) => Some(length_of(span)),
-            _ => None,
-        };
-        let connected = command.connected != Some(false);
-        let rules = Rules {
-            max_span: span(&command.maxspan),
-            max_pause: span(&command.maxpause),
-            max_events: usize::try_from(command.maxevents.unwrap_or(MAX_EVENTS)).ok(),
-            starts: command.startswith.is_some(),
-            ends: command.endswith.is_some(),
-            connected,
-            unify_ends: command.unifyends.unwrap_or(connected),
-            max_open: command.maxopentxn.and_then(|most| usize::try_from(most).ok()),
-            max_open_events: command.maxopenevents.and_then(|most| usize::try_from(most).ok()),
-        };
-        let rendering = Rendering {
-            name: command.name.as_ref().map(|name| name.node.clone()),
-            all_lists: command.mvlist == Some(TransactionLists::All(true)),
-            lists: match &command.mvlist {
-                Some(TransactionLists::Fields(names)) => names.clone(),
-                _ => Vec::new(),
-            },
-            raw_list: command.mvraw == Some(true),
-            missing: command.nullstr.clone().unwrap_or_else(|| "NULL".to_owned()),
-            orphans: command.keeporphans == Some(true),
-        };
-        Self {
-            fields,
-            rules,
-            rendering,
-            keep_evicted: command.keepevicted == Some(true),
-            keep_orphans: command.keeporphans == Some(true),
-        }
-    }
-}
-
-#[async_trait]
-impl TableOp for Transaction {
-    async fn apply(&self, mut rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let times = times(&rows)?;
-        let mut order: Vec<usize> = (0..rows.count).collect();
-        if !times.is_sorted_by(|one, two| one >= two) {
-            order.sort_by_key(|row| Reverse(times[*row]));
-        }
-        let mark = |name: &str| -> Result<Vec<bool>, Error> {
-            Ok(rows.numbers(name)?.into_iter().map(|mark| mark == Some(1.0)).collect())
-        };
-        let keys = self.fields.iter().map(|name| Keys::of(&rows, name));
-        let events = Events {
-            times,
-            keys: keys.collect::<Result<_, _>>()?,
-            starts: mark(STARTS)?,
-            ends: mark(ENDS)?,
-        };
-        let mut groups = Groups::of(&self.rules, &events, &order);
-        if groups.crowded > 0 {
-            let text = format!(
-                "transaction closed {} transactions early (maxopentxn, maxopenevents)",
-                groups.crowded
-            );
-            env.log.add(MessageKind::Warning, text);
-        }
-        if !self.keep_evicted {
-            groups.found.retain(|group| !group.evicted);
-        }
-        if self.keep_orphans {
-            groups.adopt_orphans(&events);
-        }
-        rows.remove(STARTS);
-        rows.remove(ENDS);
-        self.rendering.rows(&rows, &events, groups)
-    }
-}
-
-/// The time of each row in microseconds; rows without one come last.
-fn times(rows: &Rows) -> Result<Vec<i64>, Error> {
-    let Some(column) = rows.column(TIME) else {
-        return Err(Error::internal("no _time"));
+fn operation(command: &TransactionCommand) -> Transaction {
+    let fields: Vec<String> = command.fields.iter().map(|field| field.node.clone()).collect();
+    let span = |span: &Option<TransactionSpan>| match span {
+        Some(TransactionSpan::Of(span)) => Some(length_of(span)),
+        _ => None,
     };
-    let array: &TimestampMicrosecondArray = column.array.as_primitive::<TimestampMicrosecondType>();
-    Ok(array.iter().map(|time| time.unwrap_or(i64::MIN)).collect())
+    let connected = command.connected != Some(false);
+    let rules = Rules {
+        max_span: span(&command.maxspan),
+        max_pause: span(&command.maxpause),
+        max_events: usize::try_from(command.maxevents.unwrap_or(MAX_EVENTS)).ok(),
+        starts: command.startswith.is_some(),
+        ends: command.endswith.is_some(),
+        connected,
+        unify_ends: command.unifyends.unwrap_or(connected),
+        max_open: command.maxopentxn.and_then(|most| usize::try_from(most).ok()),
+        max_open_events: command.maxopenevents.and_then(|most| usize::try_from(most).ok()),
+    };
+    let rendering = Rendering {
+        name: command.name.as_ref().map(|name| name.node.clone()),
+        all_lists: command.mvlist == Some(TransactionLists::All(true)),
+        lists: match &command.mvlist {
+            Some(TransactionLists::Fields(names)) => names.clone(),
+            _ => Vec::new(),
+        },
+        raw_list: command.mvraw == Some(true),
+        missing: command.nullstr.clone().unwrap_or_else(|| "NULL".to_owned()),
+        orphans: command.keeporphans == Some(true),
+    };
+    Transaction {
+        fields,
+        rules,
+        rendering,
+        keep_evicted: command.keepevicted == Some(true),
+        keep_orphans: command.keeporphans == Some(true),
+    }
 }

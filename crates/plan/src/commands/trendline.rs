@@ -2,7 +2,6 @@
 //!
 //! Split: runs at the search head, which sees rows in order.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Builder};
@@ -10,9 +9,10 @@ use arrow::datatypes::{DataType, Field};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use exprs::Typed;
-use exprs::column::Values;
+use exprs::column::read;
 use exprs::types::ValueType;
 use spl::ast::{TrendKind, TrendlineCommand};
+use tables::series::trendline::Average;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::frame::Frame;
@@ -69,13 +69,7 @@ impl StreamOp for Trendline {
     }
 
     fn start(&self, _: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>> {
-        let start = |(kind, period): &(TrendKind, usize)| Average {
-            kind: *kind,
-            period: *period,
-            window: VecDeque::new(),
-            count: 0,
-            exponential: 0.0,
-        };
+        let start = |(kind, period): &(TrendKind, usize)| Average::new(*kind, *period);
         Ok(Box::new(Run { averages: self.averages.iter().map(start).collect() }))
     }
 }
@@ -88,7 +82,7 @@ impl StreamRun for Run {
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
         let mut added: Vec<ArrayRef> = Vec::with_capacity(arguments.len());
         for (argument, average) in arguments.iter().zip(&mut self.averages) {
-            let values = Values::new(argument)?;
+            let values = read(argument)?;
             let mut averages = Float64Builder::with_capacity(rows);
             for row in 0..rows {
                 let number = values.get(row).number();
@@ -97,45 +91,5 @@ impl StreamRun for Run {
             added.push(Arc::new(averages.finish()));
         }
         Ok(Output { added, ..Output::default() })
-    }
-}
-
-struct Average {
-    kind: TrendKind,
-    period: usize,
-    /// The last numbers, at most as many as the period has; not kept for exponential averages.
-    window: VecDeque<f64>,
-    count: usize,
-    exponential: f64,
-}
-
-impl Average {
-    /// The average with one more number; none until there are as many as the period has.
-    #[allow(clippy::cast_precision_loss)]
-    fn next(&mut self, number: f64) -> Option<f64> {
-        self.count = self.count.saturating_add(1);
-        let period = self.period as f64;
-        if self.kind == TrendKind::Exponential {
-            // The documented formula, in which the weight is that of the past.
-            let past = if self.count == 1 { 0.0 } else { 2.0 / (period + 1.0) };
-            self.exponential = past * self.exponential + (1.0 - past) * number;
-        } else {
-            if self.window.len() == self.period {
-                self.window.pop_front();
-            }
-            self.window.push_back(number);
-        }
-        if self.count < self.period {
-            return None;
-        }
-        let sum = |weight: fn(usize) -> f64| {
-            let weighted = self.window.iter().enumerate();
-            weighted.map(|(at, number)| weight(at) * number).sum::<f64>()
-        };
-        Some(match self.kind {
-            TrendKind::Simple => sum(|_| 1.0) / period,
-            TrendKind::Weighted => sum(|at| (at + 1) as f64) / (period * (period + 1.0) / 2.0),
-            TrendKind::Exponential => self.exponential,
-        })
     }
 }

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use spl::ast::TypeaheadCommand;
+use tables::text::filter::comparison;
 
 use super::eventcount::meant;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
+use crate::frame::Frame;
 use crate::stage::Rows;
-use crate::subsearch::comparison;
 use crate::{Error, MetadataKind};
 
 #[async_trait]
@@ -70,5 +71,5 @@ pub(super) async fn start(
     rows.set_texts("content", found.iter().map(|(content, _)| Some(content)));
     let count = |count: u64| Some(i64::try_from(count).unwrap_or(i64::MAX));
     rows.set_integers("count", found.iter().map(|(_, events)| count(*events)));
-    Ok(SourceRows { frame: rows.into_frame()?, range, indexes, messages: Vec::new() })
+    Ok(SourceRows { frame: Frame::of_rows(rows)?, range, indexes, messages: Vec::new() })
 }

@@ -109,18 +109,18 @@ impl TableOp for Union {
         // What is in the order of time stays so; from the first search that does not stream, rows follow.
         let mut merging = self.events && rows.newest_first()?;
         let mut parts = vec![rows];
-        let limits = &env.context.limits;
+        let most = env.context.limits.stage_rows;
         for (streams, search) in &self.searches {
             if merging && !streams {
                 merging = false;
-                parts = vec![Rows::stacked(parts, limits)?.by_time()?];
+                parts = vec![Rows::stacked(parts, most)?.by_time()?];
             }
             parts.push(match merging {
                 true => search.all_rows(env).await?,
                 false => search.rows(env).await?,
             });
         }
-        let stacked = Rows::stacked(parts, limits)?;
-        if merging { stacked.by_time() } else { Ok(stacked) }
+        let stacked = Rows::stacked(parts, most)?;
+        if merging { Ok(stacked.by_time()?) } else { Ok(stacked) }
     }
 }

@@ -90,7 +90,7 @@ async fn fields(
         let named = found.into_iter().filter(|field| matches(pattern, &field.name));
         records.extend(named.map(|field| record(index, "field", field.name, field.count)));
     }
-    Rows::of_records(records).into_frame()
+    Frame::of_rows(Rows::of_records(records))
 }
 
 async fn values(
@@ -117,7 +117,7 @@ async fn values(
             }
         }
     }
-    Rows::of_records(records).into_frame()
+    Frame::of_rows(Rows::of_records(records))
 }
 
 /// The words of events; with `all`, also the values of `host`, `source` and `sourcetype`.

@@ -1,17 +1,12 @@
 //! `x11`: time series without their seasons.
 //!
-//! Split: runs at the search head, over all rows. As in the method X-11 the trend is a moving
-//! average over a period, what is left is averaged by season, and both are computed again from what
-//! is left without the first estimate of the seasons.
+//! Split: runs at the search head, over all rows.
 
-use async_trait::async_trait;
 use spl::ast::X11Command;
+use tables::series::x11::X11;
 
-use super::{
-    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, predict, sample,
-};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use crate::stage::Breaker;
 
 impl CommandPlan for X11Command {
     fn place(&self) -> Place {
@@ -27,168 +22,13 @@ impl CommandPlan for X11Command {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
+        let op = X11 {
+            field: self.field.clone(),
+            additive: self.additive,
+            period: self.period,
+            target: self.alias.as_ref().map(|alias| alias.node.clone()),
+        };
         let frame = input.frame;
-        Ok(Step::Materialize(frame, Breaker::table(X11(self.clone()))))
-    }
-}
-
-/// The shortest period there is.
-const LEAST: usize = 5;
-/// Weights by which a season is averaged with the same season of periods before and behind.
-const FIRST: &[f64] = &[1.0, 2.0, 3.0, 2.0, 1.0];
-const SECOND: &[f64] = &[1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0];
-
-#[derive(Debug)]
-struct X11(X11Command);
-
-#[async_trait]
-impl TableOp for X11 {
-    async fn apply(&self, mut rows: Rows, _: &PlanningContext<'_>) -> Result<Rows, Error> {
-        if rows.count == 0 {
-            return Ok(rows);
-        }
-        let name = &self.0.field.node;
-        let numbers = rows.numbers(name)?;
-        let invalid =
-            |reason: String| Err(Error::at(format!("x11: \"{name}\" {reason}"), self.0.field.span));
-        let period = match self.0.period {
-            Some(period) => usize::try_from(period).ok(),
-            None => predict::period::of(&numbers).filter(|period| *period >= LEAST),
-        };
-        let Some(period) = period else {
-            return invalid(
-                "has no period of at least 5 rows; give one, as in mult7(x)".to_owned(),
-            );
-        };
-        let Some(filled) = filled(&numbers).filter(|filled| filled.len() >= 2 * period) else {
-            return invalid(format!("has fewer than two periods of {period}"));
-        };
-        let adjusted = adjusted(&filled, period, self.0.additive);
-        let shown = numbers.iter().zip(adjusted);
-        let shown = shown.map(|(number, adjusted)| number.map(|_| adjusted));
-        let target = self.0.alias.as_ref().map(|alias| alias.node.clone());
-        let target = target.unwrap_or_else(|| format!("x11({name})"));
-        rows.set_numbers(&target, shown);
-        Ok(rows)
-    }
-}
-
-/// The series with missing numbers between their neighbours; `None` if there is no number.
-fn filled(numbers: &[Option<f64>]) -> Option<Vec<f64>> {
-    let known: Vec<(usize, f64)> =
-        numbers.iter().enumerate().filter_map(|(at, number)| Some((at, (*number)?))).collect();
-    let (first, last) = (known.first()?.1, known.last()?.1);
-    let mut filled = Vec::with_capacity(numbers.len());
-    let mut behind = 0;
-    for at in 0..numbers.len() {
-        while known.get(behind).is_some_and(|(place, _)| *place < at) {
-            behind += 1;
-        }
-        filled.push(match (behind.checked_sub(1).map(|before| known[before]), known.get(behind)) {
-            (_, Some((place, number))) if *place == at => *number,
-            (Some((from, one)), Some((to, two))) => {
-                one + (two - one) * sample::number(at - from) / sample::number(to - from)
-            }
-            (None, _) => first,
-            (_, None) => last,
-        });
-    }
-    Some(filled)
-}
-
-fn adjusted(series: &[f64], period: usize, additive: bool) -> Vec<f64> {
-    let without = |one: &[f64], other: &[f64]| -> Vec<f64> {
-        let pairs = one.iter().zip(other);
-        pairs
-            .map(|(one, other)| match additive {
-                true => one - other,
-                false if *other == 0.0 => 1.0,
-                false => one / other,
-            })
-            .collect()
-    };
-    let seasons = |rest: &[f64], weights: &[f64]| {
-        let raw = by_season(rest, period, weights);
-        let level = centred(&raw, period);
-        without(&raw, &level)
-    };
-    let apply = |seasons: &[f64]| -> Vec<f64> {
-        let pairs = series.iter().zip(seasons);
-        pairs
-            .map(|(number, season)| match additive {
-                true => number - season,
-                false if *season == 0.0 => *number,
-                false => number / season,
-            })
-            .collect()
-    };
-    let trend = centred(series, period);
-    let first = apply(&seasons(&without(series, &trend), FIRST));
-    let trend = centred(&first, (period / 2) | 1);
-    apply(&seasons(&without(series, &trend), SECOND))
-}
-
-/// A moving average over a period, the two ends counting half if it is even; near the ends of the
-/// series that of the nearest whole period, as a part of one has seasons that do not cancel out.
-fn centred(series: &[f64], period: usize) -> Vec<f64> {
-    let half = period / 2;
-    let end = if period.is_multiple_of(2) { 0.5 } else { 1.0 };
-    let average = |at: usize| {
-        let last = (series.len() - 1).saturating_sub(half);
-        let at = if half <= last { at.clamp(half, last) } else { at };
-        let (from, to) = (at.saturating_sub(half), (at + half).min(series.len() - 1));
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for (place, number) in series.iter().enumerate().take(to + 1).skip(from) {
-            let weight = if place.abs_diff(at) == half && half > 0 { end } else { 1.0 };
-            sum += weight * number;
-            weights += weight;
-        }
-        sum / weights
-    };
-    (0..series.len()).map(average).collect()
-}
-
-/// Each number averaged with those of the same season in the periods around.
-fn by_season(rest: &[f64], period: usize, weights: &[f64]) -> Vec<f64> {
-    let middle = weights.len() / 2;
-    let average = |at: usize| {
-        let (mut sum, mut total) = (0.0, 0.0);
-        for (step, weight) in weights.iter().enumerate() {
-            let place = (at + step * period).checked_sub(middle * period);
-            if let Some(number) = place.and_then(|place| rest.get(place)) {
-                sum += weight * number;
-                total += weight;
-            }
-        }
-        sum / total
-    };
-    (0..rest.len()).map(average).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SEASON: [f64; 5] = [-2.0, -1.0, 0.0, 1.0, 2.0];
-
-    #[test]
-    fn seasons_that_are_added_are_taken_away() {
-        let series: Vec<f64> = (0..40).map(|at| 100.0 + SEASON[at % 5]).collect();
-        let found = adjusted(&series, 5, true);
-        assert!(found.iter().all(|number| (number - 100.0).abs() < 0.5), "{found:?}");
-    }
-
-    #[test]
-    fn seasons_that_are_factors_are_divided_out() {
-        let series: Vec<f64> = (0..40).map(|at| 50.0 * (1.0 + SEASON[at % 5] / 10.0)).collect();
-        let found = adjusted(&series, 5, false);
-        assert!(found[5..35].iter().all(|number| (number - 50.0).abs() < 1.0), "{found:?}");
-    }
-
-    #[test]
-    fn missing_numbers_lie_between_their_neighbours() {
-        let numbers = [None, Some(2.0), None, None, Some(8.0), None];
-        assert_eq!(filled(&numbers), Some(vec![2.0, 2.0, 4.0, 6.0, 8.0, 8.0]));
-        assert_eq!(filled(&[None]), None);
+        Ok(Step::Materialize(frame, Breaker::table(op)))
     }
 }

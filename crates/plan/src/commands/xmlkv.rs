@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use exprs::required_fields::field_or;
 use spl::ast::XmlkvCommand;
+use tables::text::xml::simple_elements;
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::xml::simple_elements;
 
 impl CommandPlan for XmlkvCommand {
     fn place(&self) -> Place {

@@ -5,9 +5,9 @@
 use exprs::kernel::text_of_each;
 use exprs::types::ValueType;
 use spl::ast::XmlunescapeCommand;
+use tables::text::xml::unescape;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::xml::unescape;
 
 impl CommandPlan for XmlunescapeCommand {
     fn place(&self) -> Place {

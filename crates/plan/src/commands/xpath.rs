@@ -5,9 +5,9 @@
 use exprs::kernel::{Row, Several, multi};
 use exprs::required_fields::field_or;
 use spl::ast::XpathCommand;
+use tables::text::xml::XPath;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::xml::XPath;
 
 impl CommandPlan for XpathCommand {
     fn place(&self) -> Place {

@@ -7,19 +7,43 @@ use async_trait::async_trait;
 use datafusion::logical_expr::LogicalPlan;
 use model::{IndexName, TimeRange};
 use spl::ast::{Command, Spanned};
+use tables::{Note, Operation};
 
 use super::PlanningContext;
 use crate::frame::Formats;
 use crate::frame::Frame;
 use crate::rows::Rows;
 use crate::type_erased::TypeErased;
-use crate::{Error, FieldFilter, Message, MessageLog, OutputColumn, PlanContext, ResultKind};
+use crate::{
+    Error, FieldFilter, Message, MessageKind, MessageLog, OutputColumn, PlanContext, ResultKind,
+};
 
 /// What a command does with all rows of a stage at once.
 #[async_trait]
 pub(crate) trait TableOp: Debug + Send + Sync {
     /// The rows that come of rows.
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error>;
+}
+
+#[async_trait]
+impl<T: Operation> TableOp for T {
+    async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        let limits = &env.context.limits;
+        let mut context = tables::Context::new(tables::Limits {
+            rows: limits.stage_rows,
+            columns: limits.columns,
+            bins: limits.bins,
+            bytes: limits.memory_bytes,
+        });
+        let rows = Operation::apply(self, rows, &mut context);
+        for note in context.notes {
+            match note {
+                Note::Info(text) => env.log.add(MessageKind::Info, text),
+                Note::Warning(text) => env.log.add(MessageKind::Warning, text),
+            }
+        }
+        Ok(rows?)
+    }
 }
 
 /// A pipeline breaker: what happens with the rows of a stage.
@@ -71,8 +95,8 @@ impl Breaker {
         match self {
             Self::Table(op) => {
                 let rows = op.apply(rows, env).await?;
-                rows.check_bytes(&env.context.limits)?;
-                rows.into_frame()
+                rows.check_bytes(env.context.limits.memory_bytes)?;
+                Frame::of_rows(rows)
             }
             Self::Extent(frame) => {
                 let mut frame = (**frame).clone();
@@ -107,7 +131,7 @@ pub(crate) struct SourceRows {
 impl SourceRows {
     /// No rows and no fields.
     pub(crate) fn nothing(env: &PlanningContext<'_>) -> Result<Self, Error> {
-        let frame = Rows::blank(0).into_frame()?;
+        let frame = Frame::of_rows(Rows::blank(0))?;
         let range = env.context.range;
         Ok(Self { frame, range, indexes: Vec::new(), messages: Vec::new() })
     }

@@ -284,7 +284,7 @@ impl Sizes {
             DataType::Utf8View => size.array.as_string_view().value(row).len(),
             DataType::List(_) => {
                 let values = size.array.as_list::<i32>().value(row);
-                crate::rows::array_bytes(&values)
+                tables::array_bytes(&values)
             }
             _ => 32,
         };

@@ -7,6 +7,7 @@ use super::inner::Inner;
 use super::{Rows, TableOp};
 use crate::Error;
 use crate::context::{PlanningContext, plan_stage};
+use crate::frame::Frame;
 use crate::run::run_to_rows;
 
 /// The rows of a search of its own follow.
@@ -16,7 +17,7 @@ pub(crate) struct Append(pub(crate) Inner);
 #[async_trait]
 impl TableOp for Append {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        rows.append(self.0.rows(env).await?)
+        Ok(rows.append(self.0.rows(env).await?)?)
     }
 }
 
@@ -27,8 +28,8 @@ pub(crate) struct Appendpipe(pub(crate) Box<Pipeline>);
 #[async_trait]
 impl TableOp for Appendpipe {
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        let stage = plan_stage(rows.clone().into_frame()?, &self.0.commands, env).await?;
+        let stage = plan_stage(Frame::of_rows(rows.clone())?, &self.0.commands, env).await?;
         let more = run_to_rows(stage, env).await?;
-        rows.append(more)
+        Ok(rows.append(more)?)
     }
 }

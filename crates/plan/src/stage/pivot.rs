@@ -16,17 +16,17 @@ use async_trait::async_trait;
 use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
 use exprs::Typed;
-use exprs::bins::TimeBins;
 use exprs::column::Values;
 use exprs::order::sort_key;
 use exprs::types::{ArrowType, ValueType};
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
+use tables::bins::TimeBins;
+use tables::check_cells;
 
 use super::{Rows, TableOp};
 use crate::Error;
 use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
-use crate::rows::check_cells;
 use crate::run::collect;
 
 /// The hidden column of long rows that names the series.
@@ -208,7 +208,7 @@ impl Pivot {
         let (frame, values) = if again {
             (self.input.clone(), self.aggregates.clone())
         } else {
-            (rows.clone().into_frame()?, self.merged(rows))
+            (Frame::of_rows(rows.clone())?, self.merged(rows))
         };
         let names = kept.iter().map(|name| lit(name.as_str())).collect();
         let series = column(SERIES);
@@ -258,7 +258,7 @@ impl Pivot {
         }
         let (keys, row_of) = self.rows(rows, env)?;
         let columns = layout.series.len() * (1 + self.values.len());
-        check_cells(keys.len(), columns, &env.context.limits)?;
+        check_cells(keys.len(), columns, env.context.limits.memory_bytes)?;
         let mut cells = vec![vec![None; keys.len()]; layout.series.len()];
         for (row, place) in row_of.iter().enumerate() {
             let name = match (&self.series, series.get(row)) {

@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use exprs::column::Values;
+use exprs::column::read;
 
 use super::{Output, StreamOp, StreamRun};
 
@@ -32,7 +32,7 @@ struct TotalRun {
 
 impl StreamRun for TotalRun {
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
-        let values = Values::new(&arguments[0])?;
+        let values = read(&arguments[0])?;
         let mut totals = Float64Builder::with_capacity(rows);
         for row in 0..rows {
             let number = values.get(row).number();
@@ -66,7 +66,7 @@ struct DeltaRun {
 
 impl StreamRun for DeltaRun {
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output> {
-        let values = Values::new(&arguments[0])?;
+        let values = read(&arguments[0])?;
         let mut deltas = Float64Builder::with_capacity(rows);
         for row in 0..rows {
             let number = values.get(row).number();
@@ -129,7 +129,7 @@ fn fill_text(array: &ArrayRef, last: &mut ScalarValue) -> Result<ArrayRef> {
         ScalarValue::Utf8View(text) => text.clone(),
         _ => None,
     };
-    let values = Values::new(array)?;
+    let values = read(array)?;
     let mut filled = StringViewBuilder::with_capacity(array.len());
     for row in 0..array.len() {
         if let Some(text) = values.get(row).text()

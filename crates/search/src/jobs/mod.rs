@@ -489,7 +489,7 @@ impl Job {
     /// The rows of the result as commands read them; none before the end.
     pub(crate) fn result_rows(&self) -> Result<Rows, plan::Error> {
         let Some(results) = self.results.get() else { return Ok(Rows::blank(0)) };
-        Rows::of_batches(&results.columns, &results.batches)
+        plan::collected(&results.columns, &results.batches)
     }
 
     /// Notes a plan that is about to run.

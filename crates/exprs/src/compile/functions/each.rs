@@ -19,7 +19,7 @@ use model::EventTime;
 use spl::ast::{Call, Expr, ExprKind, Span};
 
 use crate::Error;
-use crate::column::{Argument, Values};
+use crate::column::{Argument, Values, read};
 use crate::kernel::{Texts, inner};
 use crate::ledger::Meter;
 use crate::types::{ArrowType, ValueType};
@@ -232,6 +232,6 @@ impl Each {
         let options = RecordBatchOptions::new().with_row_count(Some(owners.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         let result = self.physical(config)?.evaluate(&batch)?.into_array(owners.len())?;
-        Values::new(&result)
+        read(&result)
     }
 }

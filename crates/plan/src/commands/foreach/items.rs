@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use spl::ast::{Command, ForeachCommand, ForeachMode, Spanned};
+use tables::text::template::{Kind, Scan};
 
-use super::super::template::{Kind, Scan};
 use super::parse;
 use crate::Error;
 use crate::context::{PlanningContext, plan_stage};
+use crate::frame::Frame;
 use crate::run::run_to_rows;
 use crate::stage::{Rows, TableOp};
 
@@ -165,7 +166,7 @@ async fn run(
         true => rows.set_numbers(ITEM, items.iter().map(|(text, _)| text.parse().ok())),
         false => rows.set_texts(ITEM, items.iter().map(|(text, _)| Some(text))),
     }
-    let stage = plan_stage(rows.into_frame()?, commands, env).await?;
+    let stage = plan_stage(Frame::of_rows(rows)?, commands, env).await?;
     let mut rows = run_to_rows(stage, env).await?;
     rows.remove(ITEM);
     Ok(rows)
@@ -179,7 +180,7 @@ fn in_order(parts: Vec<(Vec<usize>, Rows)>, env: &PlanningContext<'_>) -> Result
     for (now, place) in places.into_iter().enumerate() {
         order[place] = now;
     }
-    Rows::stacked(rows, &env.context.limits)?.take(&order)
+    Ok(Rows::stacked(rows, env.context.limits.stage_rows)?.take(&order)?)
 }
 
 /// The only value of a list.

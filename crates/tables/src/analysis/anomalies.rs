@@ -1,0 +1,128 @@
+//! How unexpected texts are. How much a set of texts says is measured by its distinct runs of three
+//! characters; a text is unexpected by the part of them that it adds to those of the texts before it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use spl::ast::FieldPattern;
+
+use super::statistics;
+use crate::error::Error;
+use crate::rows::Rows;
+
+/// Where the score goes.
+const SCORE: &str = "unexpectedness";
+
+/// How unexpected each row is, from 0 to 1.
+#[derive(Debug)]
+pub struct Anomalies {
+    /// The field whose texts are compared.
+    pub field: String,
+    /// Rows are compared with those of equal values of these fields; with all if empty.
+    pub by: Vec<FieldPattern>,
+    /// With how many rows before it a row is compared.
+    pub window: usize,
+    /// Whether all digits are the same.
+    pub normalize: bool,
+    /// The score above which a row is unexpected.
+    pub threshold: f64,
+    /// The score up to which a text is as one that is expected.
+    pub alike: f64,
+    /// Whether all rows stay; else only unexpected ones.
+    pub label_only: bool,
+}
+
+/// Runs of three characters, each once.
+type Runs = HashSet<[char; 3]>;
+
+impl Anomalies {
+    /// Gives rows their scores; texts like those of `expected` have a score of 0.
+    ///
+    /// # Errors
+    /// If a column is of a type that SPL has no value of.
+    pub fn scored(&self, mut rows: Rows, expected: &[Option<String>]) -> Result<Rows, Error> {
+        let expected: Vec<Runs> = expected.iter().flatten().map(|text| self.runs(text)).collect();
+        let texts = rows.texts(&self.field)?;
+        let groups = self.groups(&rows)?;
+        let mut windows: HashMap<&str, Window> = HashMap::new();
+        let mut scores = Vec::with_capacity(rows.count);
+        for (text, group) in texts.iter().zip(&groups) {
+            let score = text.as_ref().map(|text| {
+                let runs = self.runs(text);
+                let boring = expected.iter().any(|known| unexpected(known, &runs) <= self.alike);
+                let window = windows.entry(group).or_default();
+                let score = window.take(runs, self.window);
+                if boring { 0.0 } else { score }
+            });
+            scores.push(score);
+        }
+        rows.set_numbers(SCORE, scores.iter().copied());
+        if self.label_only {
+            return Ok(rows);
+        }
+        let above = |row: &usize| scores[*row].is_some_and(|score| score > self.threshold);
+        let kept: Vec<usize> = (0..rows.count).filter(above).collect();
+        rows.take(&kept)
+    }
+
+    fn runs(&self, text: &str) -> Runs {
+        let same = |c: char| if self.normalize && c.is_ascii_digit() { '0' } else { c };
+        let characters: Vec<char> = text.chars().map(same).collect();
+        characters.windows(3).map(|run| [run[0], run[1], run[2]]).collect()
+    }
+
+    /// The values that separate events, joined.
+    fn groups(&self, rows: &Rows) -> Result<Vec<String>, Error> {
+        let mut groups = vec![String::new(); rows.count];
+        if self.by.is_empty() {
+            return Ok(groups);
+        }
+        for name in rows.matching(&self.by) {
+            for (group, text) in groups.iter_mut().zip(rows.texts(&name)?) {
+                group.push_str(text.as_deref().unwrap_or_default());
+                group.push('\u{1f}');
+            }
+        }
+        Ok(groups)
+    }
+}
+
+/// The last events and how many of them have each run.
+#[derive(Default)]
+struct Window {
+    events: VecDeque<Runs>,
+    counts: HashMap<[char; 3], usize>,
+}
+
+impl Window {
+    /// How unexpected an event is, which becomes the last one.
+    fn take(&mut self, runs: Runs, size: usize) -> f64 {
+        let new = runs.iter().filter(|run| !self.counts.contains_key(*run)).count();
+        let score = score(new, self.counts.len(), runs.len());
+        if self.events.len() >= size
+            && let Some(oldest) = self.events.pop_front()
+        {
+            for run in oldest {
+                if let Some(count) = self.counts.get_mut(&run) {
+                    *count -= 1;
+                    if *count == 0 {
+                        self.counts.remove(&run);
+                    }
+                }
+            }
+        }
+        runs.iter().for_each(|run| *self.counts.entry(*run).or_default() += 1);
+        self.events.push_back(runs);
+        score
+    }
+}
+
+/// How unexpected a text is after another one.
+fn unexpected(before: &Runs, text: &Runs) -> f64 {
+    score(text.difference(before).count(), before.len(), text.len())
+}
+
+/// What is new, by all there is.
+fn score(new: usize, before: usize, own: usize) -> f64 {
+    let all = before + own;
+    if all == 0 { 0.0 } else { statistics::number(new) / statistics::number(all) }
+}

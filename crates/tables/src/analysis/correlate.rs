@@ -1,0 +1,65 @@
+//! How often fields occur together.
+
+use spl::ast::FieldPattern;
+
+use crate::error::Error;
+use crate::operation::{Context, Operation};
+use crate::rows::{Rows, Values};
+
+/// The column that names the field of a row.
+const ROW: &str = "RowField";
+/// Fields at most.
+const MOST: usize = 1000;
+
+/// A table of the parts of the rows with one of two fields that have both.
+#[derive(Debug)]
+pub struct Correlate {
+    /// The fields; all that are not internal if empty.
+    pub fields: Vec<FieldPattern>,
+}
+
+impl Operation for Correlate {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
+        let mut fields: Vec<(String, Vec<u64>)> = Vec::new();
+        for name in rows.matching(&self.fields) {
+            let present = present(&rows, &name)?;
+            if present.iter().any(|bits| *bits != 0) {
+                fields.push((name, present));
+            }
+        }
+        if fields.len() > MOST {
+            let text = format!("correlate looks at the first {MOST} of {} fields", fields.len());
+            context.warn(text);
+            fields.truncate(MOST);
+        }
+        let mut made = Rows::blank(fields.len());
+        made.set_texts(ROW, fields.iter().map(|(name, _)| Some(name)));
+        for (name, column) in &fields {
+            let share = |(_, row): &(String, Vec<u64>)| Some(together(row, column));
+            let name = made.free_name(name);
+            made.set_numbers(&name, fields.iter().map(share));
+        }
+        Ok(made)
+    }
+}
+
+/// One bit for each row: whether it has the field.
+fn present(rows: &Rows, name: &str) -> Result<Vec<u64>, Error> {
+    let mut bits = vec![0; rows.count.div_ceil(64)];
+    if let Some(column) = rows.column(name) {
+        let values = Values::new(&column.array)?;
+        for row in (0..rows.count).filter(|row| !values.get(*row).is_null()) {
+            bits[row / 64] |= 1 << (row % 64);
+        }
+    }
+    Ok(bits)
+}
+
+/// Of the rows that have one of two fields, the part that has both.
+fn together(one: &[u64], two: &[u64]) -> f64 {
+    let pairs = one.iter().zip(two);
+    let count = |pick: fn((&u64, &u64)) -> u64| {
+        pairs.clone().map(|pair| f64::from(pick(pair).count_ones())).sum::<f64>()
+    };
+    count(|(one, two)| one & two) / count(|(one, two)| one | two)
+}

@@ -1,0 +1,305 @@
+//! Cutting values into bins: time along the calendar of a zone, numbers along multiples of a span.
+//!
+//! Guarantees: a bin is half-open and bins do not overlap; days, weeks and longer begin at local
+//! midnight whatever the clocks do that day.
+
+use std::fmt;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use spl::ast::{BinSpan, TimeSpan, TimeUnit};
+
+use crate::error::Error;
+
+const SECOND: i64 = 1_000_000;
+const HOUR: i64 = 3_600 * SECOND;
+
+/// Spans `timechart` and `bin` choose from, with their lengths in microseconds.
+const LADDER: [(u64, TimeUnit, i64); 11] = [
+    (1, TimeUnit::Second, SECOND),
+    (5, TimeUnit::Second, 5 * SECOND),
+    (10, TimeUnit::Second, 10 * SECOND),
+    (30, TimeUnit::Second, 30 * SECOND),
+    (1, TimeUnit::Minute, 60 * SECOND),
+    (5, TimeUnit::Minute, 300 * SECOND),
+    (10, TimeUnit::Minute, 600 * SECOND),
+    (30, TimeUnit::Minute, 1_800 * SECOND),
+    (1, TimeUnit::Hour, HOUR),
+    (1, TimeUnit::Day, 24 * HOUR),
+    (1, TimeUnit::Month, 30 * 24 * HOUR),
+];
+
+/// The shortest span of the ladder, `minspan` at least, that cuts a range into at most `bins`.
+#[must_use]
+pub fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -> TimeSpan {
+    let bins = i128::from(bins.max(1));
+    let least = minspan.map_or(0, length_of);
+    let found = LADDER
+        .iter()
+        .find(|(_, _, step)| *step >= least && i128::from(*step) * bins >= i128::from(length));
+    let (count, unit) = found.map_or((1, TimeUnit::Month), |(count, unit, _)| (*count, *unit));
+    TimeSpan { count, unit, snap: None }
+}
+
+/// The length of a span in microseconds, calendar units on average.
+#[must_use]
+pub fn length_of(span: &TimeSpan) -> i64 {
+    let unit = match span.unit {
+        TimeUnit::Microsecond => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Centisecond => 10_000,
+        TimeUnit::Decisecond => 100_000,
+        TimeUnit::Second => SECOND,
+        TimeUnit::Minute => 60 * SECOND,
+        TimeUnit::Hour => HOUR,
+        TimeUnit::Day => 24 * HOUR,
+        TimeUnit::Week => 7 * 24 * HOUR,
+        TimeUnit::Month => 30 * 24 * HOUR,
+        TimeUnit::Quarter => 91 * 24 * HOUR,
+        TimeUnit::Year => 365 * 24 * HOUR,
+    };
+    i64::try_from(span.count).unwrap_or(i64::MAX).saturating_mul(unit)
+}
+
+/// How time is cut.
+#[derive(Clone, PartialEq)]
+pub struct TimeBins {
+    span: TimeSpan,
+    zone: TimeZone,
+    /// Bins of clock units are counted from here instead of from local midnights.
+    align: Option<i64>,
+}
+
+impl fmt::Debug for TimeBins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let zone = self.zone.iana_name().unwrap_or("fixed");
+        write!(f, "{:?} {zone} {:?} {:?}", self.span, self.align, self.zone.to_fixed_offset().ok())
+    }
+}
+
+impl TimeBins {
+    /// Bins of a span, of the calendar of a zone. `align`, in microseconds, is the start of a bin of clock
+    /// units.
+    #[must_use]
+    pub fn new(span: TimeSpan, zone: TimeZone, align: Option<i64>) -> Self {
+        Self { span, zone, align }
+    }
+
+    /// Start and end of the bin a time lies in, in microseconds; times outside the calendar are bins of their
+    /// own.
+    #[inline]
+    #[must_use]
+    pub fn around(&self, micros: i64) -> (i64, i64) {
+        let found = match self.span.unit {
+            TimeUnit::Day | TimeUnit::Week => self.days(micros),
+            TimeUnit::Month | TimeUnit::Quarter | TimeUnit::Year => self.months(micros),
+            _ => self.clock(micros),
+        };
+        found.unwrap_or((micros, micros.saturating_add(1)))
+    }
+
+    /// The start of the bin a time lies in.
+    #[inline]
+    #[must_use]
+    pub fn floor(&self, micros: i64) -> i64 {
+        self.around(micros).0
+    }
+
+    fn count(&self) -> Option<i64> {
+        i64::try_from(self.span.count.max(1)).ok()
+    }
+
+    /// Seconds, minutes, hours: multiples of the span in local clock time.
+    fn clock(&self, micros: i64) -> Option<(i64, i64)> {
+        let span = length_of(&self.span).max(1);
+        let origin = match self.align {
+            Some(align) => align.checked_neg()?,
+            None if span < SECOND => 0,
+            None => {
+                let time = Timestamp::from_microsecond(micros).ok()?;
+                i64::from(self.zone.to_offset(time).seconds()) * SECOND
+            }
+        };
+        let start = micros.checked_add(origin)?.div_euclid(span).checked_mul(span)? - origin;
+        Some((start, start.checked_add(span)?))
+    }
+
+    fn days(&self, micros: i64) -> Option<(i64, i64)> {
+        let weeks = self.span.unit == TimeUnit::Week;
+        let span = self.count()?.checked_mul(if weeks { 7 } else { 1 })?;
+        // Day 0, 1970-01-01, was a Thursday; weeks begin on Sunday unless the snap says otherwise.
+        let shift = if weeks { 4 - self.weekday()? } else { 0 };
+        let epoch = Date::constant(1970, 1, 1);
+        let date = self.local(micros)?.date();
+        let day = i64::from(date.since(epoch).ok()?.get_days());
+        let first = (day + shift).div_euclid(span) * span - shift;
+        let start = epoch.checked_add(first.days()).ok()?;
+        let end = epoch.checked_add((first + span).days()).ok()?;
+        Some((self.midnight(start)?, self.midnight(end)?))
+    }
+
+    /// The weekday weeks begin with, Sunday being 0, from a snap like `w1`.
+    fn weekday(&self) -> Option<i64> {
+        match self.span.snap.as_deref().and_then(|snap| snap.strip_prefix('w')) {
+            None | Some("") => Some(0),
+            Some(day) => day.parse::<i64>().ok().map(|day| day % 7),
+        }
+    }
+
+    fn months(&self, micros: i64) -> Option<(i64, i64)> {
+        let unit = match self.span.unit {
+            TimeUnit::Quarter => 3,
+            TimeUnit::Year => 12,
+            _ => 1,
+        };
+        let span = self.count()?.checked_mul(unit)?;
+        let date = self.local(micros)?.date();
+        let month = i64::from(date.year()) * 12 + i64::from(date.month()) - 1;
+        let first = month.div_euclid(span) * span;
+        Some((self.first_of(first)?, self.first_of(first + span)?))
+    }
+
+    fn first_of(&self, month: i64) -> Option<i64> {
+        let year = i16::try_from(month.div_euclid(12)).ok()?;
+        let month = i8::try_from(month.rem_euclid(12) + 1).ok()?;
+        self.midnight(Date::new(year, month, 1).ok()?)
+    }
+
+    fn local(&self, micros: i64) -> Option<DateTime> {
+        Some(self.zone.to_datetime(Timestamp::from_microsecond(micros).ok()?))
+    }
+
+    fn midnight(&self, date: Date) -> Option<i64> {
+        Some(date.to_zoned(self.zone.clone()).ok()?.timestamp().as_microsecond())
+    }
+}
+
+/// How numbers are cut: multiples of a step, or powers of a base.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NumberBins {
+    /// `start + k * step`.
+    Linear {
+        /// Where a bin begins.
+        start: f64,
+        /// The width.
+        step: f64,
+    },
+    /// `coefficient * base ^ k`.
+    Log {
+        /// The factor.
+        coefficient: f64,
+        /// Above 1.
+        base: f64,
+    },
+}
+
+impl NumberBins {
+    /// The bins of a `span=`; `None` for a span of time.
+    ///
+    /// # Errors
+    /// If a number of the span is not above 0.
+    pub fn of_span(span: &BinSpan) -> Result<Option<Self>, Error> {
+        let number = |text: &str| {
+            text.parse::<f64>().ok().filter(|number| *number > 0.0).ok_or_else(|| {
+                Error::invalid_anywhere(format!("a span must be a number above 0, not \"{text}\""))
+            })
+        };
+        Ok(Some(match span {
+            BinSpan::Time(_) => return Ok(None),
+            BinSpan::Number(step) => Self::Linear { start: 0.0, step: number(step)? },
+            BinSpan::Log { coefficient, base } => {
+                Self::Log { coefficient: number(coefficient)?, base: number(base)? }
+            }
+        }))
+    }
+
+    /// The narrowest bins of 1, 10, 100, ... that need at most `bins` for a range, as documented.
+    #[must_use]
+    pub fn of_range(low: f64, high: f64, bins: u64) -> Self {
+        let width = (high - low).max(0.0);
+        let mut step = 1e-9;
+        #[allow(clippy::cast_precision_loss)]
+        let wanted = bins.max(1) as f64;
+        while ((low + width) / step).floor() - (low / step).floor() + 1.0 > wanted && step < 1e300 {
+            step *= 10.0;
+        }
+        Self::Linear { start: 0.0, step: if width == 0.0 { 1.0 } else { step } }
+    }
+
+    /// Start and end of the bin of a number; `None` where there is none.
+    #[inline]
+    #[must_use]
+    pub fn around(&self, number: f64) -> Option<(f64, f64)> {
+        match *self {
+            Self::Linear { start, step } => {
+                let at = ((number - start) / step + 1e-9).floor();
+                Some((clean(start + at * step), clean(start + (at + 1.0) * step)))
+            }
+            Self::Log { coefficient, base } => {
+                if number <= 0.0 {
+                    return None;
+                }
+                let power = ((number / coefficient).log(base) + 1e-9).floor();
+                Some((
+                    clean(coefficient * base.powf(power)),
+                    clean(coefficient * base.powf(power + 1.0)),
+                ))
+            }
+        }
+    }
+}
+
+/// Without the noise of binary fractions: twelve significant digits.
+fn clean(number: f64) -> f64 {
+    format!("{number:.11e}").parse().unwrap_or(number)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn start(span: (u64, TimeUnit, Option<&str>), zone: &str, time: &str) -> String {
+        let zone = TimeZone::get(zone).unwrap();
+        let span = TimeSpan { count: span.0, unit: span.1, snap: span.2.map(str::to_owned) };
+        let time: Timestamp = time.parse().unwrap();
+        let bins = TimeBins::new(span, zone, None);
+        let (start, end) = bins.around(time.as_microsecond());
+        assert!(start <= time.as_microsecond() && time.as_microsecond() < end);
+        assert_eq!(bins.floor(end - 1), start);
+        Timestamp::from_microsecond(start).unwrap().to_string()
+    }
+
+    #[test]
+    fn bins_begin_where_the_calendar_of_the_zone_says() {
+        let time = "2026-03-29T10:34:56Z";
+        let hour = (1, TimeUnit::Hour, None);
+        assert_eq!(start(hour, "UTC", time), "2026-03-29T10:00:00Z");
+        assert_eq!(start(hour, "Asia/Kolkata", time), "2026-03-29T10:30:00Z");
+        assert_eq!(start((1, TimeUnit::Day, None), "Europe/Berlin", time), "2026-03-28T23:00:00Z");
+        assert_eq!(start((1, TimeUnit::Month, None), "UTC", time), "2026-03-01T00:00:00Z");
+        assert_eq!(start((1, TimeUnit::Week, None), "UTC", time), "2026-03-29T00:00:00Z");
+        assert_eq!(start((1, TimeUnit::Week, Some("w1")), "UTC", time), "2026-03-23T00:00:00Z");
+    }
+
+    #[test]
+    fn default_spans_are_the_documented_ones() {
+        let cases = [(900, 10), (3_600, 60), (14_400, 300), (86_400, 1_800), (604_800, 86_400)];
+        for (range, expected) in cases {
+            let span = default_span(range * SECOND, 100, None);
+            assert_eq!(length_of(&span), expected * SECOND, "{range}");
+        }
+        assert_eq!(default_span(365 * 24 * HOUR, 100, None).unit, TimeUnit::Month);
+    }
+
+    #[test]
+    fn number_bins_hold_their_start_but_not_their_end() {
+        let bins = NumberBins::Linear { start: 0.0, step: 0.1 };
+        assert_eq!(bins.around(0.3), Some((0.3, 0.4)));
+        assert_eq!(bins.around(-0.05), Some((-0.1, 0.0)));
+        let bins = NumberBins::Log { coefficient: 1.0, base: 10.0 };
+        assert_eq!(bins.around(1000.0), Some((1000.0, 10000.0)));
+        assert_eq!(bins.around(-1.0), None);
+    }
+}

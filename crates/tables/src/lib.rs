@@ -1,0 +1,27 @@
+//! Commands over whole tables and texts: their algorithms, on Arrow arrays and plain values.
+//!
+//! ```text
+//!   plan: options of a command -> an Operation
+//!                                    |
+//!   rows of a stage  ------------> apply -----> rows of the next stage, notes for the user
+//! ```
+//!
+//! Guarantees: the same rows in the same order give the same rows, and what is made is within the limits of
+//! the [`Context`]. No DataFusion, no I/O, no clock. It leaves what options mean, which fields are read and
+//! where a command runs to `plan`.
+
+pub mod analysis;
+pub mod bins;
+mod error;
+mod operation;
+mod rows;
+pub mod series;
+pub mod shape;
+pub mod text;
+
+pub use error::Error;
+pub use operation::{Context, Limits, Note, Operation};
+pub use rows::{
+    ArrowType, Column, ListTexts, Record, Rows, Texts, Values, array_bytes, check_cells,
+    check_count, convert, places, typed,
+};

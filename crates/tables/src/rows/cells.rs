@@ -1,0 +1,189 @@
+//! Collected rows as commands read and write them: by field, as texts, lists of texts, or numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Float64Array, Int64Array, StringViewArray, StringViewBuilder,
+    TimestampMicrosecondArray, UInt32Array,
+};
+use arrow::compute::take;
+
+use eval::ValueType;
+use spl::ast::FieldPattern;
+
+use super::{Column, Rows, Texts, Values};
+use crate::error::Error;
+
+/// A row as names and values, in the order they are first shown.
+pub type Record = Vec<(String, Vec<String>)>;
+
+impl Rows {
+    /// Rows without columns.
+    #[must_use]
+    pub fn blank(count: usize) -> Self {
+        Self { columns: Vec::new(), count }
+    }
+
+    /// Rows of records; a field is a column of texts, or of lists if some row has several values.
+    #[must_use]
+    pub fn of_records(records: Vec<Record>) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let mut cells: HashMap<String, Vec<Vec<String>>> = HashMap::new();
+        let count = records.len();
+        for (row, record) in records.into_iter().enumerate() {
+            for (name, values) in record {
+                let column = cells.entry(name.clone()).or_insert_with(|| {
+                    names.push(name);
+                    vec![Vec::new(); count]
+                });
+                column[row] = values;
+            }
+        }
+        let mut rows = Self::blank(count);
+        for name in names {
+            let column = cells.remove(&name).unwrap_or_default();
+            rows.set_lists(&name, column);
+        }
+        rows
+    }
+
+    /// The names of the columns.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// The columns that patterns mean, all that are not internal if there are none.
+    #[must_use]
+    pub fn matching(&self, patterns: &[FieldPattern]) -> Vec<String> {
+        let meant = |name: &String| match patterns {
+            [] => !name.starts_with('_'),
+            some => some.iter().any(|pattern| {
+                let exact = pattern.text == *name;
+                exact || (!name.starts_with("__") && pattern.matches(name))
+            }),
+        };
+        self.names().into_iter().filter(meant).collect()
+    }
+
+    /// A name that no column has yet: the one given, or that with a number behind it.
+    #[must_use]
+    pub fn free_name(&self, name: &str) -> String {
+        let mut candidate = name.to_owned();
+        let mut number = 2;
+        while self.column(&candidate).is_some() {
+            candidate = format!("{name} {number}");
+            number += 1;
+        }
+        candidate
+    }
+
+    /// The number in each row of a column; times are seconds.
+    ///
+    /// # Errors
+    /// If the array is of a type that SPL has no value of.
+    pub fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>, Error> {
+        let Some(column) = self.column(name) else {
+            return Ok(vec![None; self.count]);
+        };
+        let values = Values::new(&column.array)?;
+        Ok((0..self.count).map(|row| values.get(row).number()).collect())
+    }
+
+    /// The values in each row of a column; none where the field is missing.
+    ///
+    /// # Errors
+    /// If the array is of a type that SPL has no value of.
+    pub fn lists(&self, name: &str) -> Result<Vec<Vec<String>>, Error> {
+        let Some(column) = self.column(name) else {
+            return Ok(vec![Vec::new(); self.count]);
+        };
+        let values = Values::new(&column.array)?;
+        let list = |row| {
+            let mut texts = Vec::new();
+            values.get(row).each_text(|text| texts.push(text.to_owned()));
+            texts
+        };
+        Ok((0..self.count).map(list).collect())
+    }
+
+    /// Sets a column: one that exists keeps its place.
+    pub fn set(&mut self, name: &str, kind: ValueType, array: ArrayRef) {
+        match self.columns.iter_mut().find(|column| column.name == name) {
+            Some(column) => (column.kind, column.array) = (kind, array),
+            None => self.push(name, kind, array),
+        }
+    }
+
+    /// Sets a column of texts.
+    pub fn set_texts<T: AsRef<str>>(
+        &mut self,
+        name: &str,
+        texts: impl IntoIterator<Item = Option<T>>,
+    ) {
+        let array: StringViewArray = texts.into_iter().collect();
+        self.set(name, ValueType::Text, Arc::new(array));
+    }
+
+    /// Sets a column of numbers.
+    pub fn set_numbers(&mut self, name: &str, numbers: impl IntoIterator<Item = Option<f64>>) {
+        let array: Float64Array = numbers.into_iter().collect();
+        self.set(name, ValueType::Float, Arc::new(array));
+    }
+
+    /// Sets a column of whole numbers.
+    pub fn set_integers(&mut self, name: &str, numbers: impl IntoIterator<Item = Option<i64>>) {
+        let array: Int64Array = numbers.into_iter().collect();
+        self.set(name, ValueType::Integer, Arc::new(array));
+    }
+
+    /// Sets a column of times in microseconds.
+    pub fn set_times(&mut self, name: &str, micros: impl IntoIterator<Item = Option<i64>>) {
+        let array: TimestampMicrosecondArray = micros.into_iter().collect();
+        self.set(name, ValueType::Time, Arc::new(array.with_timezone("UTC")));
+    }
+
+    /// Sets a column of lists; one of texts if no row has several values.
+    pub fn set_lists(&mut self, name: &str, lists: Vec<Vec<String>>) {
+        if lists.iter().all(|list| list.len() <= 1) {
+            self.set_texts(name, lists.iter().map(|list| list.first()));
+            return;
+        }
+        let mut built = Texts::new(StringViewBuilder::new());
+        for list in &lists {
+            list.iter().for_each(|text| built.values().append_value(text));
+            built.append(!list.is_empty());
+        }
+        self.set(name, ValueType::Multi, Arc::new(built.finish()));
+    }
+
+    /// The rows at these places, in this order; a place may occur more than once.
+    ///
+    /// # Errors
+    /// None in practice: the places must be those of rows.
+    pub fn take(&self, places: &[usize]) -> Result<Self, Error> {
+        let indices = places.iter().map(|place| u32::try_from(*place).ok());
+        let indices: UInt32Array = indices.collect();
+        let columns = self.columns.iter().map(|column| {
+            let array = take(&column.array, &indices, None)?;
+            Ok(Column { array, ..column.clone() })
+        });
+        Ok(Self { columns: columns.collect::<Result<_, Error>>()?, count: places.len() })
+    }
+
+    /// Some rows in a row.
+    #[must_use]
+    pub fn slice(&self, from: usize, count: usize) -> Self {
+        let from = from.min(self.count);
+        let count = count.min(self.count - from);
+        let slice =
+            |column: &Column| Column { array: column.array.slice(from, count), ..column.clone() };
+        Self { columns: self.columns.iter().map(slice).collect(), count }
+    }
+
+    /// Without a column.
+    pub fn remove(&mut self, name: &str) {
+        self.columns.retain(|column| column.name != name);
+    }
+}

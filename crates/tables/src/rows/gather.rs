@@ -1,0 +1,173 @@
+//! Rows put together from other rows: by key, beside each other, below each other.
+//!
+//! Guarantees: one pass over each column; nothing here compares rows with each other.
+
+use std::fmt::Write;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{concat, is_not_null, take};
+
+use eval::ValueType;
+
+use super::{ArrowType, Column, Rows, Values, check_count, convert};
+use crate::error::Error;
+
+/// Between the values of a field, and between fields, in a key.
+const VALUE: char = '\u{1f}';
+const FIELD: char = '\u{1e}';
+
+/// The places of rows; nothing where no row is meant.
+pub fn places(places: impl IntoIterator<Item = Option<usize>>) -> UInt32Array {
+    places.into_iter().map(|place| u32::try_from(place?).ok()).collect()
+}
+
+impl Rows {
+    /// What the fields hold in each row, as one text; nothing where a field is missing. Rows with equal
+    /// values have equal keys, whatever the types of the columns.
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn keys(&self, fields: &[String]) -> Result<Vec<Option<String>>, Error> {
+        let mut keys = vec![Some(String::new()); self.count];
+        for field in fields {
+            let Some(column) = self.column(field) else {
+                return Ok(vec![None; self.count]);
+            };
+            let values = Values::new(&column.array)?;
+            for (row, key) in keys.iter_mut().enumerate() {
+                let value = values.get(row);
+                match key {
+                    Some(text) if !value.is_null() => {
+                        value.each_text(|value| {
+                            text.push_str(value);
+                            text.push(VALUE);
+                        });
+                        text.push(FIELD);
+                    }
+                    _ => *key = None,
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// All that each row holds, as one text: fields in the order of their names, missing ones left out.
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn whole_keys(&self) -> Result<Vec<String>, Error> {
+        let mut columns: Vec<&Column> = self.columns.iter().collect();
+        columns.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut keys = vec![String::new(); self.count];
+        for column in columns {
+            let values = Values::new(&column.array)?;
+            for (row, key) in keys.iter_mut().enumerate() {
+                let value = values.get(row);
+                if !value.is_null() {
+                    // Writing to a text cannot fail.
+                    let _ = write!(key, "{}{VALUE}", column.name);
+                    value.each_text(|value| {
+                        key.push_str(value);
+                        key.push(VALUE);
+                    });
+                    key.push(FIELD);
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Rows beside each other: the row at each place of `left` with the row of `other` at the same place
+    /// of `right`. Where both have a value, `overwrite` says whether that of `other` counts.
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn beside(
+        &self,
+        left: &UInt32Array,
+        other: &Self,
+        right: &UInt32Array,
+        overwrite: impl Fn(&str) -> bool,
+    ) -> Result<Self, Error> {
+        let mut joined = Self::blank(left.len());
+        for column in &self.columns {
+            let own = take(&column.array, left, None)?;
+            let Some(theirs) = other.column(&column.name) else {
+                joined.push(column.name.clone(), column.kind, own);
+                continue;
+            };
+            let kind = column.kind.union(theirs.kind);
+            let own = convert(&own, kind)?;
+            let theirs = convert(&take(&theirs.array, right, None)?, kind)?;
+            let array = match overwrite(&column.name) {
+                true => either(&theirs, &own)?,
+                false => either(&own, &theirs)?,
+            };
+            joined.push(column.name.clone(), kind, array);
+        }
+        for column in &other.columns {
+            if self.column(&column.name).is_none() {
+                let array = take(&column.array, right, None)?;
+                joined.push(column.name.clone(), column.kind, array);
+            }
+        }
+        Ok(joined)
+    }
+
+    /// Rows below each other; a field that a part lacks is missing in its rows.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`], if there are more than `most` rows.
+    pub fn stacked(parts: Vec<Self>, most: usize) -> Result<Self, Error> {
+        let mut columns: Vec<(String, ValueType)> = Vec::new();
+        for column in parts.iter().flat_map(|part| &part.columns) {
+            match columns.iter_mut().find(|(name, _)| *name == column.name) {
+                Some((_, kind)) => *kind = kind.union(column.kind),
+                None => columns.push((column.name.clone(), column.kind)),
+            }
+        }
+        let count = parts.iter().map(|part| part.count).sum();
+        check_count(count, most)?;
+        let mut stacked = Self::blank(count);
+        for (name, kind) in columns {
+            let arrays = parts.iter().map(|part| match part.column(&name) {
+                Some(column) => convert(&column.array, kind),
+                None => Ok(arrow::array::new_null_array(&kind.data_type(), part.count)),
+            });
+            let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, Error>>()?;
+            let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+            stacked.push(name, kind, concat(&arrays)?);
+        }
+        Ok(stacked)
+    }
+
+    /// Whether `_time` falls from row to row, or stays.
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn newest_first(&self) -> Result<bool, Error> {
+        Ok(self.column("_time").is_some() && self.numbers("_time")?.is_sorted_by(|a, b| a >= b))
+    }
+
+    /// The rows by `_time`, newest first; rows of one time keep their order, those without come last.
+    ///
+    /// # Errors
+    /// If an array is of a type that SPL has no value of.
+    pub fn by_time(&self) -> Result<Self, Error> {
+        let times = self.numbers("_time")?;
+        let mut order: Vec<usize> = (0..self.count).collect();
+        let time = |place: usize| times[place].unwrap_or(f64::NEG_INFINITY);
+        order.sort_by(|a, b| time(*b).total_cmp(&time(*a)));
+        self.take(&order)
+    }
+}
+
+/// The first of two values that is there.
+fn either(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef, Error> {
+    if first.null_count() == 0 {
+        return Ok(ArrayRef::clone(first));
+    }
+    let mask = is_not_null(first)?;
+    Ok(zip(&mask, first, second)?)
+}

@@ -1,0 +1,193 @@
+//! Rows that are all in memory: what commands over whole tables read and make.
+//!
+//! Guarantees: columns are as long as each other, and each has the Arrow type of its type of values; what
+//! reads them allocates for what it returns only. It leaves limits on memory to those who call
+//! [`Rows::check_bytes`], [`check_cells`] and [`check_count`].
+
+mod cells;
+mod gather;
+mod places;
+mod size;
+mod types;
+mod values;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ListBuilder, StringViewBuilder};
+use arrow::compute::concat_batches;
+use arrow::record_batch::RecordBatch;
+use eval::ValueType;
+
+pub use cells::Record;
+pub use gather::places;
+pub use size::{array_bytes, check_cells, check_count};
+pub use types::ArrowType;
+pub use values::{ListTexts, Values};
+
+use crate::error::Error;
+
+/// Collects the lists of a column of several values.
+pub type Texts = ListBuilder<StringViewBuilder>;
+
+/// A column of collected rows.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// The field.
+    pub name: String,
+    /// What its values are.
+    pub kind: ValueType,
+    /// The values, in the Arrow type of their kind.
+    pub array: ArrayRef,
+}
+
+/// Rows in order, held in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// The columns in the order they are shown, each as long as the others.
+    pub columns: Vec<Column>,
+    /// How many rows.
+    pub count: usize,
+}
+
+impl Rows {
+    /// Rows of batches that all have these columns.
+    ///
+    /// # Errors
+    /// If a column is of another type than its kind has.
+    pub fn of_batches(
+        columns: impl IntoIterator<Item = (String, ValueType)>,
+        batches: &[RecordBatch],
+    ) -> Result<Self, Error> {
+        let columns = columns.into_iter();
+        let Some(first) = batches.first() else {
+            let empty = columns.map(|(name, kind)| Column {
+                name,
+                kind,
+                array: arrow::array::new_empty_array(&kind.data_type()),
+            });
+            return Ok(Self { columns: empty.collect(), count: 0 });
+        };
+        let batch = concat_batches(&first.schema(), batches)?;
+        let zipped = columns.zip(batch.columns());
+        let columns = zipped
+            .map(|((name, kind), array)| Ok(Column { name, kind, array: typed(array, kind)? }));
+        Ok(Self { columns: columns.collect::<Result<_, Error>>()?, count: batch.num_rows() })
+    }
+
+    /// The column of a name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// The text in each row of a column; all null if there is no such column.
+    ///
+    /// # Errors
+    /// If the array is of a type that SPL has no value of.
+    pub fn texts(&self, name: &str) -> Result<Vec<Option<String>>, Error> {
+        let Some(column) = self.column(name) else {
+            return Ok(vec![None; self.count]);
+        };
+        let values = Values::new(&column.array)?;
+        Ok((0..self.count).map(|row| values.get(row).text().map(|t| t.to_string())).collect())
+    }
+
+    /// Adds a column.
+    pub fn push(&mut self, name: impl Into<String>, kind: ValueType, array: ArrayRef) {
+        self.columns.push(Column { name: name.into(), kind, array });
+    }
+
+    /// Puts the rows of another below, matching columns by name.
+    ///
+    /// # Errors
+    /// None in practice: columns of the same name become columns of a kind that holds both.
+    pub fn append(self, other: Self) -> Result<Self, Error> {
+        let mut names: Vec<(String, ValueType)> =
+            self.columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
+        for column in &other.columns {
+            match names.iter_mut().find(|(name, _)| *name == column.name) {
+                Some((_, kind)) => *kind = kind.union(column.kind),
+                None => names.push((column.name.clone(), column.kind)),
+            }
+        }
+        let mut joined = Self { columns: Vec::new(), count: self.count + other.count };
+        for (name, kind) in names {
+            let parts = [self.cast(&name, kind)?, other.cast(&name, kind)?];
+            let array = arrow::compute::concat(&[&parts[0], &parts[1]])?;
+            joined.push(name, kind, array);
+        }
+        Ok(joined)
+    }
+
+    fn cast(&self, name: &str, kind: ValueType) -> Result<ArrayRef, Error> {
+        match self.column(name) {
+            Some(column) => convert(&column.array, kind),
+            None => Ok(arrow::array::new_null_array(&kind.data_type(), self.count)),
+        }
+    }
+
+    /// The numbers in the first two columns of the only row; times are microseconds. `None` if there is no
+    /// row or a number is missing.
+    ///
+    /// # Errors
+    /// None in practice: a column of a type that SPL has no value of is as one that is missing.
+    pub fn extent(&self) -> Result<Option<(f64, f64)>, Error> {
+        let number = |at: usize| {
+            let column = self.columns.get(at)?;
+            Some((Values::new(&column.array).ok()?, column.kind == ValueType::Time))
+        };
+        let (Some((low, time)), Some((high, _)), true) = (number(0), number(1), self.count > 0)
+        else {
+            return Ok(None);
+        };
+        let scale = if time { 1e6 } else { 1.0 };
+        let (low, high) = (low.get(0).number(), high.get(0).number());
+        Ok(low.zip(high).map(|(low, high)| (low * scale, high * scale)))
+    }
+}
+
+/// An array of the type that columns of a kind have, by Arrow's casts.
+///
+/// # Errors
+/// If Arrow cannot cast the array.
+pub fn typed(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
+    let wanted = kind.data_type();
+    if *array.data_type() == wanted {
+        return Ok(Arc::clone(array));
+    }
+    Ok(arrow::compute::cast(array, &wanted)?)
+}
+
+/// An array as another kind of values, written as SPL writes them.
+///
+/// # Errors
+/// If SPL has no values of the type of the array, or Arrow cannot cast it.
+pub fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
+    if *array.data_type() == kind.data_type() {
+        return Ok(Arc::clone(array));
+    }
+    let values = Values::new(array)?;
+    let rows = array.len();
+    Ok(match kind {
+        ValueType::Float => {
+            let numbers = (0..rows).map(|row| values.get(row).number());
+            Arc::new(numbers.collect::<arrow::array::Float64Array>())
+        }
+        ValueType::Multi => {
+            let mut built = Texts::new(StringViewBuilder::new());
+            for row in 0..rows {
+                values.get(row).each_text(|text| built.values().append_value(text));
+                built.append(!values.get(row).is_null());
+            }
+            Arc::new(built.finish())
+        }
+        ValueType::Text => {
+            let mut built = StringViewBuilder::with_capacity(rows);
+            for row in 0..rows {
+                built.append_option(values.get(row).text().as_deref());
+            }
+            Arc::new(built.finish())
+        }
+        other => arrow::compute::cast(array, &other.data_type())?,
+    })
+}

@@ -1,0 +1,89 @@
+//! What rows take of memory, and whether a search may hold them.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::DataType;
+
+use super::Rows;
+use crate::error::Error;
+
+impl Rows {
+    /// Fails if the rows take more than `most` bytes, the memory of a search.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`], if they do.
+    pub fn check_bytes(&self, most: usize) -> Result<(), Error> {
+        let bytes: usize = self.columns.iter().map(|column| array_bytes(&column.array)).sum();
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the search holds rows of {bytes} bytes, more than {} MB: narrow it, or raise max_mem_usage_mb \
+             in limits.conf [search]",
+            most >> 20
+        );
+        Err(Error::Exhausted { message })
+    }
+}
+
+/// Bytes that an array takes at least: the values of its rows, without what its buffers hold beside them.
+#[must_use]
+pub fn array_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        DataType::Utf8View => {
+            let array = array.as_string_view();
+            // Texts of 12 bytes and fewer are in their views.
+            let long = array.views().iter().map(|view| *view as u32).filter(|bytes| *bytes > 12);
+            array.len() * 16 + long.map(|bytes| bytes as usize).sum::<usize>()
+        }
+        DataType::List(_) => {
+            let array = array.as_list::<i32>();
+            let (first, last) = (array.value_offsets().first(), array.value_offsets().last());
+            let at =
+                |offset: Option<&i32>| offset.map_or(0, |at| usize::try_from(*at).unwrap_or(0));
+            let values = array.values().slice(at(first), at(last) - at(first));
+            array.len() * 4 + array_bytes(&values)
+        }
+        DataType::Utf8 => {
+            let offsets = array.as_string::<i32>().value_offsets();
+            let bytes = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
+            array.len() * 4 + usize::try_from(bytes).unwrap_or(0)
+        }
+        other => match other.primitive_width() {
+            Some(bytes) => array.len() * bytes,
+            None => array.to_data().get_slice_memory_size().unwrap_or(array.len() * 16),
+        },
+    }
+}
+
+/// Fails if a table of so many rows and columns takes more memory than a search may hold, before it is made.
+///
+/// # Errors
+/// [`Error::Exhausted`], if it takes more than `most` bytes.
+pub fn check_cells(rows: usize, columns: usize, most: usize) -> Result<(), Error> {
+    /// What a cell takes at least: a view, and its part of what it is made of.
+    const CELL: usize = 20;
+    if rows.saturating_mul(columns).saturating_mul(CELL) <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "a table of {rows} rows and {columns} columns takes more than the {} MB that a search may hold: \
+         narrow it, or raise max_mem_usage_mb in limits.conf [search]",
+        most >> 20
+    );
+    Err(Error::Exhausted { message })
+}
+
+/// Fails if there are more rows than a stage may hold.
+///
+/// # Errors
+/// [`Error::Exhausted`], if there are more than `limit`.
+pub fn check_count(count: usize, limit: usize) -> Result<(), Error> {
+    if count <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "the search holds more than {limit} rows at once (limit stage_rows); \
+         narrow it or aggregate before this command"
+    );
+    Err(Error::Exhausted { message })
+}

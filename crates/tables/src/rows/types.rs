@@ -1,0 +1,64 @@
+//! The Arrow types of values of SPL.
+//!
+//! Guarantees: every column that a command or a plan makes has exactly one of these types. Dictionaries,
+//! narrower integers and the like occur only in columns that are read, and are read as the type named here.
+//! It leaves conversions between values to [`eval::value`].
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, TimeUnit};
+
+use eval::ValueType;
+
+/// The Arrow type that each type of value is.
+pub trait ArrowType: Sized {
+    /// The Arrow type of a column of such values.
+    #[must_use]
+    fn data_type(self) -> DataType;
+
+    /// What a column of an Arrow type is read as; `None` where SPL has no such value (structs, maps).
+    #[must_use]
+    fn of(data_type: &DataType) -> Option<Self>;
+}
+
+impl ArrowType for ValueType {
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Text => DataType::Utf8View,
+            Self::Multi => {
+                DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true)))
+            }
+            Self::Integer => DataType::Int64,
+            Self::Float => DataType::Float64,
+            Self::Boolean => DataType::Boolean,
+            Self::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Null => DataType::Null,
+        }
+    }
+
+    fn of(data_type: &DataType) -> Option<Self> {
+        Some(match data_type {
+            DataType::Utf8View | DataType::Utf8 | DataType::LargeUtf8 => Self::Text,
+            DataType::Dictionary(_, values) => return Self::of(values),
+            DataType::List(_) | DataType::LargeList(_) => Self::Multi,
+            whole if whole.is_integer() => Self::Integer,
+            number if number.is_numeric() => Self::Float,
+            DataType::Boolean => Self::Boolean,
+            DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64 => Self::Time,
+            DataType::Null => Self::Null,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_survives_the_way_through_arrow() {
+        for kind in ValueType::ALL {
+            assert_eq!(ValueType::of(&kind.data_type()), Some(kind));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Rows of two tables that belong together, found by hash.
+
+use std::collections::HashMap;
+
+use crate::error::Error;
+use crate::rows::{Rows, check_count};
+
+/// Which rows belong together.
+#[derive(Debug, Clone, Copy)]
+pub struct Matching {
+    /// Maximum number of rows of the right side for a row of the left one, the first ones; 0 for all.
+    pub most: u64,
+    /// Whether rows of the left side without any stay.
+    pub outer: bool,
+    /// Whether rows of the right side are to be earlier (`true`) or later than that of the left one, or of
+    /// the same second; all if absent.
+    pub time: Option<bool>,
+}
+
+impl Matching {
+    /// The places of rows with equal values of the fields of both sides, in the order of the left one.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`], if there are more than `limit`.
+    pub fn pairs(
+        &self,
+        (rows, left_fields): (&Rows, &[String]),
+        (other, right_fields): (&Rows, &[String]),
+        limit: usize,
+    ) -> Result<Vec<(usize, Option<usize>)>, Error> {
+        let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+        let right_keys = match right_fields {
+            [] => Vec::new(),
+            fields => other.keys(fields)?,
+        };
+        for (place, key) in right_keys.iter().enumerate() {
+            if let Some(key) = key {
+                groups.entry(key).or_default().push(place);
+            }
+        }
+        let most = match usize::try_from(self.most).unwrap_or(usize::MAX) {
+            0 => usize::MAX,
+            max => max,
+        };
+        let times = match self.time {
+            Some(earlier) => Some((earlier, seconds(rows)?, seconds(other)?)),
+            None => None,
+        };
+        let in_time = |left: usize, right: usize| {
+            let Some((earlier, left_times, right_times)) = &times else { return true };
+            match (left_times[left], right_times[right]) {
+                (Some(left), Some(right)) if *earlier => right <= left,
+                (Some(left), Some(right)) => right >= left,
+                _ => true,
+            }
+        };
+        let mut pairs = Vec::with_capacity(rows.count);
+        for (left, key) in rows.keys(left_fields)?.iter().enumerate() {
+            let before = pairs.len();
+            let group = key.as_deref().and_then(|key| groups.get(key));
+            let found = group.into_iter().flatten().filter(|right| in_time(left, **right));
+            pairs.extend(found.take(most).map(|right| (left, Some(*right))));
+            if pairs.len() == before && self.outer {
+                pairs.push((left, None));
+            }
+            check_count(pairs.len(), limit)?;
+        }
+        Ok(pairs)
+    }
+}
+
+/// `_time` in whole seconds: what happens within one is neither earlier nor later.
+fn seconds(rows: &Rows) -> Result<Vec<Option<f64>>, Error> {
+    Ok(rows.numbers("_time")?.into_iter().map(|time| time.map(f64::floor)).collect())
+}

@@ -1,0 +1,243 @@
+//! Reshaping of whole results: `transpose`, `untable`, `xyseries`, and `spath` of everything.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayBuilder, ArrayRef, StringViewBuilder, UInt32Array};
+use arrow::compute::take;
+use eval::ValueType;
+
+use crate::error::Error;
+use crate::operation::{Context, Operation};
+use crate::rows::{Column, Rows, Texts, Values, check_cells, convert};
+use crate::text::json;
+
+/// `transpose`.
+#[derive(Debug, Clone)]
+pub struct Transpose {
+    /// Maximum number of rows that become columns; 0 for all.
+    pub limit: u64,
+    /// The column with the names of the columns.
+    pub column_name: String,
+    /// The field whose values name the columns; `row 1` and so on if absent.
+    pub header_field: Option<String>,
+    /// Whether columns without values are shown.
+    pub include_empty: bool,
+}
+
+impl Operation for Transpose {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
+        let wanted = match usize::try_from(self.limit).unwrap_or(usize::MAX) {
+            0 => rows.count,
+            limit => rows.count.min(limit),
+        };
+        let shown = wanted.min(context.limits.columns);
+        if shown < wanted {
+            let text = format!("transpose shows the first {shown} rows only (limit columns)");
+            context.warn(text);
+        }
+        let header = self.header_field.as_deref();
+        let headers = match header {
+            Some(field) => rows.texts(field)?,
+            None => Vec::new(),
+        };
+        let sources: Vec<&Column> =
+            rows.columns.iter().filter(|c| Some(c.name.as_str()) != header).collect();
+        let mut texts = Vec::with_capacity(sources.len());
+        let mut names = StringViewBuilder::new();
+        for column in sources {
+            let cells = rows.texts(&column.name)?;
+            if self.include_empty || cells.iter().take(shown).any(Option::is_some) {
+                names.append_value(&column.name);
+                texts.push(cells);
+            }
+        }
+        check_cells(texts.len(), shown, context.limits.bytes)?;
+        let mut result = Rows { columns: Vec::new(), count: texts.len() };
+        result.push(self.column_name.clone(), ValueType::Text, Arc::new(names.finish()));
+        for row in 0..shown {
+            let given = headers.get(row).cloned().flatten();
+            let name = given.unwrap_or_else(|| format!("row {}", row + 1));
+            let mut cells = StringViewBuilder::new();
+            for column in &texts {
+                cells.append_option(column[row].as_deref());
+            }
+            let name = result.free_name(&name);
+            result.push(name, ValueType::Text, Arc::new(cells.finish()));
+        }
+        Ok(result)
+    }
+}
+
+/// `untable`.
+#[derive(Debug, Clone)]
+pub struct Untable {
+    /// The field that stays.
+    pub row: String,
+    /// Where the names of the other fields go.
+    pub name: String,
+    /// Where their values go.
+    pub value: String,
+}
+
+impl Operation for Untable {
+    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+        let shown = |column: &&Column| column.name != self.row && !column.name.starts_with('_');
+        let sources: Vec<&Column> = rows.columns.iter().filter(shown).collect();
+        let values: Vec<Values> =
+            sources.iter().map(|c| Values::new(&c.array)).collect::<Result<_, _>>()?;
+        let mut picked = Vec::new();
+        let mut names = StringViewBuilder::new();
+        let mut cells = StringViewBuilder::new();
+        for row in 0..rows.count {
+            for (column, values) in sources.iter().zip(&values) {
+                if let Some(text) = values.get(row).text() {
+                    picked.push(u32::try_from(row).unwrap_or(u32::MAX));
+                    names.append_value(&column.name);
+                    cells.append_value(&*text);
+                }
+            }
+        }
+        let mut result = Rows { columns: Vec::new(), count: picked.len() };
+        if let Some(key) = rows.column(&self.row) {
+            let keys = take(&key.array, &UInt32Array::from(picked), None)?;
+            result.push(self.row.clone(), key.kind, keys);
+        }
+        result.push(self.name.clone(), ValueType::Text, Arc::new(names.finish()));
+        result.push(self.value.clone(), ValueType::Text, Arc::new(cells.finish()));
+        Ok(result)
+    }
+}
+
+/// `xyseries`.
+#[derive(Debug, Clone)]
+pub struct Xyseries {
+    /// The field with the rows.
+    pub x: String,
+    /// The field whose values make columns.
+    pub series: String,
+    /// The fields with the cells.
+    pub values: Vec<String>,
+    /// What stands between value and series in the name of a column.
+    pub separator: String,
+    /// The name of a column, with `$AGG$` for the value and `$VAL$` for the series.
+    pub template: Option<String>,
+}
+
+impl Operation for Xyseries {
+    fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error> {
+        let keys = rows.texts(&self.x)?;
+        let series = rows.texts(&self.series)?;
+        let mut first = Vec::new();
+        let mut place: HashMap<&str, usize> = HashMap::new();
+        let mut names: Vec<&str> = series.iter().flatten().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() * self.values.len() > context.limits.columns {
+            let message = format!("xyseries makes {} series (limit columns)", names.len());
+            return Err(Error::Exhausted { message });
+        }
+        let keyed: std::collections::HashSet<&String> = keys.iter().flatten().collect();
+        let columns = names.len() * (1 + self.values.len());
+        check_cells(keyed.len(), columns, context.limits.bytes)?;
+        let column_of: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+        let mut cells: Vec<Vec<Option<u32>>> = vec![Vec::new(); names.len()];
+        for (row, (key, name)) in keys.iter().zip(&series).enumerate() {
+            let (Some(key), Some(name)) = (key, name) else { continue };
+            let number = u32::try_from(row).ok();
+            let at = *place.entry(key).or_insert_with(|| {
+                first.extend(number);
+                cells.iter_mut().for_each(|column| column.push(None));
+                first.len() - 1
+            });
+            cells[column_of[name.as_str()]][at] = number;
+        }
+        let mut result = Rows { columns: Vec::new(), count: first.len() };
+        if let Some(key) = rows.column(&self.x) {
+            let array = take(&key.array, &UInt32Array::from(first), None)?;
+            result.push(self.x.clone(), key.kind, array);
+        }
+        for value in &self.values {
+            let Some(source) = rows.column(value) else { continue };
+            for (name, cells) in names.iter().zip(&cells) {
+                let array = take(&source.array, &UInt32Array::from(cells.clone()), None)?;
+                result.push(self.name(value, name), source.kind, array);
+            }
+        }
+        Ok(result)
+    }
+}
+
+impl Xyseries {
+    fn name(&self, value: &str, series: &str) -> String {
+        match &self.template {
+            Some(template) => template.replace("$AGG$", value).replace("$VAL$", series),
+            None if self.values.len() == 1 => series.to_owned(),
+            None => format!("{value}{}{series}", self.separator),
+        }
+    }
+}
+
+/// Every field of a JSON text as a column; fields that rows had already keep their value where
+/// the text does not name them.
+#[derive(Debug)]
+pub struct SpathAll(pub String);
+
+impl Operation for SpathAll {
+    fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+        spath(rows, &self.0)
+    }
+}
+
+fn spath(mut rows: Rows, input: &str) -> Result<Rows, Error> {
+    let texts = rows.texts(input)?;
+    let mut names: Vec<String> = Vec::new();
+    let mut found: HashMap<String, Vec<Vec<String>>> = HashMap::new();
+    for (row, text) in texts.iter().enumerate() {
+        let Some(text) = text else { continue };
+        json::flatten(text, &mut |path, value| {
+            let cells = found.entry(path.to_owned()).or_insert_with(|| {
+                names.push(path.to_owned());
+                vec![Vec::new(); rows.count]
+            });
+            cells[row].push(value.to_owned());
+        });
+    }
+    for name in names {
+        let cells = &found[&name];
+        let old = rows.column(&name).cloned();
+        let several = cells.iter().any(|cell| cell.len() > 1);
+        let kind = if several { ValueType::Multi } else { ValueType::Text };
+        let kind = old.as_ref().map_or(kind, |old| match old.kind {
+            ValueType::Multi => ValueType::Multi,
+            _ => kind,
+        });
+        let array = merged(cells, old.as_ref(), kind)?;
+        match rows.columns.iter_mut().find(|column| column.name == name) {
+            Some(column) => *column = Column { name, kind, array },
+            None => rows.push(name, kind, array),
+        }
+    }
+    Ok(rows)
+}
+
+fn merged(cells: &[Vec<String>], old: Option<&Column>, kind: ValueType) -> Result<ArrayRef, Error> {
+    let old = old.map(|old| Values::new(&old.array)).transpose()?;
+    let mut built = Texts::new(StringViewBuilder::new());
+    for (row, cell) in cells.iter().enumerate() {
+        let before = built.values().len();
+        for value in cell {
+            built.values().append_value(value);
+        }
+        if cell.is_empty()
+            && let Some(old) = &old
+        {
+            old.get(row).each_text(|text| built.values().append_value(text));
+        }
+        let some = built.values().len() > before;
+        built.append(some);
+    }
+    let lists: ArrayRef = Arc::new(built.finish());
+    convert(&lists, kind)
+}

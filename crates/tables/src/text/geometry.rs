@@ -1,0 +1,52 @@
+//! Shapes of regions as GeoJSON.
+
+use serde_json::Value;
+
+/// A box in degrees.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The least longitude.
+    pub west: f64,
+    /// The least latitude.
+    pub south: f64,
+    /// The greatest longitude.
+    pub east: f64,
+    /// The greatest latitude.
+    pub north: f64,
+}
+
+impl Bounds {
+    /// A shape of GeoJSON without the points outside; nothing if no point is left, or the text is not JSON.
+    #[must_use]
+    pub fn clipped(&self, shape: &str) -> Option<String> {
+        let mut shape: Value = serde_json::from_str(shape).ok()?;
+        self.clip(&mut shape).then(|| shape.to_string())
+    }
+
+    /// Removes the points outside; whether any are left.
+    fn clip(&self, value: &mut Value) -> bool {
+        match value {
+            Value::Array(values) => {
+                if let [x, y, ..] = values.as_slice()
+                    && let (Some(x), Some(y)) = (x.as_f64(), y.as_f64())
+                {
+                    return (self.west..=self.east).contains(&x)
+                        && (self.south..=self.north).contains(&y);
+                }
+                values.retain_mut(|value| self.clip(value));
+                !values.is_empty()
+            }
+            Value::Object(members) => {
+                let shapes = ["coordinates", "geometry", "geometries", "features"];
+                let mut left = true;
+                for (name, value) in members.iter_mut() {
+                    if shapes.contains(&name.as_str()) {
+                        left &= self.clip(value);
+                    }
+                }
+                left
+            }
+            _ => true,
+        }
+    }
+}

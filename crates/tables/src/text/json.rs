@@ -1,0 +1,126 @@
+//! JSON texts as SPL fields, `a.b` for nested objects and `a{}` for arrays, and values of fields as JSON.
+
+use eval::value::parse_number;
+use serde_json::Value;
+use spl::ast::JsonKind;
+
+/// How deep nesting is followed; deeper values are given as JSON text.
+const DEPTH: usize = 64;
+
+/// Calls `found` with path and text of every leaf, in the order of the text. A text that is not a
+/// JSON object or array has none.
+pub(crate) fn flatten(text: &str, found: &mut dyn FnMut(&str, &str)) {
+    let trimmed = text.trim_start();
+    if !trimmed.starts_with(['{', '[']) {
+        return;
+    }
+    if let Ok(value) = serde_json::from_str::<Value>(trimmed) {
+        let mut path = String::new();
+        walk(&value, &mut path, DEPTH, found);
+    }
+}
+
+fn walk(value: &Value, path: &mut String, depth: usize, found: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::Null => found(path, "null"),
+        Value::Bool(truth) => found(path, if *truth { "true" } else { "false" }),
+        Value::Number(number) => found(path, &number.to_string()),
+        Value::String(text) => found(path, text),
+        nested if depth == 0 => found(path, &nested.to_string()),
+        Value::Array(items) => {
+            let length = path.len();
+            path.push_str("{}");
+            for item in items {
+                walk(item, path, depth - 1, found);
+            }
+            path.truncate(length);
+        }
+        Value::Object(members) => {
+            let length = path.len();
+            for (name, member) in members {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name);
+                walk(member, path, depth - 1, found);
+                path.truncate(length);
+            }
+        }
+    }
+}
+
+/// The JSON of a field: an array of several values. A value that does not fit the kind is left out, or `null`
+/// with `fill_null`; `None` if no value is left.
+#[must_use]
+pub fn of_value(value: eval::Value<'_>, kind: JsonKind, fill_null: bool) -> Option<String> {
+    let mut texts = Vec::new();
+    value.each_text(|text| {
+        let json = of_text(text, kind);
+        texts.extend(json.or_else(|| fill_null.then(|| "null".to_owned())));
+    });
+    match (value.count(), texts.len()) {
+        (_, 0) => None,
+        (1, _) => texts.pop(),
+        _ => Some(format!("[{}]", texts.join(","))),
+    }
+}
+
+/// The JSON of one value; `None` where it does not fit its kind.
+fn of_text(text: &str, kind: JsonKind) -> Option<String> {
+    match kind {
+        JsonKind::Str => Some(quoted(text)),
+        JsonKind::Num => number(text),
+        JsonKind::None => Some(number(text).unwrap_or_else(|| quoted(text))),
+        JsonKind::Bool => truth(text).map(|truth| truth.to_string()),
+        JsonKind::Json => whole(text),
+        JsonKind::Auto => {
+            let lower = text.to_ascii_lowercase();
+            if matches!(lower.as_str(), "true" | "false" | "null") {
+                return Some(lower);
+            }
+            let found =
+                number(text).or_else(|| whole(text).filter(|_| text.starts_with(['{', '['])));
+            Some(found.unwrap_or_else(|| quoted(text)))
+        }
+    }
+}
+
+/// The JSON of a text.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// The text itself, where JSON reads it as a number.
+fn number(text: &str) -> Option<String> {
+    let text = text.trim();
+    let begins = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    let is_number = begins && serde_json::from_str::<serde_json::Number>(text).is_ok();
+    is_number.then(|| text.to_owned())
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" => Some(true),
+        "false" | "f" | "no" => Some(false),
+        _ => parse_number(text).map(|number| number != 0.0),
+    }
+}
+
+/// The text as JSON without blanks.
+fn whole(text: &str) -> Option<String> {
+    serde_json::from_str::<Value>(text).ok().map(|json| json.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_are_named_by_their_path() {
+        let mut leaves = Vec::new();
+        let text = r#"{"a":{"b":1},"c":[{"d":"x"},{"d":"y"}],"e":[true,null]}"#;
+        flatten(text, &mut |path, value| leaves.push(format!("{path}={value}")));
+        assert_eq!(leaves, ["a.b=1", "c{}.d=x", "c{}.d=y", "e{}=true", "e{}=null"]);
+    }
+}

@@ -1,0 +1,17 @@
+//! Texts as commands over tables read and write them: tables, XML and JSON in texts, differences, examples,
+//! filters.
+
+pub mod diff;
+pub mod erex;
+pub mod excerpt;
+pub mod filter;
+pub mod found;
+pub mod geometry;
+pub mod json;
+mod lines;
+pub mod multikv;
+pub mod quantities;
+pub mod scrub;
+pub mod tabular;
+pub mod template;
+pub mod xml;
