@@ -284,13 +284,13 @@ impl Accounts {
         self.check_password(&password)?;
         let mut former = std::mem::take(&mut user.former_passwords);
         former.insert(0, std::mem::take(&mut user.password_hash));
-        former.truncate(self.policy.history);
+        former.truncate(self.policy.history());
         for hash in &former {
             let stored = Some(hash.clone());
             if self.passwords.check(&user.name, &password, stored).await?.is_right() {
                 let reason = format!(
                     "the password is one of the user's last {} (passwordHistoryCount)",
-                    self.policy.history
+                    self.policy.history()
                 );
                 return Err(Error::Password { reason });
             }

@@ -213,7 +213,7 @@ impl Accounts {
             return Some("the password has to be changed".to_owned());
         }
         let age = self.now().saturating_sub(user.password_set);
-        let lifetime = policy.lifetime.map(|lifetime| lifetime.as_secs() as i64);
+        let lifetime = policy.lifetime().map(|lifetime| lifetime.as_secs() as i64);
         if lifetime.is_some_and(|lifetime| age >= lifetime) {
             return Some("the password has expired (expirePasswordDays)".to_owned());
         }

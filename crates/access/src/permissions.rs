@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use catalog::Catalog;
-use knowledge::Access;
+use conf::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;

@@ -16,6 +16,7 @@ use ::saml::{
 use runtime::Clock;
 
 use crate::external::{ExternalUser, LoginRequest, RoleMap, random_bytes, random_text};
+use crate::settings;
 use crate::stanza::Stanza;
 use crate::{AtProvider, Error};
 
@@ -47,28 +48,24 @@ impl SamlSettings {
     pub(crate) fn read(stanza: &Stanza<'_>, console: &Console) -> Result<Self, Error> {
         let attributes = stanza.companion("authenticationResponseAttrMap", "SAML");
         let attributes = Stanza { conf: stanza.conf, name: &attributes };
-        let messages =
-            ::saml::Settings::read(|key| stanza.text(key), |key| attributes.text(key), console);
-        let messages = messages.map_err(|error| match error {
-            ::saml::Error::Setting { name, expected, .. } => stanza.wrong(name, expected),
-            other => Error::Internal(other.to_string()),
-        })?;
+        let messages = ::saml::Settings::read(stanza.reader(), attributes.reader(), console)?;
         let key = messages.client_cert.as_ref().map(|path| {
             let pem = read_file(Path::new(path)).map_err(|error| error.to_string());
             let key = pem.and_then(|pem| SigningKey::from_pem(&pem).map_err(|e| e.to_string()));
             key.map(Arc::new).map_err(|reason| {
-                stanza.wrong("clientCert", format!("a PEM file with an RSA key ({reason})"))
+                let expected = format!("a PEM file with an RSA key ({reason})");
+                ::saml::Settings::unusable_key(stanza.reader(), expected)
             })
         });
         let certificates = certificates(Path::new(&messages.certificates)).map_err(|reason| {
             let expected =
                 format!("a PEM file with certificates or a directory of them ({reason})");
-            stanza.wrong("idpCertPath", expected)
+            ::saml::Settings::unusable_certificates(stanza.reader(), expected)
         })?;
         Ok(Self {
             name: stanza.name.to_owned(),
-            display_name: stanza.text_or("displayName", "SSO"),
-            roles: RoleMap::read(stanza, "SAML"),
+            display_name: stanza.get(&settings::DISPLAY_NAME)?,
+            roles: RoleMap::read(stanza, "SAML")?,
             certificates,
             key: key.transpose()?,
             messages,
@@ -240,7 +237,7 @@ impl SamlProvider {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../saml/tests/fixtures");
 

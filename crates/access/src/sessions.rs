@@ -9,29 +9,24 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use conf::Type;
+
 use rand::distr::{Alphanumeric, SampleString};
 use saml::Subject;
 
-/// Limits of sessions; `[general]` of server.conf.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionSettings {
-    /// `sessionTimeout`: idle time-out.
-    pub idle: Duration,
-    /// `maxSessionLifetime`: maximum age.
-    pub lifetime: Duration,
-    /// `maxSessionsPerUser`: the least recently used are ended first.
-    pub per_user: usize,
-    /// `maxSessions`: of all users together; the least recently used are ended first.
-    pub all: usize,
-}
-
-impl Default for SessionSettings {
-    fn default() -> Self {
-        Self {
-            idle: Duration::from_secs(3_600),
-            lifetime: Duration::from_secs(24 * 3_600),
-            per_user: 100,
-            all: 10_000,
+conf::settings! {
+    /// Limits of sessions.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct SessionSettings {
+        "server"["general"] {
+            /// Idle time after which a login ends.
+            "sessionTimeout" => pub idle: Duration = "1h", Type::Span { least: 1 }, live;
+            /// How long a login lasts, used or not.
+            "maxSessionLifetime" => pub lifetime: Duration = "24h", Type::Span { least: 1 };
+            /// Logins of a user; the least recently used are ended first.
+            "maxSessionsPerUser" => pub per_user: usize = "100", Type::range(1, 1_000_000);
+            /// Logins of all users together; the least recently used are ended first.
+            "maxSessions" => pub all: usize = "10000", Type::range(10, 10_000_000);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use catalog::Catalog;
+use conf::{Layer, Layers};
 use knowledge::Knowledge;
-use knowledge::layers::{Layer, Layers};
 use object_store::ObjectStore;
 
 use crate::collections::Collections;

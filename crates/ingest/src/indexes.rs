@@ -253,11 +253,7 @@ mod tests {
         let text = format!(
             "[web]\ndisabled = {disabled}\nfrozenTimePeriodInSecs = 60\nmaxTotalDataSizeMB = 7\n"
         );
-        let layers = knowledge::layers::Layers::builtin().with(
-            knowledge::layers::Layer::SystemLocal,
-            "indexes",
-            &text,
-        );
+        let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "indexes", &text);
         let settings =
             Knowledge::new(layers).indexes().iter().find(|i| i.name.as_str() == "web").cloned();
         KnownIndex { configured: Some(settings.unwrap()), definition }

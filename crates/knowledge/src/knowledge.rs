@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::conf::Warning;
+use conf::{Effective, Layers, Warning};
+
 use crate::error::Error;
 use crate::extract::{ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
-use crate::layers::{Effective, Layers};
 use crate::parsing::ParsingRules;
 use crate::props::{Props, StanzaMatcher, Values};
 use crate::searching;
+use crate::settings::props as keys;
 use crate::sourcetype::Recogniser;
 
 /// Compiled combinations of stanzas that are kept; one more empties the cache.
@@ -27,7 +28,7 @@ pub struct CalculatedField {
     /// The expression's text.
     pub expression: String,
     /// File and line of the setting.
-    pub place: crate::conf::Place,
+    pub place: conf::Place,
 }
 
 /// The configuration, compiled; a clone shares everything.
@@ -69,7 +70,10 @@ impl Knowledge {
         let recogniser = Recogniser::new(&conf, &mut warnings);
         let mut transforms = layers.effective("transforms");
         crate::modular::expand(&mut transforms, &mut errors);
-        let limits = limits(&layers.effective("limits"), &mut errors);
+        let limits = ExtractionLimits::read(&layers).unwrap_or_else(|invalid| {
+            errors.push(invalid.into());
+            ExtractionLimits::default()
+        });
         let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
         index_time::check_all(&transforms, &mut errors);
         let mut anywhere = 0_u64;
@@ -119,7 +123,7 @@ impl Knowledge {
         &self.inner.errors
     }
 
-    /// Settings that are unknown, without effect or oddly written, each with file and line.
+    /// What is oddly written, each with file and line. `conf::Registry` knows which settings there are.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.inner.warnings
@@ -221,7 +225,7 @@ impl Knowledge {
     pub fn calculated_fields(&self) -> Vec<CalculatedField> {
         let mut fields = Vec::new();
         for stanza in &self.inner.props.stanzas {
-            for (field, entry) in Values::of(&stanza.stanza).family("EVAL-") {
+            for (field, entry) in Values::of(&stanza.stanza).family(&keys::EVAL) {
                 fields.push(CalculatedField {
                     matcher: stanza.matcher.clone(),
                     field: field.to_owned(),
@@ -247,7 +251,10 @@ impl Knowledge {
         let assigned = stanzas.iter().find_map(|at| {
             let stanza = &self.inner.props.stanzas[*at];
             let is_source = matches!(stanza.matcher, StanzaMatcher::Source(_));
-            stanza.stanza.get("sourcetype").filter(|entry| is_source && !entry.value.is_empty())
+            stanza
+                .stanza
+                .get(keys::SOURCETYPE.name())
+                .filter(|entry| is_source && !entry.value.is_empty())
         });
         match assigned {
             Some(entry) => entry.value.clone(),
@@ -265,19 +272,4 @@ fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
         cache.clear();
     }
     cache
-}
-
-fn limits(conf: &Effective, errors: &mut Vec<Error>) -> ExtractionLimits {
-    let base = ExtractionLimits::default();
-    let Some(stanza) = conf.stanza("kv") else { return base };
-    let values = Values::of(stanza);
-    let mut read = |key: &str, default: usize| {
-        let read = |text: &str| text.parse().ok();
-        values.typed(key, "a number from 0", errors, read).unwrap_or(default)
-    };
-    ExtractionLimits {
-        columns: read("maxcols", base.columns),
-        automatic: read("limit", base.automatic),
-        chars: read("maxchars", base.chars),
-    }
 }

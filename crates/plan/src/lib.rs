@@ -36,6 +36,7 @@ mod host;
 mod indexes;
 mod json;
 mod ledger;
+mod limits;
 mod lines;
 mod lookup;
 mod macros;
@@ -76,6 +77,7 @@ pub use execute::{Completed, OnBatch, Stage, Watch, batch_bytes, execute, execut
 pub use host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
 };
+pub use limits::Limits;
 pub use macros::Macros;
 pub use memory::{MemoryRoom, SearchMemory};
 pub use outline::{CommandPlace, Outline, OutlinedCommand, outline};
@@ -83,8 +85,8 @@ pub use parts::{FieldPart, part_of};
 pub use pipeline::plan_search;
 pub use place::{Origin, Place, TwoStep};
 pub use planned::{
-    FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, PlanContext,
-    PlannedSearch, ResultKind,
+    FieldFilter, Message, MessageKind, MessageLog, OutputColumn, PlanContext, PlannedSearch,
+    ResultKind,
 };
 pub use planning::{PlanningTime, Waiting};
 pub use restriction::Restriction;

@@ -75,7 +75,7 @@ impl Memory {
         let rest = total.saturating_sub(first).max(mebibytes(search));
         let semaphore =
             |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        let turns = semaphore(settings.max_searches.max(1));
+        let turns = semaphore(settings.max_searches().max(1));
         Self { first: semaphore(first), rest: semaphore(rest), turns, search }
     }
 
@@ -237,7 +237,8 @@ mod tests {
         let settings = Settings {
             search_memory_bytes: 64 << 20,
             memory_bytes: 170 << 20,
-            max_searches: 2,
+            base_max_searches: 2,
+            max_searches_per_cpu: 0,
             ..Settings::default()
         };
         let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();

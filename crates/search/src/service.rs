@@ -107,7 +107,7 @@ impl SearchService {
     pub fn new(deps: Dependencies, settings: Settings) -> Result<Self, Error> {
         let engine = SessionSettings {
             memory_bytes: settings.memory_bytes,
-            partitions: settings.batch_search_max_pipeline,
+            partitions: settings.pipelines(),
             batch_rows: settings.batch_rows,
         };
         let session = Session::new(&engine, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
@@ -276,7 +276,7 @@ impl SearchService {
                 knowledge,
                 control: Arc::clone(control),
                 report: Arc::clone(report),
-                pipelines: inner.settings.batch_search_max_pipeline.max(1),
+                pipelines: inner.settings.pipelines(),
                 batch_rows: inner.settings.batch_rows,
                 quarantine: Arc::new(self.quarantine()),
                 allow_partial: inner.settings.allow_partial_results,

@@ -11,10 +11,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use conf::Stanza;
 use foldhash::HashMap;
 use inputs::InputMeta;
 use knowledge::Knowledge;
-use knowledge::conf::Stanza;
 use knowledge::index_time::{EventDraft, IndexTimeRules, Queue, Tally};
 use model::{EventTime, Origin};
 use runtime::metrics as names;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::external::RoleMap;
+use crate::settings;
 use crate::stanza::Stanza;
 
 pub use provider::OidcProvider;
@@ -56,29 +57,30 @@ pub struct OidcSettings {
 
 impl OidcSettings {
     pub(crate) fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
-        let issuer = stanza.required("issuer", "the provider's https address")?;
-        let redirect_uri = stanza
-            .required("redirectUri", "<address of the console>/services/auth/oidc/callback")?;
+        let issuer = stanza.required(&settings::ISSUER, "the provider's https address")?;
+        let expected = "<address of the console>/services/auth/oidc/callback";
+        let redirect_uri = stanza.required(&settings::REDIRECT_URI, expected)?;
         if !is_safe(&issuer) {
-            return Err(stanza.wrong("issuer", "an https address (http for this machine only)"));
+            return Err(
+                stanza.wrong(&settings::ISSUER, "an https address (http for this machine only)")
+            );
         }
-        let client_id = stanza.required("clientId", "this server's id at the provider")?;
+        let client_id =
+            stanza.required(&settings::CLIENT_ID, "this server's id at the provider")?;
         Ok(Self {
             name: stanza.name.to_owned(),
             issuer,
-            client_secret: stanza.secret("clientSecret")?,
+            client_secret: stanza.secret(&settings::CLIENT_SECRET)?,
             redirect_uri,
-            scopes: stanza.text_or("scopes", "openid profile email"),
-            audience: stanza.text_or("audience", &client_id),
-            user_claim: stanza.text_or("userClaim", "preferred_username"),
-            roles_claim: stanza.text_or("rolesClaim", "groups"),
-            display_name: stanza.text_or("displayName", "SSO"),
-            keys_lifetime: Duration::from_secs(
-                stanza.number("jwksRefreshSecs", 60, 86_400)?.unwrap_or(3_600),
-            ),
-            skew: stanza.number("clockSkewSecs", 0, 600)?.unwrap_or(60) as i64,
+            scopes: stanza.get(&settings::SCOPES)?,
+            audience: stanza.get(&settings::AUDIENCE)?.unwrap_or_else(|| client_id.clone()),
+            user_claim: stanza.get(&settings::USER_CLAIM)?,
+            roles_claim: stanza.get(&settings::ROLES_CLAIM)?,
+            display_name: stanza.get(&settings::DISPLAY_NAME)?,
+            keys_lifetime: stanza.get(&settings::KEYS_LIFETIME)?,
+            skew: stanza.get(&settings::CLOCK_SKEW)?,
             certificates: stanza.certificates()?,
-            roles: RoleMap::read(stanza, "OIDC"),
+            roles: RoleMap::read(stanza, "OIDC")?,
             client_id,
         })
     }

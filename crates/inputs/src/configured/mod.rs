@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use knowledge::layers::Effective;
+use conf::{Effective, Reader, Stanza};
 use model::IndexName;
 
 use crate::exec::ScriptInput;
@@ -86,7 +86,7 @@ impl Configured {
         let host: Arc<str> = host.into();
         for stanza in &conf.stanzas {
             let mut keys = Keys::new(conf, stanza);
-            if keys.boolean("disabled") != Some(true) || stanza.name.starts_with("http://") {
+            if !keys.get(&crate::settings::DISABLED) || stanza.name.starts_with("http://") {
                 configured.add(&mut keys, &host);
             }
             errors.append(&mut keys.errors);
@@ -136,6 +136,20 @@ impl Configured {
         }
         all
     }
+}
+
+/// Whether a stanza says that its input is switched off.
+#[must_use]
+pub fn is_disabled(stanza: &Stanza) -> bool {
+    let disabled = crate::settings::DISABLED;
+    let entry = stanza.get(disabled.name());
+    entry.and_then(|entry| disabled.value(&entry.value)) == Some(true)
+}
+
+/// The groups of outputs that an input is routed to (`_TCP_ROUTING`); empty where nothing is said.
+#[must_use]
+pub fn routing<'a>(conf: &'a Effective, stanza: &'a str) -> &'a str {
+    Reader::new(conf, stanza).text(&crate::settings::TCP_ROUTING).unwrap_or_default()
 }
 
 /// `kind://rest` or `kind:rest`; stanzas such as `[default]` and `[http]` are settings of others.

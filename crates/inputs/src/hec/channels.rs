@@ -12,36 +12,31 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use conf::Type;
 use hashbrown::HashMap;
 use metrics::{counter, gauge};
 use model::EventTime;
 use runtime::metrics as names;
 use uuid::Uuid;
 
-/// Limits of acknowledgement, with Splunk's names and values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AckSettings {
-    /// `[http_input] max_number_of_ack_channel`: channels at the same time.
-    pub max_channels: usize,
-    /// `[http_input] max_number_of_acked_requests_pending_query`: requests whose outcome was not
-    /// asked for, in all channels.
-    pub max_pending: usize,
-    /// `[http_input] max_number_of_acked_requests_pending_query_per_ack_channel`: the same in one.
-    pub max_pending_per_channel: usize,
-    /// `[http] ackIdleCleanup`: whether a channel that is not used is forgotten.
-    pub idle_cleanup: bool,
-    /// `[http] maxIdleTime`: how long a channel may be unused.
-    pub max_idle: Duration,
-}
-
-impl Default for AckSettings {
-    fn default() -> Self {
-        Self {
-            max_channels: 1_000_000,
-            max_pending: 10_000_000,
-            max_pending_per_channel: 1_000_000,
-            idle_cleanup: true,
-            max_idle: Duration::from_secs(600),
+conf::settings! {
+    /// Limits of acknowledgement, with Splunk's names and values.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct AckSettings {
+        "limits"["http_input"] {
+            /// Channels at the same time.
+            "max_number_of_ack_channel" => pub max_channels: usize = "1000000", Type::number(1);
+            /// Requests whose outcome was not asked for, in all channels.
+            "max_number_of_acked_requests_pending_query" => pub max_pending: usize = "10000000", Type::number(1);
+            /// The same in one channel.
+            "max_number_of_acked_requests_pending_query_per_ack_channel" =>
+                pub max_pending_per_channel: usize = "1000000", Type::number(1);
+        }
+        "inputs"["http"] {
+            /// Whether a channel that is not used is forgotten.
+            "ackIdleCleanup" => pub idle_cleanup: bool = "true", Type::Boolean;
+            /// How long a channel may be unused.
+            "maxIdleTime" => pub max_idle: Duration = "600", Type::seconds(1);
         }
     }
 }

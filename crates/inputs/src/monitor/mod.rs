@@ -34,8 +34,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use conf::Type;
 use foldhash::{HashMap, HashSet};
-use knowledge::layers::Effective;
 use runtime::Shutdown;
 use tokio::task::JoinSet;
 
@@ -51,47 +51,23 @@ use turn::Shared;
 use watch::{Change, Watch};
 use work::Done;
 
-/// How the monitor works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MonitorSettings {
-    /// How often files that are read are looked at when nothing tells of changes.
-    pub poll: Duration,
-    /// Files that are kept open at most (`max_fd` of `[inputproc]`); a file that is read takes one
-    /// more for the moment.
-    pub max_fd: usize,
-    /// How long the checkpoint of safe events may stay unsynced: what a loss of power repeats.
-    pub checkpoint_interval: Duration,
-    /// Checkpoints of files that are gone that are kept.
-    pub max_gone: usize,
-}
-
-impl Default for MonitorSettings {
-    fn default() -> Self {
-        Self {
-            poll: Duration::from_millis(500),
-            max_fd: 100,
-            checkpoint_interval: Duration::from_millis(200),
-            max_gone: 100_000,
+conf::settings! {
+    /// How the monitor works.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct MonitorSettings {
+        "limits"["inputproc"] {
+            /// Maximum number of files that the monitor keeps open; a file that is read takes one more for
+            /// the moment.
+            "max_fd" => pub max_fd: usize = "100", Type::number(1);
         }
-    }
-}
-
-impl MonitorSettings {
-    /// What `[inputproc]` of `limits.conf` says.
-    ///
-    /// # Errors
-    /// A value that does not fit, with file and line.
-    pub fn read(limits: &Effective) -> Result<Self, Error> {
-        let mut settings = Self::default();
-        let Some(entry) = limits.get("inputproc", "max_fd") else { return Ok(settings) };
-        let number = entry.value.trim().parse().ok().filter(|number| *number > 0);
-        settings.max_fd = number.ok_or_else(|| Error::Setting {
-            place: entry.place.to_string(),
-            stanza: "inputproc".to_owned(),
-            key: format!("max_fd = {}", entry.value),
-            expected: "a number of files from 1".to_owned(),
-        })?;
-        Ok(settings)
+        fixed {
+            /// How often files that are read are looked at when nothing tells of changes.
+            pub poll: Duration = Duration::from_millis(500);
+            /// How long the checkpoint of safe events may stay unsynced: what a loss of power repeats.
+            pub checkpoint_interval: Duration = Duration::from_millis(200);
+            /// Checkpoints of files that are gone that are kept.
+            pub max_gone: usize = 100_000;
+        }
     }
 }
 

@@ -18,6 +18,8 @@ mod tests;
 mod transform;
 mod xml;
 
+use conf::{Type, Unit};
+
 pub use extractor::Extractor;
 pub use kv::KvMode;
 pub use rules::{FieldRules, Wanted};
@@ -42,20 +44,18 @@ pub(crate) const CODE_VERSION: u64 = 1;
 /// Names that extraction never produces.
 const FIXED: &[&str] = &model::columns::ALL;
 
-/// Bounds of extraction from one event, from `limits.conf` `[kv]`. Zero means no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExtractionLimits {
-    /// `maxcols`: values of all rules together.
-    pub columns: usize,
-    /// `limit`: values from automatic extraction.
-    pub automatic: usize,
-    /// `maxchars`: bytes of the event that automatic extraction reads.
-    pub chars: usize,
-}
-
-impl Default for ExtractionLimits {
-    fn default() -> Self {
-        Self { columns: 10_000, automatic: 10_000, chars: 1 << 20 }
+conf::settings! {
+    /// Bounds of extraction from one event. Zero means no limit. The form of `Debug` is part of fingerprints.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ExtractionLimits {
+        "limits"["kv"] {
+            /// Fields of one event in all, 0 for no limit. Splunk: 512.
+            "maxcols" => pub columns: usize = "10000", Type::number(0);
+            /// Fields automatic extraction takes from one event, 0 for no limit. Splunk: 100.
+            "limit" => pub automatic: usize = "10000", Type::number(0);
+            /// Bytes of an event that automatic extraction reads, 0 for all. Splunk: 10240.
+            "maxchars" => pub chars: usize = "1048576", Type::of(Unit::Bytes, 0, i64::MAX);
+        }
     }
 }
 

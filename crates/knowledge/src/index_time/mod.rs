@@ -27,7 +27,7 @@ pub(crate) use read::{check_all, read};
 use self::ingest_eval::IngestEval;
 use self::sed::Sed;
 use self::transform::RegexTransform;
-use crate::conf::Place;
+use conf::Place;
 
 /// A rule that can change, drop or clone events.
 #[derive(Debug, Clone, PartialEq, Eq)]

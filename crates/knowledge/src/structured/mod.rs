@@ -15,13 +15,14 @@ mod tests;
 
 use std::sync::Arc;
 
+use conf::Key;
+use eval::Pattern;
 pub use reader::StructuredReader;
 pub use records::{RecordBreak, RecordScanner};
 
-use eval::Pattern;
-
 use crate::error::Error;
 use crate::props::{Values, bad_value};
+use crate::settings::props::{self as keys, character};
 
 /// What a source is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub struct StructuredRules {
 impl StructuredRules {
     /// Reads the settings; `None` unless `INDEXED_EXTRACTIONS` is set.
     pub(crate) fn read(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<Self> {
-        let entry = values.get("INDEXED_EXTRACTIONS")?;
+        let entry = values.get(&keys::INDEXED_EXTRACTIONS)?;
         let (format, delimiter) = match entry.value.to_ascii_lowercase().as_str() {
             "csv" => (StructuredFormat::Delimited, ','),
             "tsv" => (StructuredFormat::Delimited, '\t'),
@@ -85,94 +86,80 @@ impl StructuredRules {
             "json" => (StructuredFormat::Json, ','),
             "none" | "false" => return None,
             _ => {
-                errors.push(bad_value(entry, "csv, tsv, psv, w3c or json (hec is not supported)"));
+                errors.push(bad_value(entry, &keys::INDEXED_EXTRACTIONS.setting.kind.expected()));
                 return None;
             }
         };
         let w3c = format == StructuredFormat::W3c;
-        let delimiter =
-            delimiter_of(values, "FIELD_DELIMITER", errors).unwrap_or(Delimiter::One(delimiter));
-        let quote = quote_of(values, "FIELD_QUOTE", errors).unwrap_or(Some('"'));
-        let special = values.get("HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS");
+        let delimiter = delimiter_of(values, &keys::FIELD_DELIMITER, errors)
+            .unwrap_or(Delimiter::One(delimiter));
+        let quote = quote_of(values, &keys::FIELD_QUOTE, errors).unwrap_or(Some('"'));
+        let special = values.get(&keys::SPECIAL_CHARACTERS);
         let special = special.map(|entry| entry.value.clone()).unwrap_or_default();
-        let names = list(values, "FIELD_NAMES").map(|names| {
+        let names = list(values, &keys::FIELD_NAMES).map(|names| {
             names.iter().map(|name| header::clean(name, &special)).collect::<Vec<_>>()
         });
         let pattern = |text: &str| w3c.then(|| Pattern::compile(text).ok()).flatten();
-        let line = values.number("HEADER_FIELD_LINE_NUMBER", errors);
+        let line = values.read(&keys::HEADER_FIELD_LINE_NUMBER, errors);
         Some(Self {
             format,
             delimiter,
             quote,
-            header_delimiter: delimiter_of(values, "HEADER_FIELD_DELIMITER", errors)
+            header_delimiter: delimiter_of(values, &keys::HEADER_FIELD_DELIMITER, errors)
                 .unwrap_or(if w3c { Delimiter::Blanks } else { delimiter }),
-            header_quote: quote_of(values, "HEADER_FIELD_QUOTE", errors).unwrap_or(quote),
-            header_line: line.and_then(|line| usize::try_from(line).ok()).filter(|line| *line > 0),
+            header_quote: quote_of(values, &keys::HEADER_FIELD_QUOTE, errors).unwrap_or(quote),
+            header_line: usize::try_from(line).ok().filter(|line| *line > 0),
             header_prefix: values
-                .pattern("FIELD_HEADER_REGEX", errors)
+                .pattern(&keys::FIELD_HEADER_REGEX, errors)
                 .or_else(|| pattern(r"(?i)^#Fields:\s*")),
-            preamble: values.pattern("PREAMBLE_REGEX", errors).or_else(|| pattern("^#")),
+            preamble: values.pattern(&keys::PREAMBLE_REGEX, errors).or_else(|| pattern("^#")),
             names,
-            missing: values.pattern("MISSING_VALUE_REGEX", errors),
-            timestamp_fields: list(values, "TIMESTAMP_FIELDS").unwrap_or_default(),
+            missing: values.pattern(&keys::MISSING_VALUE_REGEX, errors),
+            timestamp_fields: list(values, &keys::TIMESTAMP_FIELDS).unwrap_or_default(),
             special,
-            trim_braces: values.boolean("JSON_TRIM_BRACES_IN_ARRAY_NAMES", errors).unwrap_or(false),
+            trim_braces: values.read(&keys::TRIM_BRACES, errors),
         })
     }
 }
 
 /// Names between commas, each perhaps in quotes.
-fn list(values: &Values<'_>, key: &str) -> Option<Vec<String>> {
+fn list(values: &Values<'_>, key: &Key<String>) -> Option<Vec<String>> {
     let text = &values.get(key)?.value;
     let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let names = text.split(',').map(|name| name.trim().trim_matches('"').to_owned());
     Some(names.collect())
 }
 
-fn delimiter_of(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<Delimiter> {
+fn delimiter_of(
+    values: &Values<'_>,
+    key: &Key<String>,
+    errors: &mut Vec<Error>,
+) -> Option<Delimiter> {
     let entry = values.get(key)?;
-    match entry.value.to_ascii_lowercase().as_str() {
-        "whitespace" | "ws" => return Some(Delimiter::Blanks),
-        _ => {}
-    }
-    let found = character(&entry.value).flatten().map(Delimiter::One);
+    let found = delimiter(&entry.value);
     if found.is_none() {
-        let expected = "one character, or space, tab, fs, gs, rs, us, whitespace or \\xHH";
-        errors.push(bad_value(entry, expected));
+        errors.push(bad_value(entry, &key.setting.kind.expected()));
     }
     found
+}
+
+fn delimiter(text: &str) -> Option<Delimiter> {
+    match text.to_ascii_lowercase().as_str() {
+        "whitespace" | "ws" => Some(Delimiter::Blanks),
+        _ => character(text).flatten().map(Delimiter::One),
+    }
 }
 
 /// The quote that is set; `Some(None)` where none is wanted.
-fn quote_of(values: &Values<'_>, key: &str, errors: &mut Vec<Error>) -> Option<Option<char>> {
+fn quote_of(
+    values: &Values<'_>,
+    key: &Key<String>,
+    errors: &mut Vec<Error>,
+) -> Option<Option<char>> {
     let entry = values.get(key)?;
     let found = character(&entry.value);
     if found.is_none() {
-        errors.push(bad_value(entry, "one character, none, or \\xHH"));
+        errors.push(bad_value(entry, &key.setting.kind.expected()));
     }
     found
-}
-
-fn character(text: &str) -> Option<Option<char>> {
-    Some(Some(match text.to_ascii_lowercase().as_str() {
-        "none" => return Some(None),
-        "space" => ' ',
-        "tab" | "\\t" => '\t',
-        "fs" => '\u{1c}',
-        "gs" => '\u{1d}',
-        "rs" => '\u{1e}',
-        "us" => '\u{1f}',
-        lower => {
-            if let Some(hex) = lower.strip_prefix("\\x") {
-                return u8::from_str_radix(hex, 16).ok().map(|byte| Some(char::from(byte)));
-            }
-            let mut characters = text.chars();
-            match (characters.next(), characters.next(), characters.next()) {
-                (Some(one), None, None) => one,
-                // A quoted delimiter.
-                (Some('"'), Some(one), Some('"')) if text.chars().count() == 3 => one,
-                _ => return None,
-            }
-        }
-    }))
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use conf::{Layer, Layers};
 use proptest::prelude::*;
 
 use super::{RecordScanner, StructuredReader, StructuredRules};
 use crate::Knowledge;
-use crate::layers::{Layer, Layers};
 
 /// The rules of some settings, compiled once.
 fn rules(settings: &str) -> Arc<StructuredRules> {

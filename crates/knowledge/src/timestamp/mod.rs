@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 pub use finder::TimestampFinder;
 pub use patterns::DatetimePatterns;
 
+use crate::settings::props as keys;
 use eval::Pattern;
 use eval::time::TimeFormat;
 
@@ -69,10 +70,10 @@ impl Default for TimestampRules {
             format: None,
             lookahead: Lookahead::Default,
             zone: TimeZone::UTC,
-            max_days_ago: 10_951,
-            max_days_hence: 2,
-            max_diff_secs_ago: 3600,
-            max_diff_secs_hence: 604_800,
+            max_days_ago: keys::MAX_DAYS_AGO.default_value(),
+            max_days_hence: keys::MAX_DAYS_HENCE.default_value(),
+            max_diff_secs_ago: keys::MAX_DIFF_SECS_AGO.default_value(),
+            max_diff_secs_hence: keys::MAX_DIFF_SECS_HENCE.default_value(),
         }
     }
 }

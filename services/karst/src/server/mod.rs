@@ -4,7 +4,6 @@ mod assemble;
 pub(crate) mod audit;
 mod bodies;
 mod certificate;
-mod conf;
 mod connections;
 mod console;
 mod conversation;
@@ -55,6 +54,16 @@ use self::serving::Serving;
 use self::setup::Setup;
 use self::tls::Certificates;
 use crate::config::{Role, ServerOptions};
+
+/// The declarations of settings that only this program reads.
+pub(crate) const DECLARED: &[&[conf::Setting]] = &[
+    audit::Configured::SETTINGS,
+    http_conf::HttpServer::SETTINGS,
+    http_conf::Http2::SETTINGS,
+    http_conf::Timeouts::SETTINGS,
+    request_conf::Requests::SETTINGS,
+    surroundings::Places::SETTINGS,
+];
 
 pub(crate) use ownership::{claim as claim_catalog, now_text};
 pub(crate) use store_conf::store as store_options;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::conf::{ConfFile, Entry, Warning};
+use crate::file::{ConfFile, Entry, Warning};
 
 /// Roles that read and change; none where nothing is said. `*` is everybody.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,10 +9,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::conf::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::error::Error;
+use crate::file::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::metadata::{Access, Metadata};
-use crate::registry;
 
 /// Where a file stands; the order of the variants is the precedence, highest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +110,7 @@ impl Files {
     }
 
     /// The forms with their names, those that are `local` first.
-    pub(crate) fn forms(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn forms(&self) -> impl Iterator<Item = (&str, &str)> {
         let form = |local: bool| {
             self.0.iter().filter_map(move |(path, text)| {
                 let (folder, file) = path.rsplit_once('/')?;
@@ -139,7 +138,7 @@ impl Layers {
     /// `apps/*/{default,local}`. A missing directory is an empty one.
     ///
     /// # Errors
-    /// [`Error::Read`] names the file that cannot be read.
+    /// [`Error`] names the file that cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let mut layers = Self::builtin();
         layers.read_folder(directory, "system/local", &Layer::SystemLocal)?;
@@ -164,7 +163,7 @@ impl Layers {
                         layers.metadata.read(&app, &file);
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(source) => return Err(Error::Read { path, source }),
+                    Err(source) => return Err(Error { path, source }),
                 }
             }
         }
@@ -326,8 +325,7 @@ impl Layers {
                 continue;
             }
             let path = root.join(folder).join(&name);
-            let bytes =
-                fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            let bytes = fs::read(&path).map_err(|source| Error { path: path.clone(), source })?;
             let text = String::from_utf8_lossy(&bytes);
             let Some(conf) = name.strip_suffix(".conf") else {
                 self.others.0.insert(format!("{folder}/{name}"), text.into_owned());
@@ -348,8 +346,7 @@ impl Layers {
         for name in list(&root.join(folder))? {
             let Some(model) = name.strip_suffix(".json") else { continue };
             let path = root.join(folder).join(&name);
-            let bytes =
-                fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            let bytes = fs::read(&path).map_err(|source| Error { path: path.clone(), source })?;
             let json = String::from_utf8_lossy(&bytes).into_owned();
             self.add_model(app, model, json);
         }
@@ -402,23 +399,17 @@ impl Layers {
         effective
     }
 
-    /// Syntax warnings, and settings that Karst does not know or does not honour.
+    /// What is wrong with the syntax of the files. [`crate::Registry::warnings`] knows the settings.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = self.metadata.warnings().to_vec();
-        for file in &self.files {
-            warnings.extend(file.file.warnings.iter().cloned());
-            for stanza in &file.file.stanzas {
-                warnings.extend(registry::check(&file.conf, stanza));
-            }
-        }
-        warnings
+        let files = self.files.iter().flat_map(|file| &file.file.warnings);
+        self.metadata.warnings().iter().chain(files).cloned().collect()
     }
 }
 
 /// Names in a directory in lexicographic order; none if there is no such directory.
 fn list(folder: &Path) -> Result<Vec<String>, Error> {
-    let fail = |source| Error::Read { path: folder.to_owned(), source };
+    let fail = |source| Error { path: folder.to_owned(), source };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -528,13 +519,5 @@ mod tests {
     #[test]
     fn built_in_files_have_no_warnings() {
         assert_eq!(Layers::builtin().warnings(), []);
-    }
-
-    #[test]
-    fn an_unknown_setting_is_reported_with_the_nearest_known_one() {
-        let layers = Layers::builtin().with(Layer::SystemLocal, "props", "[a]\nTIME_FORMT = %s");
-        let shown = layers.warnings()[0].to_string();
-        assert!(shown.contains("props.conf:2"), "{shown}");
-        assert!(shown.contains("TIME_FORMAT"), "{shown}");
     }
 }
