@@ -151,7 +151,7 @@ mod tests {
                 conf = quoted(1);
             }
             let name = match line.split_once(" = \"") {
-                _ if line.starts_with('"') && line.contains(" => ") => quoted(1),
+                _ if line.starts_with('"') && line.contains(" => pub ") => quoted(1),
                 Some((key, _)) if key.starts_with(|c: char| c.is_ascii_uppercase()) => quoted(1),
                 _ => continue,
             };
