@@ -1,9 +1,10 @@
 //! Everything the configuration says, compiled once and shared.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use conf::{Effective, Layers, Warning};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::Error;
 use crate::extract::{ExtractionLimits, Extractor, FieldRules};
@@ -264,7 +265,7 @@ impl Knowledge {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {

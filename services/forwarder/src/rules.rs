@@ -9,7 +9,7 @@
 //! to the indexer. Streams without such rules pay nothing.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use conf::Stanza;
 use foldhash::HashMap;
@@ -17,6 +17,7 @@ use inputs::InputMeta;
 use knowledge::Knowledge;
 use knowledge::index_time::{EventDraft, IndexTimeRules, Queue, Tally};
 use model::{EventTime, Origin};
+use parking_lot::{Mutex, MutexGuard};
 use runtime::metrics as names;
 
 use crate::outputs::{Group, Outputs, groups_named};
@@ -100,7 +101,7 @@ pub(crate) struct RuleBook {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl RuleBook {

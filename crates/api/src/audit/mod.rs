@@ -19,7 +19,6 @@ pub(crate) mod searches;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ::audit::{AuditLog, Info, Limiter, Record, Verdict};
@@ -28,6 +27,7 @@ use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use metrics::counter;
+use parking_lot::Mutex;
 use runtime::metrics as names;
 
 use crate::ApiState;
@@ -95,7 +95,7 @@ impl Audit {
     fn is_new_login(&self, user: &str, client: &Client) -> bool {
         let key = (user.to_owned(), client.address.clone().unwrap_or_default());
         let now = Instant::now();
-        let mut basic = self.basic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut basic = self.basic.lock();
         if basic.len() >= BASIC_LOGINS {
             basic.retain(|_, at| now.duration_since(*at) < BASIC_LOGIN);
         }

@@ -17,7 +17,7 @@ mod merge;
 mod retention;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bucket::FieldSource;
@@ -26,6 +26,7 @@ use foldhash::{HashMap, HashSet};
 use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
+use parking_lot::Mutex;
 use runtime::{Clock, Shutdown, metrics as names};
 
 use self::archive::Archive;
@@ -138,10 +139,6 @@ impl Lifecycle {
         }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn in_future(&self, time: Duration) -> EventTime {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         EventTime(self.clock.now().0.saturating_add(micros))
@@ -160,7 +157,7 @@ impl Lifecycle {
 
     /// Notes an object that is about to be written, so that it does not outlive a crash.
     async fn begin(self: &Arc<Self>, path: String) -> Result<UnderWay, Error> {
-        self.under_way().insert(path.clone());
+        self.under_way.lock().insert(path.clone());
         let guard = UnderWay { of: Arc::clone(self), path: path.clone() };
         let discard = vec![Discarded { path, delete_after: self.in_future(UNDER_WAY) }];
         self.commit(Commit { discard, ..Commit::default() }).await?;
@@ -309,7 +306,7 @@ impl Lifecycle {
         metrics::gauge!(names::GARBAGE_OBJECTS).set(snapshot.discarded().count() as f64);
         let now = self.clock.now();
         let due: Vec<String> = {
-            let under_way = self.under_way();
+            let under_way = self.under_way.lock();
             let all = snapshot.discarded();
             let due = all.filter(|(path, time)| *time <= now && !under_way.contains(*path));
             due.map(|(path, _)| path.to_owned()).collect()
@@ -341,7 +338,7 @@ struct UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.of.under_way().remove(&self.path);
+        self.of.under_way.lock().remove(&self.path);
     }
 }
 

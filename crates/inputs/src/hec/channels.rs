@@ -9,13 +9,13 @@
 //! Not here: HTTP, tokens, what makes an input safe.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conf::Type;
 use hashbrown::HashMap;
 use metrics::{counter, gauge};
 use model::EventTime;
+use parking_lot::Mutex;
 use runtime::metrics as names;
 use uuid::Uuid;
 
@@ -96,7 +96,7 @@ impl AckChannels {
     /// # Errors
     /// A limit is reached; the sender has to wait, and to ask for what it has sent.
     pub fn begin(&self, key: &ChannelKey, now: EventTime) -> Result<u64, AckLimit> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.sweep(&mut state, now);
         let refuse = |limit, reason: &'static str| {
             counter!(names::INGEST_REFUSED, "reason" => reason).increment(1);
@@ -124,7 +124,7 @@ impl AckChannels {
 
     /// A request's outcome: safe from now on, or to be sent again.
     pub fn settle(&self, key: &ChannelKey, id: u64, safe: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(channel) = state.channels.get_mut(key) else { return };
         if safe {
             if let Some(known) = channel.requests.get_mut(&id) {
@@ -138,7 +138,7 @@ impl AckChannels {
 
     /// Which of the requests are safe; those are forgotten.
     pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, bool)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.sweep(&mut state, now);
         let Some(channel) = state.channels.get_mut(key) else {
             return ids.iter().map(|id| (*id, false)).collect();
@@ -161,7 +161,7 @@ impl AckChannels {
     /// Whether another request with acknowledgement would be refused in every channel.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.lock().pending >= self.settings.max_pending
+        self.state.lock().pending >= self.settings.max_pending
     }
 
     /// Forgets channels that were not used for too long, a few times per idle time.
@@ -179,10 +179,6 @@ impl AckChannels {
             tracing::info!(channels = before - state.channels.len(), "idle channels forgotten");
         }
         state.show();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -221,7 +217,7 @@ mod tests {
         assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, false)]);
         channels.settle(&key(1), two, false);
         assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, false)]);
-        assert_eq!(channels.lock().pending, 0);
+        assert_eq!(channels.state.lock().pending, 0);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::checkpoints::{Checkpoints, Record, SEEK};
 use super::fingerprint::Fingerprint;
@@ -285,8 +286,8 @@ fn without_rotation(name: &str) -> Option<&str> {
     (packed || number).then_some(stem)
 }
 
-pub(crate) fn lock(book: &Mutex<Checkpoints>) -> std::sync::MutexGuard<'_, Checkpoints> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn lock(book: &Mutex<Checkpoints>) -> parking_lot::MutexGuard<'_, Checkpoints> {
+    book.lock()
 }
 
 #[cfg(test)]

@@ -31,11 +31,12 @@ mod work;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conf::Type;
 use foldhash::{HashMap, HashSet};
+use parking_lot::Mutex;
 use runtime::Shutdown;
 use tokio::task::JoinSet;
 

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::checkpoints::{Checkpoints, Record, SEEK};

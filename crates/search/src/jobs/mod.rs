@@ -9,7 +9,7 @@ mod state;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -17,6 +17,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
+use parking_lot::Mutex;
 use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows};
 use runtime::Clock;
 use tokio::sync::watch;
@@ -213,7 +214,7 @@ impl Job {
     /// Where it is.
     #[must_use]
     pub fn status(&self) -> JobStatus {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = self.progress.lock();
         let state = *self.state.borrow();
         let run_duration = progress.run_duration.unwrap_or_else(|| {
             progress.started.map_or(Duration::ZERO, |(_, since)| since.elapsed())
@@ -241,7 +242,7 @@ impl Job {
     /// What the user should know about the answer.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = self.progress.lock();
         let mut messages = progress.messages.clone();
         drop(progress);
         let kept = self.kept.now();
@@ -518,7 +519,7 @@ impl Job {
 
     pub(crate) fn start(&self) {
         self.report.times.add(Phase::Queue, self.since.elapsed());
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = self.progress.lock();
         progress.started = Some((self.clock.now(), Instant::now()));
         drop(progress);
         // It may have been cancelled while it waited for its turn.
@@ -581,7 +582,7 @@ impl Job {
         let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());
         self.preview.change(|preview| *preview = None);
         self.kept.now().iter().for_each(|kept| kept.clear());
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = self.progress.lock();
         progress.run_duration =
             Some(progress.started.map_or(Duration::ZERO, |(_, since)| since.elapsed()));
         for message in messages {

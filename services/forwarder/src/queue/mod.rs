@@ -22,11 +22,12 @@ mod tests;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use uuid::Uuid;
 
@@ -82,11 +83,7 @@ struct Shared {
     durable: watch::Sender<u64>,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 /// An entry on its way to the disk, and what happens then: `true` if it is taken.
 struct Job {
@@ -206,7 +203,7 @@ impl DiskQueue {
             Err(_) => return Err(PushError::Full),
         };
         let job = Job { entry, done: Box::new(done), _permit: permit };
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.jobs.lock();
         let Some(jobs) = jobs.as_ref() else { return Err(PushError::Closed) };
         jobs.send(job).map_err(|_| PushError::Closed)
     }
@@ -214,7 +211,7 @@ impl DiskQueue {
     /// Lets go of everything below a number.
     pub(crate) fn release(&self, below: u64) {
         let mut gone = Vec::new();
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         while let (Some(oldest), Some(next)) = (state.segments.front(), state.segments.get(1)) {
             let old = oldest.finished.is_none_or(|finished| finished.elapsed() >= NOTES);
             let full = state.bytes >= self.shared.settings.max_size / 2;
@@ -237,7 +234,7 @@ impl DiskQueue {
     }
 
     pub(crate) fn status(&self) -> QueueStatus {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         QueueStatus {
             bytes: state.bytes,
             capacity: self.shared.settings.max_size,
@@ -254,10 +251,10 @@ impl DiskQueue {
     /// Takes nothing more, writes what is under way, and ends. Who waits for room is refused.
     pub(crate) fn close(&self) {
         self.memory.close();
-        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        self.shared.lock().closed = true;
+        drop(self.jobs.lock().take());
+        self.shared.state.lock().closed = true;
         self.shared.room.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread of a queue has panicked");
         }
