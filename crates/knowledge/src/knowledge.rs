@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use conf::{Effective, Layers, Warning};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::extract::{ExtractionLimits, Extractor, FieldRules};
@@ -152,7 +152,7 @@ impl Knowledge {
     #[must_use]
     pub fn parsing_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<ParsingRules> {
         let stanzas = self.inner.props.matching(sourcetype, source, host);
-        let mut cache = lock(&self.inner.parsing);
+        let mut cache = self.inner.parsing.lock();
         if let Some(rules) = cache.get(&stanzas) {
             return rules.clone();
         }
@@ -178,7 +178,7 @@ impl Knowledge {
     #[must_use]
     pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
         let stanzas = self.inner.props.matching(sourcetype, source, host);
-        let mut cache = lock(&self.inner.fields);
+        let mut cache = self.inner.fields.lock();
         let general = (stanzas, None);
         if let Some(rules) = cache.get(&general) {
             return rules.clone();
@@ -262,10 +262,6 @@ impl Knowledge {
             None => self.inner.recogniser.recognise(source, sample, &self.inner.transforms),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {

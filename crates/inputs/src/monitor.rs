@@ -45,7 +45,6 @@ pub use target::{HostFrom, MonitorTarget, Salt};
 
 use crate::{Error, Sink};
 use checkpoints::Checkpoints;
-use examine::lock;
 use place::{FileId, Seen};
 use tail::{Goal, Tail};
 use turn::Shared;
@@ -216,7 +215,7 @@ impl Monitor {
 
     /// Looks again soon while something waits to be written.
     fn pause(&self) -> Duration {
-        if self.active.is_empty() && self.ready.is_empty() && !lock(&self.book).has_changes() {
+        if self.active.is_empty() && self.ready.is_empty() && !self.book.lock().has_changes() {
             return self.settings.poll;
         }
         self.settings.poll.min(self.settings.checkpoint_interval)
@@ -275,7 +274,7 @@ impl Monitor {
         let known = self.shared.as_ref().is_some_and(|shared| Arc::ptr_eq(&shared.sink, sink));
         if !known {
             self.shared = Some(Arc::new(Shared::new(Arc::clone(sink))));
-            let mut book = lock(&self.book);
+            let mut book = self.book.lock();
             sink.notes().iter().for_each(|note| book.adopt(note));
         }
     }
