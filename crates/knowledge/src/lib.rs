@@ -9,6 +9,7 @@ mod datamodels;
 mod error;
 pub mod extract;
 mod forms;
+pub mod fuzzing;
 pub mod index_time;
 mod indexes;
 mod knowledge;
