@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use catalog::Catalog;
+use parking_lot::{Mutex, RwLock};
 use runtime::Clock;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -193,7 +194,7 @@ impl Accounts {
     /// Whether there is anybody who could log in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.users.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.users.read().is_empty()
     }
 
     /// The password policy.
@@ -284,13 +285,13 @@ impl Accounts {
         self.check_password(&password)?;
         let mut former = std::mem::take(&mut user.former_passwords);
         former.insert(0, std::mem::take(&mut user.password_hash));
-        former.truncate(self.policy.history);
+        former.truncate(self.policy.history());
         for hash in &former {
             let stored = Some(hash.clone());
             if self.passwords.check(&user.name, &password, stored).await?.is_right() {
                 let reason = format!(
                     "the password is one of the user's last {} (passwordHistoryCount)",
-                    self.policy.history
+                    self.policy.history()
                 );
                 return Err(Error::Password { reason });
             }
@@ -311,13 +312,13 @@ impl Accounts {
             return Ok(false);
         }
         self.catalog.delete_document(KIND, name).await?;
-        self.users.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.users.write().remove(name);
         self.sessions.close_all_of(name, None);
         Ok(true)
     }
 
     fn is_full_for(&self, name: &str) -> bool {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         users.len() >= MAX_USERS && !users.contains_key(name)
     }
 
@@ -328,7 +329,7 @@ impl Accounts {
         let document = serde_json::to_value(&user)
             .map_err(|error| Error::document(KIND, &user.name, &error))?;
         self.catalog.put_document(KIND, &user.name, document).await?;
-        let mut users = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.users.write();
         users.insert(user.name.clone(), user);
         Ok(())
     }
@@ -336,7 +337,7 @@ impl Accounts {
     /// All users, by name.
     #[must_use]
     pub fn all(&self) -> Vec<User> {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         let mut users: Vec<User> = users.values().cloned().collect();
         users.sort_by(|a, b| a.name.cmp(&b.name));
         users
@@ -345,7 +346,7 @@ impl Accounts {
     /// The user of a name.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<User> {
-        self.users.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.users.read().get(name).cloned()
     }
 
     /// A session that does not expire while the process runs, for commands on the same machine.

@@ -8,10 +8,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{PoisonError, RwLock};
 
 use catalog::Catalog;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -215,7 +215,7 @@ impl ApiTokens {
     }
 
     fn check_room(&self, user: &str) -> Result<(), Error> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let own = known.values().filter(|(token, _)| token.user == user).count();
         if known.len() >= MAX_TOKENS {
             return Err(Error::TooMany { what: "API tokens", limit: MAX_TOKENS });
@@ -233,7 +233,7 @@ impl ApiTokens {
         let document = serde_json::to_value(&token)
             .map_err(|error| Error::document(KIND, &token.id, &error))?;
         self.catalog.put_document(KIND, &token.id, document).await?;
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         let used = known.get(&token.id).map(|(_, used)| *used).unwrap_or_default();
         known.insert(token.id.clone(), (token, used));
         Ok(())
@@ -253,7 +253,7 @@ impl ApiTokens {
             let (id, user, scope) = (claims.jti, claims.sub, claims.scope);
             return good.then_some(Bearer { id, user, ephemeral_since: since, scope });
         }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         let (token, used) = known.get_mut(&claims.jti)?;
         if !token.enabled || token.user != claims.sub || !is_good(token.not_before, token.expires) {
             return None;
@@ -279,7 +279,7 @@ impl ApiTokens {
     /// All static tokens with their last use, newest first.
     #[must_use]
     pub fn all(&self) -> Vec<(ApiToken, Use)> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let mut all: Vec<(ApiToken, Use)> = known.values().cloned().collect();
         all.sort_by(|(a, _), (b, _)| (b.created, &b.id).cmp(&(a.created, &a.id)));
         all
@@ -288,7 +288,7 @@ impl ApiTokens {
     /// A static token by its ID.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<(ApiToken, Use)> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.known.read().get(id).cloned()
     }
 
     /// Enables or disables a token; false if it does not exist.
@@ -310,7 +310,7 @@ impl ApiTokens {
             return Ok(false);
         }
         self.catalog.delete_document(KIND, id).await?;
-        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.known.write().remove(id);
         Ok(true)
     }
 

@@ -359,10 +359,8 @@ mod tests {
     #[test]
     fn metadata_of_an_app_applies_to_the_app_its_types_and_its_objects() {
         let roles = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
-        let access = |read: &[&str], write: &[&str]| knowledge::Access {
-            read: roles(read),
-            write: roles(write),
-        };
+        let access =
+            |read: &[&str], write: &[&str]| conf::Access { read: roles(read), write: roles(write) };
         let apps = BTreeMap::from([
             ("a".to_owned(), access(&["*"], &["admin"])),
             ("a/macros".to_owned(), access(&["admin"], &["watchers"])),

@@ -57,20 +57,9 @@ pub enum Error {
         reason: String,
     },
     /// An invalid setting of authentication.conf or server.conf.
-    #[error("{place}: [{stanza}] {name} = {value}: expected {expected}")]
-    Authentication {
-        /// File and line.
-        place: String,
-        /// The stanza.
-        stanza: String,
-        /// The key.
-        name: &'static str,
-        /// The value.
-        value: String,
-        /// The accepted values.
-        expected: String,
-    },
-    /// An invalid time span.
+    #[error(transparent)]
+    Setting(#[from] conf::Invalid),
+    /// An invalid time span in a request.
     #[error("{name} = {value}: expected a time span such as 90s, 5m, 1h")]
     TimeSpan {
         /// The setting.
@@ -105,7 +94,7 @@ impl Error {
             Self::TooManyTokens { .. } | Self::TooMany { .. } => ErrorKind::Exhausted,
             Self::Password { .. }
             | Self::UserName { .. }
-            | Self::Authentication { .. }
+            | Self::Setting(_)
             | Self::TimeSpan { .. } => ErrorKind::Invalid,
             Self::Provider { .. } | Self::Busy => ErrorKind::Unavailable,
             Self::Internal(_) => ErrorKind::Internal,

@@ -5,6 +5,8 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rand::Rng;
 
+use crate::Error;
+use crate::settings as keys;
 use crate::stanza::Stanza;
 
 /// The start of a login at a provider's page.
@@ -53,10 +55,10 @@ pub struct RoleMap {
 
 impl RoleMap {
     /// `kind`: how `authType` calls the provider.
-    pub(crate) fn read(stanza: &Stanza<'_>, kind: &str) -> Self {
-        let names = ["defaultRoles", "defaultRoleIfMissing"].map(|key| stanza.list(key));
+    pub(crate) fn read(stanza: &Stanza<'_>, kind: &str) -> Result<Self, Error> {
+        let names = [stanza.get(&keys::DEFAULT_ROLES)?, stanza.get(&keys::DEFAULT_ROLE)?];
         let default = names.concat().iter().map(|role| role.to_lowercase()).collect();
-        Self { groups_of: stanza.role_map(kind), default }
+        Ok(Self { groups_of: stanza.role_map(kind), default })
     }
 
     /// The roles of a user in these groups. Group names are case-insensitive, as in directories.

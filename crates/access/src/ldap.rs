@@ -15,6 +15,7 @@ use rustls::ClientConfig;
 
 use crate::Error;
 use crate::external::{ExternalUser, RoleMap};
+use crate::settings::{self, enclosed};
 use crate::stanza::Stanza;
 
 /// A directory; a stanza of authentication.conf.
@@ -77,51 +78,55 @@ pub enum Encryption {
 
 impl Encryption {
     fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
-        let flag = |key| stanza.flag(key).map(|flag| flag.unwrap_or(false));
-        match (flag("SSLEnabled")?, flag("startTLS")?) {
+        match (stanza.get(&settings::SSL_ENABLED)?, stanza.get(&settings::START_TLS)?) {
             (false, false) => Ok(Self::None),
             (false, true) => Ok(Self::StartTls),
             (true, false) => Ok(Self::Tls),
-            (true, true) => Err(stanza.wrong("startTLS", "false where SSLEnabled is true")),
+            (true, true) => {
+                Err(stanza.wrong(&settings::START_TLS, "false where SSLEnabled is true"))
+            }
         }
     }
 
-    fn port(self) -> u64 {
+    fn port(self) -> u16 {
         if self == Self::Tls { 636 } else { 389 }
     }
 }
 
 impl LdapSettings {
     pub(crate) fn read(stanza: &Stanza<'_>) -> Result<Self, Error> {
-        let host = stanza.required("host", "the directory's host")?;
+        let host = stanza.required(&settings::HOST, "the directory's host")?;
         let encryption = Encryption::read(stanza)?;
-        let port = stanza.number("port", 1, 65_535)?.unwrap_or(encryption.port());
-        stanza.required("userBaseDN", "where users are")?;
+        let port = stanza.get(&settings::PORT)?.unwrap_or(encryption.port());
+        let user_bases = stanza.get(&settings::USER_BASE_DN)?;
+        if user_bases.is_empty() {
+            return Err(stanza.wrong(&settings::USER_BASE_DN, "where users are"));
+        }
         let settings = Self {
             name: stanza.name.to_owned(),
             host,
-            port: port as u16,
+            port,
             encryption,
-            bind_dn: stanza.text_or("bindDN", ""),
-            bind_password: stanza.secret("bindDNpassword")?.unwrap_or_default(),
-            user_bases: stanza.list("userBaseDN"),
-            user_filter: filter(stanza, "userBaseFilter")?,
-            user_name: attribute(stanza, "userNameAttribute", "uid")?,
-            real_name: attribute(stanza, "realNameAttribute", "cn")?,
-            email: attribute(stanza, "emailAttribute", "mail")?,
-            group_bases: stanza.list("groupBaseDN"),
-            group_filter: filter(stanza, "groupBaseFilter")?,
-            group_name: attribute(stanza, "groupNameAttribute", "cn")?,
-            group_member: attribute(stanza, "groupMemberAttribute", "member")?,
-            group_mapping: attribute(stanza, "groupMappingAttribute", "dn")?,
-            nested_groups: stanza.flag("nestedGroups")?.unwrap_or(false),
-            timeout: Duration::from_secs(stanza.number("network_timeout", 1, 600)?.unwrap_or(20)),
-            max_groups: stanza.number("sizelimit", 1, 100_000)?.unwrap_or(1_000) as u32,
+            bind_dn: stanza.get(&settings::BIND_DN)?.unwrap_or_default(),
+            bind_password: stanza.secret(&settings::BIND_PASSWORD)?.unwrap_or_default(),
+            user_bases,
+            user_filter: enclosed(&stanza.get(&settings::USER_FILTER)?),
+            user_name: stanza.get(&settings::USER_NAME)?,
+            real_name: stanza.get(&settings::REAL_NAME)?,
+            email: stanza.get(&settings::EMAIL)?,
+            group_bases: stanza.get(&settings::GROUP_BASE_DN)?,
+            group_filter: enclosed(&stanza.get(&settings::GROUP_FILTER)?),
+            group_name: stanza.get(&settings::GROUP_NAME)?,
+            group_member: stanza.get(&settings::GROUP_MEMBER)?,
+            group_mapping: stanza.get(&settings::GROUP_MAPPING)?,
+            nested_groups: stanza.get(&settings::NESTED_GROUPS)?,
+            timeout: stanza.get(&settings::NETWORK_TIMEOUT)?,
+            max_groups: stanza.get(&settings::SIZE_LIMIT)?,
             certificates: stanza.certificates()?,
-            roles: RoleMap::read(stanza, "LDAP"),
+            roles: RoleMap::read(stanza, "LDAP")?,
         };
         if !settings.bind_dn.is_empty() && settings.bind_password.is_empty() {
-            return Err(stanza.wrong("bindDNpassword", "the password of bindDN"));
+            return Err(stanza.wrong(&settings::BIND_PASSWORD, "the password of bindDN"));
         }
         Ok(settings)
     }
@@ -130,23 +135,6 @@ impl LdapSettings {
     fn finding_user(&self, name: &str) -> String {
         format!("(&({}={}){})", self.user_name, ldap_escape(name), self.user_filter)
     }
-}
-
-/// A filter that is combined with our own conditions.
-fn filter(stanza: &Stanza<'_>, key: &'static str) -> Result<String, Error> {
-    let text = stanza.text_or(key, "(objectclass=*)");
-    let text = if text.starts_with('(') { text } else { format!("({text})") };
-    match ldap3::parse_filter(&text) {
-        Ok(_) => Ok(text),
-        Err(()) => Err(stanza.wrong(key, "a filter such as (objectclass=person)")),
-    }
-}
-
-/// The name of an attribute.
-fn attribute(stanza: &Stanza<'_>, key: &'static str, default: &str) -> Result<String, Error> {
-    let name = stanza.text_or(key, default);
-    let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | ';' | '.'));
-    if fits { Ok(name) } else { Err(stanza.wrong(key, "the name of an attribute")) }
 }
 
 /// A user that was found but not yet authenticated.
@@ -300,7 +288,7 @@ const NO_SUCH_OBJECT: u32 = 32;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     fn read(conf: &str) -> Result<LdapSettings, Error> {
         let layers = Layers::builtin().with(Layer::SystemLocal, "authentication", conf);

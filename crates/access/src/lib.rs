@@ -35,6 +35,7 @@ pub mod saml;
 mod secrets;
 mod server_settings;
 mod sessions;
+pub mod settings;
 mod stanza;
 #[cfg(test)]
 mod tests;
@@ -56,5 +57,5 @@ pub use roles::{Imported, Role, Roles, is_built_in, like, role_name_fault};
 pub use secrets::{Secret, Secrets};
 pub use server_settings::ServerSettings;
 pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings};
-pub use stanza::time_span;
+pub use settings::time_span;
 pub use tokens::{HecToken, HecTokens};

@@ -13,32 +13,25 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Limits of failed logins; `[splunk_auth]` of authentication.conf.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockoutSettings {
-    /// `lockoutUsers`: whether users are locked. Delays and the limit per address always apply.
-    pub users: bool,
-    /// `lockoutAttempts`: failures that lock a user.
-    pub attempts: u32,
-    /// `lockoutThresholdMins`: time window of the failures.
-    pub threshold: Duration,
-    /// `lockoutMins`: duration of a lock.
-    pub lock: Duration,
-    /// `lockoutSourceAttempts`: failures from an address, for any user, that lock the address.
-    pub source_attempts: u32,
-    /// `lockoutMaxEntries`: maximum number of users, of addresses and of pairs that are tracked.
-    pub max_entries: usize,
-}
+use conf::{Type, Unit};
 
-impl Default for LockoutSettings {
-    fn default() -> Self {
-        Self {
-            users: true,
-            attempts: 5,
-            threshold: Duration::from_secs(5 * 60),
-            lock: Duration::from_secs(30 * 60),
-            source_attempts: 100,
-            max_entries: 10_000,
+conf::settings! {
+    /// Limits of failed logins.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct LockoutSettings {
+        "authentication"["splunk_auth"] {
+            /// Whether too many wrong passwords lock a user. Delays and the limit per address always apply.
+            "lockoutUsers" => pub users: bool = "true", Type::Boolean;
+            /// Wrong passwords that lock a user.
+            "lockoutAttempts" => pub attempts: u32 = "5", Type::range(1, 64);
+            /// Time in which they happen.
+            "lockoutThresholdMins" => pub threshold: Duration = "5", Type::of(Unit::Minutes, 1, 120);
+            /// How long a lock holds.
+            "lockoutMins" => pub lock: Duration = "30", Type::of(Unit::Minutes, 1, 1_440);
+            /// Wrong passwords from an address, for any user, that lock the address.
+            "lockoutSourceAttempts" => pub source_attempts: u32 = "100", Type::range(1, 1_000_000);
+            /// Maximum number of users, of addresses and of pairs that are tracked.
+            "lockoutMaxEntries" => pub max_entries: usize = "10000", Type::range(100, 1_000_000);
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Logins: admission, password check, forced password changes, provisioning of external users.
 
 use std::net::IpAddr;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::accounts::{IdentityProvider, UserChange};
 use crate::external::{ExternalUser, RoleMap, user_name_fault};
-use crate::lockout::{Admission, Consequence, Lockout};
+use crate::lockout::{Admission, Consequence};
 use crate::oidc::OidcProvider;
 use crate::saml::SamlProvider;
 use crate::{Accounts, Checked, Error, User};
@@ -165,7 +164,7 @@ impl Accounts {
     }
 
     fn admit(&self, name: &str, source: Option<IpAddr>) -> Result<(), Refusal> {
-        match self.lockout().admit(Instant::now(), name, source) {
+        match self.lockout.lock().admit(Instant::now(), name, source) {
             Admission::Open => Ok(()),
             Admission::Delayed(_) => Err(Refusal::TooSoon),
             Admission::UserLocked(_) | Admission::SourceLocked(_) => Err(Refusal::Locked),
@@ -174,18 +173,14 @@ impl Accounts {
 
     fn failed(&self, name: &str, attempt: &Attempt<'_>) -> Refusal {
         let now = Instant::now();
-        match self.lockout().failed(now, name, attempt.source) {
+        match self.lockout.lock().failed(now, name, attempt.source) {
             Consequence::Counted => Refusal::WrongPassword,
             Consequence::LockedUser | Consequence::LockedSource => Refusal::LockedNow,
         }
     }
 
     fn succeeded(&self, name: &str, source: Option<IpAddr>) {
-        self.lockout().succeeded(name, source);
-    }
-
-    fn lockout(&self) -> MutexGuard<'_, Lockout> {
-        self.lockout.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lockout.lock().succeeded(name, source);
     }
 
     /// Continues a login after a correct password.
@@ -213,7 +208,7 @@ impl Accounts {
             return Some("the password has to be changed".to_owned());
         }
         let age = self.now().saturating_sub(user.password_set);
-        let lifetime = policy.lifetime.map(|lifetime| lifetime.as_secs() as i64);
+        let lifetime = policy.lifetime().map(|lifetime| lifetime.as_secs() as i64);
         if lifetime.is_some_and(|lifetime| age >= lifetime) {
             return Some("the password has expired (expirePasswordDays)".to_owned());
         }
@@ -314,7 +309,7 @@ impl Accounts {
     #[must_use]
     pub fn is_locked_out(&self, name: &str) -> bool {
         self.user(name).is_some_and(|user| user.locked)
-            || self.lockout().is_locked(Instant::now(), name)
+            || self.lockout.lock().is_locked(Instant::now(), name)
     }
 
     /// Clears failures and an administrative lock; returns whether anything changed.
@@ -322,7 +317,7 @@ impl Accounts {
     /// # Errors
     /// If the catalog cannot be written.
     pub async fn unlock(&self, name: &str) -> Result<bool, Error> {
-        let was = self.lockout().unlock(Instant::now(), name);
+        let was = self.lockout.lock().unlock(Instant::now(), name);
         if self.user(name).is_some_and(|user| user.locked) {
             let change = UserChange { locked: Some(false), ..UserChange::default() };
             return self.change(name, change, None).await;

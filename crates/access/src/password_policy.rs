@@ -2,46 +2,38 @@
 
 use std::time::Duration;
 
+use conf::{Type, Unit};
 use rand::distr::{Alphanumeric, SampleString};
 use rand::seq::{IndexedRandom, SliceRandom};
 
 /// Maximum size of a password in bytes, to limit the cost of hashing.
 pub const MAX_PASSWORD_BYTES: usize = 1_024;
 
-/// The password policy of local users.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PasswordPolicy {
-    /// `minPasswordLength`, in characters.
-    pub length: usize,
-    /// `minPasswordUppercase`.
-    pub uppercase: usize,
-    /// `minPasswordLowercase`.
-    pub lowercase: usize,
-    /// `minPasswordDigit`.
-    pub digits: usize,
-    /// `minPasswordSpecial`: neither letters nor digits.
-    pub special: usize,
-    /// `enablePasswordHistory` with `passwordHistoryCount`: number of former passwords that are
-    /// rejected.
-    pub history: usize,
-    /// `expireUserAccounts` with `expirePasswordDays`: lifetime of a password.
-    pub lifetime: Option<Duration>,
-    /// `forceWeakPasswordChange`: whether a password that violates the policy must be changed at
-    /// the next login.
-    pub force_change_of_weak: bool,
-}
-
-impl Default for PasswordPolicy {
-    fn default() -> Self {
-        Self {
-            length: 8,
-            uppercase: 0,
-            lowercase: 0,
-            digits: 0,
-            special: 0,
-            history: 0,
-            lifetime: None,
-            force_change_of_weak: false,
+conf::settings! {
+    /// The password policy of local users.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct PasswordPolicy {
+        "authentication"["splunk_auth"] {
+            /// Minimum number of characters of a password.
+            "minPasswordLength" => pub length: usize = "8", Type::range(1, 256);
+            /// Minimum number of uppercase letters.
+            "minPasswordUppercase" => pub uppercase: usize = "0", Type::range(0, 256);
+            /// Minimum number of lowercase letters.
+            "minPasswordLowercase" => pub lowercase: usize = "0", Type::range(0, 256);
+            /// Minimum number of digits.
+            "minPasswordDigit" => pub digits: usize = "0", Type::range(0, 256);
+            /// Minimum number of characters that are neither letters nor digits.
+            "minPasswordSpecial" => pub special: usize = "0", Type::range(0, 256);
+            /// Whether former passwords are refused.
+            "enablePasswordHistory" => pub has_history: bool = "false", Type::Boolean;
+            /// Number of former passwords that are refused.
+            "passwordHistoryCount" => pub history_count: usize = "24", Type::range(1, 128);
+            /// Whether passwords expire.
+            "expireUserAccounts" => pub expires: bool = "false", Type::Boolean;
+            /// Lifetime of a password.
+            "expirePasswordDays" => pub expires_after: Duration = "90", Type::of(Unit::Days, 1, 3_650);
+            /// Whether a password that violates the policy must be changed at the next login.
+            "forceWeakPasswordChange" => pub force_change_of_weak: bool = "false", Type::Boolean;
         }
     }
 }
@@ -50,6 +42,18 @@ impl Default for PasswordPolicy {
 const MADE_UP_LENGTH: usize = 16;
 
 impl PasswordPolicy {
+    /// Number of former passwords that are refused.
+    #[must_use]
+    pub fn history(&self) -> usize {
+        if self.has_history { self.history_count } else { 0 }
+    }
+
+    /// Lifetime of a password; `None` if passwords do not expire.
+    #[must_use]
+    pub fn lifetime(&self) -> Option<Duration> {
+        self.expires.then_some(self.expires_after)
+    }
+
     /// Generates a password that meets the policy.
     #[must_use]
     pub fn made_up(&self) -> String {

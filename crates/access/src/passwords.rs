@@ -5,13 +5,14 @@
 //! logins; a recently verified password is not hashed again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use argon2::Argon2;
 use argon2::password_hash::{self, PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+use parking_lot::Mutex;
 use rand::Rng;
 use rand::distr::{Alphanumeric, SampleString};
 use ring::hmac;
@@ -152,7 +153,7 @@ fn ended() -> Error {
 
 fn run(work: &Mutex<Receiver<Work>>) {
     loop {
-        let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = work.lock().recv();
         match next {
             Ok(work) => work(),
             Err(_) => return,
@@ -198,13 +199,13 @@ impl Remembered {
     }
 
     fn has(&self, key: &Key) -> bool {
-        let until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = self.until.lock();
         until.get(key).is_some_and(|until| *until > Instant::now())
     }
 
     fn put(&self, key: Key) {
         let now = Instant::now();
-        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = self.until.lock();
         if until.len() >= MOST_REMEMBERED {
             until.retain(|_, until| *until > now);
         }

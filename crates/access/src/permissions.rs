@@ -2,10 +2,11 @@
 //! in the catalog, separate from the objects; others come from the metadata files of apps.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use catalog::Catalog;
-use knowledge::Access;
+use conf::Access;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -140,11 +141,11 @@ impl Permissions {
     }
     /// All current permissions.
     pub(crate) fn all(&self) -> Arc<Known> {
-        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.known.read())
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Perms>)) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         change(&mut Arc::make_mut(&mut known).set);
     }
 }

@@ -4,9 +4,9 @@
 //! removed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{PoisonError, RwLock};
 
 use catalog::Catalog;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{self, RoleSettings, SearchLimits};
@@ -117,13 +117,13 @@ impl Roles {
     /// Every role, by name.
     #[must_use]
     pub fn all(&self) -> Vec<Role> {
-        self.read().values().cloned().collect()
+        self.known.read().values().cloned().collect()
     }
 
     /// The role of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Role> {
-        self.read().get(name).cloned()
+        self.known.read().get(name).cloned()
     }
 
     /// Creates a role, or replaces the one of the same name.
@@ -132,13 +132,13 @@ impl Roles {
     /// If the catalog cannot be written, or the limit is reached.
     pub async fn put(&self, role: Role) -> Result<(), Error> {
         let is_new = self.get(&role.name).is_none();
-        if is_new && self.read().len() >= MAX_ROLES {
+        if is_new && self.known.read().len() >= MAX_ROLES {
             return Err(Error::TooMany { what: "roles", limit: MAX_ROLES });
         }
         let document = serde_json::to_value(&role)
             .map_err(|error| Error::document(KIND, &role.name, &error))?;
         self.catalog.put_document(KIND, &role.name, document).await?;
-        self.write().insert(role.name.clone(), role);
+        self.known.write().insert(role.name.clone(), role);
         Ok(())
     }
 
@@ -148,13 +148,13 @@ impl Roles {
     /// If the catalog cannot be written.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.catalog.delete_document(KIND, name).await?;
-        self.write().remove(name);
+        self.known.write().remove(name);
         Ok(())
     }
 
     /// The roles and all directly or indirectly imported ones.
     fn closure(&self, names: &[String]) -> Vec<Role> {
-        let known = self.read();
+        let known = self.known.read();
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut left: Vec<String> = names.to_vec();
         let mut all = Vec::new();
@@ -190,14 +190,6 @@ impl Roles {
         roles.retain(|known| known.name != role.name);
         roles.push(role.clone());
         Granted::of(&roles)
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Role>> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Role>> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,7 +5,7 @@
 //! login that began before a restart has to begin again.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -13,9 +13,11 @@ use ::saml::{
     Certificate, Console, Expected, PendingLogins, SigningKey, Subject, UsedAssertions, request,
     response,
 };
+use parking_lot::Mutex;
 use runtime::Clock;
 
 use crate::external::{ExternalUser, LoginRequest, RoleMap, random_bytes, random_text};
+use crate::settings;
 use crate::stanza::Stanza;
 use crate::{AtProvider, Error};
 
@@ -47,28 +49,24 @@ impl SamlSettings {
     pub(crate) fn read(stanza: &Stanza<'_>, console: &Console) -> Result<Self, Error> {
         let attributes = stanza.companion("authenticationResponseAttrMap", "SAML");
         let attributes = Stanza { conf: stanza.conf, name: &attributes };
-        let messages =
-            ::saml::Settings::read(|key| stanza.text(key), |key| attributes.text(key), console);
-        let messages = messages.map_err(|error| match error {
-            ::saml::Error::Setting { name, expected, .. } => stanza.wrong(name, expected),
-            other => Error::Internal(other.to_string()),
-        })?;
+        let messages = ::saml::Settings::read(stanza.reader(), attributes.reader(), console)?;
         let key = messages.client_cert.as_ref().map(|path| {
             let pem = read_file(Path::new(path)).map_err(|error| error.to_string());
             let key = pem.and_then(|pem| SigningKey::from_pem(&pem).map_err(|e| e.to_string()));
             key.map(Arc::new).map_err(|reason| {
-                stanza.wrong("clientCert", format!("a PEM file with an RSA key ({reason})"))
+                let expected = format!("a PEM file with an RSA key ({reason})");
+                ::saml::Settings::unusable_key(stanza.reader(), expected)
             })
         });
         let certificates = certificates(Path::new(&messages.certificates)).map_err(|reason| {
             let expected =
                 format!("a PEM file with certificates or a directory of them ({reason})");
-            stanza.wrong("idpCertPath", expected)
+            ::saml::Settings::unusable_certificates(stanza.reader(), expected)
         })?;
         Ok(Self {
             name: stanza.name.to_owned(),
-            display_name: stanza.text_or("displayName", "SSO"),
-            roles: RoleMap::read(stanza, "SAML"),
+            display_name: stanza.get(&settings::DISPLAY_NAME)?,
+            roles: RoleMap::read(stanza, "SAML")?,
             certificates,
             key: key.transpose()?,
             messages,
@@ -163,7 +161,7 @@ impl SamlProvider {
         let Self { settings: SamlSettings { messages, key, .. }, .. } = self;
         let sent = request::login(messages, key.as_deref(), entropy, &state, now);
         let sent = sent.map_err(|error| self.refused(error))?;
-        self.lock().pending.sent(&state, &sent.id, now);
+        self.known.lock().pending.sent(&state, &sent.id, now);
         Ok(LoginRequest { url: sent.url, state })
     }
 
@@ -174,14 +172,14 @@ impl SamlProvider {
     /// If the login was not started here, or the response is invalid.
     pub fn accept(&self, state: &str, form_field: &str) -> Result<(), Error> {
         let now = self.now();
-        let request_id = self.lock().pending.request_of(state, now).ok_or_else(|| {
+        let request_id = self.known.lock().pending.request_of(state, now).ok_or_else(|| {
             self.refused("this login did not begin here, was answered before, or took too long")
         })?;
         let expected = Expected { request_id: &request_id, now };
         let SamlSettings { messages, certificates, .. } = &self.settings;
         let login = response::login(messages, certificates, form_field, expected);
         let login = login.map_err(|error| self.refused(error))?;
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         known.used.accept(&login, now).map_err(|error| self.refused(error))?;
         known.pending.answered(state, login, now);
         Ok(())
@@ -193,7 +191,7 @@ impl SamlProvider {
     /// If no valid response came with this state within the last minute.
     pub fn finish(&self, state: &str) -> Result<(ExternalUser, AtProvider), Error> {
         let now = self.now();
-        let login = self.lock().pending.finish(state, now);
+        let login = self.known.lock().pending.finish(state, now);
         let login = login.ok_or_else(|| {
             self.refused("the login began in another browser, or its response is too old")
         })?;
@@ -230,17 +228,13 @@ impl SamlProvider {
     fn refused(&self, reason: impl ToString) -> Error {
         Error::Provider { name: self.settings.name.clone(), reason: reason.to_string() }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../saml/tests/fixtures");
 

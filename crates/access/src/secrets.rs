@@ -5,11 +5,11 @@
 //! of a document, so that documents cannot be swapped.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use catalog::Catalog;
+use parking_lot::RwLock;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ impl Secrets {
     /// All passwords, encrypted.
     #[must_use]
     pub fn all(&self) -> Vec<Secret> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.known.read().values().cloned().collect()
     }
 
     /// Stores a password, replacing an existing one.
@@ -113,7 +113,7 @@ impl Secrets {
         let document =
             serde_json::to_value(&secret).map_err(|error| Error::document(KIND, &place, &error))?;
         self.catalog.put_document(KIND, &place, document).await?;
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         known.insert(place, secret.clone());
         Ok(secret)
     }
@@ -125,7 +125,7 @@ impl Secrets {
     pub async fn remove(&self, secret: &Secret) -> Result<(), Error> {
         let place = secret.place();
         self.catalog.delete_document(KIND, &place).await?;
-        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&place);
+        self.known.write().remove(&place);
         Ok(())
     }
 

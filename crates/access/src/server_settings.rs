@@ -1,9 +1,9 @@
 //! Settings of the server that can be changed at run time: the session timeout. A document of the catalog.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use catalog::Catalog;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, time_span};
@@ -46,7 +46,7 @@ impl ServerSettings {
     /// `sessionTimeout`, as it was given.
     #[must_use]
     pub fn session_timeout_text(&self) -> String {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).session_timeout.clone()
+        self.changed.lock().session_timeout.clone()
     }
 
     /// Changes `sessionTimeout`. Returns the new timeout.
@@ -60,7 +60,7 @@ impl ServerSettings {
         let document =
             serde_json::to_value(&changed).map_err(|error| Error::document(KIND, NAME, &error))?;
         self.catalog.put_document(KIND, NAME, document).await?;
-        *self.changed.lock().unwrap_or_else(PoisonError::into_inner) = changed;
+        *self.changed.lock() = changed;
         Ok(timeout)
     }
 

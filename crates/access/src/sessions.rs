@@ -6,32 +6,27 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use conf::Type;
+use parking_lot::Mutex;
 
 use rand::distr::{Alphanumeric, SampleString};
 use saml::Subject;
 
-/// Limits of sessions; `[general]` of server.conf.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionSettings {
-    /// `sessionTimeout`: idle time-out.
-    pub idle: Duration,
-    /// `maxSessionLifetime`: maximum age.
-    pub lifetime: Duration,
-    /// `maxSessionsPerUser`: the least recently used are ended first.
-    pub per_user: usize,
-    /// `maxSessions`: of all users together; the least recently used are ended first.
-    pub all: usize,
-}
-
-impl Default for SessionSettings {
-    fn default() -> Self {
-        Self {
-            idle: Duration::from_secs(3_600),
-            lifetime: Duration::from_secs(24 * 3_600),
-            per_user: 100,
-            all: 10_000,
+conf::settings! {
+    /// Limits of sessions.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct SessionSettings {
+        "server"["general"] {
+            /// Idle time after which a login ends.
+            "sessionTimeout" => pub idle: Duration = "1h", Type::Span { least: 1 }, live;
+            /// How long a login lasts, used or not.
+            "maxSessionLifetime" => pub lifetime: Duration = "24h", Type::Span { least: 1 };
+            /// Logins of a user; the least recently used are ended first.
+            "maxSessionsPerUser" => pub per_user: usize = "100", Type::range(1, 1_000_000);
+            /// Logins of all users together; the least recently used are ended first.
+            "maxSessions" => pub all: usize = "10000", Type::range(10, 10_000_000);
         }
     }
 }
@@ -189,7 +184,7 @@ impl Sessions {
 
     /// Sets the idle time-out.
     pub(crate) fn set_timeout(&self, timeout: Duration) {
-        self.lock().settings.idle = timeout;
+        self.all.lock().settings.idle = timeout;
     }
 
     /// Opens a session.
@@ -200,7 +195,7 @@ impl Sessions {
         source: Option<IpAddr>,
         provider: AtProvider,
     ) -> String {
-        let mut known = self.lock();
+        let mut known = self.all.lock();
         known.expire_due(now);
         let SessionSettings { per_user, all, .. } = known.settings;
         known.make_room(("maxSessionsPerUser", per_user), |session| session.user == user);
@@ -210,12 +205,12 @@ impl Sessions {
 
     /// Opens a session that does not expire.
     pub(crate) fn open_lasting(&self, now: Instant, user: &str) -> String {
-        self.lock().add(Session { lasts: true, ..Session::new(now, user) })
+        self.all.lock().add(Session { lasts: true, ..Session::new(now, user) })
     }
 
     /// The user of a session, if it is valid.
     pub(crate) fn user(&self, now: Instant, key: &str) -> Option<String> {
-        let mut known = self.lock();
+        let mut known = self.all.lock();
         let settings = known.settings.clone();
         let session = known.by_key.get_mut(key)?;
         if let Some(limit) = session.limit_reached(now, &settings) {
@@ -227,12 +222,12 @@ impl Sessions {
     }
 
     pub(crate) fn close(&self, key: &str) -> AtProvider {
-        self.lock().by_key.remove(key).map(|session| session.provider).unwrap_or_default()
+        self.all.lock().by_key.remove(key).map(|session| session.provider).unwrap_or_default()
     }
 
     /// Ends a session by ID; false if it does not exist.
     pub(crate) fn close_by_id(&self, id: &str) -> bool {
-        let mut known = self.lock();
+        let mut known = self.all.lock();
         let before = known.by_key.len();
         known.by_key.retain(|_, session| session.id != id);
         known.by_key.len() < before
@@ -240,20 +235,20 @@ impl Sessions {
 
     /// Ends a user's sessions, except permanent ones and the one with the key.
     pub(crate) fn close_all_of(&self, user: &str, except: Option<&str>) {
-        self.lock().by_key.retain(|key, session| {
+        self.all.lock().by_key.retain(|key, session| {
             session.user != user || session.lasts || Some(key.as_str()) == except
         });
     }
 
     /// Sessions that expired since the last call.
     pub(crate) fn take_expired(&self, now: Instant) -> Vec<ExpiredSession> {
-        let mut known = self.lock();
+        let mut known = self.all.lock();
         known.expire_due(now);
         std::mem::take(&mut known.expired)
     }
 
     pub(crate) fn all(&self, now: Instant) -> Vec<SessionInfo> {
-        let known = self.lock();
+        let known = self.all.lock();
         let alive = known.by_key.values().filter(|session| !session.expired(now, &known.settings));
         let info = |session: &Session| SessionInfo {
             id: session.id.clone(),
@@ -263,10 +258,6 @@ impl Sessions {
             age: now.saturating_duration_since(session.opened),
         };
         alive.map(info).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -112,7 +112,12 @@ async fn a_weak_password_is_refused_wherever_it_is_set() {
 
 #[tokio::test]
 async fn former_passwords_are_not_taken_again() {
-    let house = house(with_policy(PasswordPolicy { history: 2, ..Default::default() })).await;
+    let house = house(with_policy(PasswordPolicy {
+        has_history: true,
+        history_count: 2,
+        ..Default::default()
+    }))
+    .await;
     for fresh in ["second one", "third one"] {
         assert!(house.set_password(fresh).await.unwrap());
     }
@@ -125,8 +130,8 @@ async fn former_passwords_are_not_taken_again() {
 
 #[tokio::test]
 async fn an_expired_password_lets_in_with_a_new_one_only() {
-    let lifetime = Some(90 * DAY);
-    let house = house(with_policy(PasswordPolicy { lifetime, ..Default::default() })).await;
+    let policy = PasswordPolicy { expires: true, expires_after: 90 * DAY, ..Default::default() };
+    let house = house(with_policy(policy)).await;
     house.clock.advance(89 * DAY);
     assert!(house.log_in("ann", "correct horse").await.is_ok());
     house.clock.advance(DAY);

@@ -1,10 +1,11 @@
 //! HEC tokens: permitted indexes and defaults of senders. Stored as documents in the catalog.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use catalog::Catalog;
 use model::IndexName;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -100,13 +101,13 @@ impl HecTokens {
 
     /// Sets the maximum number of tokens.
     pub fn limit(&self, limit: usize) {
-        self.write().limit = limit;
+        self.known.write().limit = limit;
     }
 
     /// Whether there are no tokens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.read().by_secret.is_empty()
+        self.known.read().by_secret.is_empty()
     }
 
     /// Creates a token, or replaces the one of the same name.
@@ -118,14 +119,14 @@ impl HecTokens {
         let document = serde_json::to_value(&token)
             .map_err(|error| Error::document(KIND, &token.name, &error))?;
         self.catalog.put_document(KIND, &token.name, document).await?;
-        let mut known = self.write();
+        let mut known = self.known.write();
         known.by_secret.retain(|_, other| other.name != token.name);
         known.by_secret.insert(token.token.clone(), Arc::new(token));
         Ok(())
     }
 
     fn check(&self, token: &HecToken) -> Result<(), Error> {
-        let known = self.read();
+        let known = self.known.read();
         if let Some(other) = known.by_secret.get(&token.token).filter(|o| o.name != token.name) {
             return Err(Error::SecretTaken { name: other.name.clone() });
         }
@@ -145,14 +146,14 @@ impl HecTokens {
             return Ok(false);
         }
         self.catalog.delete_document(KIND, name).await?;
-        self.write().by_secret.retain(|_, known| known.name != name);
+        self.known.write().by_secret.retain(|_, known| known.name != name);
         Ok(true)
     }
 
     /// The token with that secret.
     #[must_use]
     pub fn by_secret(&self, secret: &str) -> Option<Arc<HecToken>> {
-        self.read().by_secret.get(secret).cloned()
+        self.known.read().by_secret.get(secret).cloned()
     }
 
     /// The token of that name.
@@ -164,16 +165,8 @@ impl HecTokens {
     /// Every token, by name.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<HecToken>> {
-        let mut tokens: Vec<_> = self.read().by_secret.values().cloned().collect();
+        let mut tokens: Vec<_> = self.known.read().by_secret.values().cloned().collect();
         tokens.sort_by(|a, b| a.name.cmp(&b.name));
         tokens
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Known> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Known> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

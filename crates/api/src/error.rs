@@ -11,18 +11,9 @@ use model::ErrorKind;
 /// A setting of the HTTP inputs that is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A value that is not one of the accepted ones.
-    #[error("[{stanza}] {name} = {value}: expected {expected}")]
-    Setting {
-        /// The stanza of inputs.conf or limits.conf.
-        stanza: String,
-        /// The key.
-        name: &'static str,
-        /// The value.
-        value: String,
-        /// The accepted values.
-        expected: &'static str,
-    },
+    /// An invalid setting of inputs.conf or limits.conf.
+    #[error(transparent)]
+    Setting(#[from] conf::Invalid),
 }
 
 /// An error on its way to the client.

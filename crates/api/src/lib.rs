@@ -62,7 +62,7 @@ pub use arrival::Arrival;
 pub use audit::{Audit, Proxies, record_expired_sessions};
 pub use control::Control;
 pub use error::Error;
-pub use http_input::{ConnectionHost, HttpInput};
+pub use http_input::{ConnectionHost, DECLARED, HttpInput};
 pub use messages::Messages;
 pub use receivers::Receivers;
 pub use rest::router as rest_router;

@@ -2,7 +2,8 @@
 //! They live in memory and end with the process.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Notices kept at most; a new one beyond that is refused.
 pub(crate) const MAX_MESSAGES: usize = 1_000;
@@ -26,7 +27,7 @@ pub struct Messages(Mutex<BTreeMap<String, Notice>>);
 impl Messages {
     /// Leaves a notice, or replaces the one of that name; false if there are too many.
     pub(crate) fn put(&self, name: &str, notice: Notice) -> bool {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         if known.len() >= MAX_MESSAGES && !known.contains_key(name) {
             return false;
         }
@@ -36,14 +37,10 @@ impl Messages {
 
     /// Takes a notice away; false if there is none of that name.
     pub(crate) fn remove(&self, name: &str) -> bool {
-        self.lock().remove(name).is_some()
+        self.0.lock().remove(name).is_some()
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, Notice> {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Notice>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clone()
     }
 }

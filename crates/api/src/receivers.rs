@@ -26,7 +26,7 @@ impl Receivers {
     /// # Errors
     /// [`Error::Setting`] names the value that does not fit.
     pub fn new(api: ApiState) -> Result<Self, Error> {
-        let settings = HttpInput::read(&api.knowledge)?;
+        let settings = HttpInput::read(api.knowledge.layers())?;
         api.tokens.limit(settings.max_tokens);
         let acks = AckChannels::new(settings.acks.clone());
         Ok(Self(Arc::new(Receiver { api, settings, acks })))

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use catalog::Catalog;
+use conf::{Layer, Layers};
 use knowledge::Knowledge;
-use knowledge::layers::{Layer, Layers};
 use object_store::ObjectStore;
+use parking_lot::{Mutex, RwLock};
 
 use crate::collections::Collections;
 use crate::lookups::Lookups;
@@ -125,7 +126,7 @@ impl Apps {
     /// What is true for everybody, as of now.
     #[must_use]
     pub fn knowledge(&self) -> Arc<Knowledge> {
-        Arc::clone(&self.read().knowledge)
+        Arc::clone(&self.inner.state.read().knowledge)
     }
 
     /// What the searches of a namespace see, as of now.
@@ -139,17 +140,17 @@ impl Apps {
     #[must_use]
     pub fn view_without(&self, namespace: &Namespace, hidden: &[String]) -> Arc<Knowledge> {
         let key: View = (namespace.clone(), hidden.to_vec());
-        if let Some(view) = self.views().get(&key) {
+        if let Some(view) = self.inner.views.lock().get(&key) {
             return Arc::clone(view);
         }
-        let layers = self.read().layers.view(&namespace.owner, &namespace.app);
+        let layers = self.inner.state.read().layers.view(&namespace.owner, &namespace.app);
         let layers = layers.without(|app, conf, name| {
             let whole = [format!("{NOBODY}/{app}"), format!("{NOBODY}/{app}/{conf}")];
             let place = document(NOBODY, app, conf, name);
             hidden.iter().any(|known| *known == place || whole.contains(known))
         });
         let view = Arc::new(Knowledge::new(layers));
-        let mut views = self.views();
+        let mut views = self.inner.views.lock();
         if views.len() >= KEPT_VIEWS {
             views.clear();
         }
@@ -174,7 +175,7 @@ impl Apps {
     }
 
     fn list_in(&self, conf: &str, namespace: &Namespace) -> Vec<ConfObject> {
-        let state = self.read();
+        let state = self.inner.state.read();
         let view = state.layers.view(&namespace.owner, &namespace.app);
         let mut found: BTreeMap<&str, ConfObject> = BTreeMap::new();
         for (layer, stanza) in view.stanzas(conf) {
@@ -222,7 +223,7 @@ impl Apps {
     #[must_use]
     pub fn private(&self, conf: &str) -> Vec<ConfObject> {
         let owners: BTreeSet<Namespace> = {
-            let state = self.read();
+            let state = self.inner.state.read();
             let own = state.objects.values();
             let own = own.filter(|stored| stored.conf == conf && stored.sharing == Sharing::User);
             own.map(|stored| Namespace::new(&stored.owner, &stored.app)).collect()
@@ -353,7 +354,7 @@ impl Apps {
     fn stored_of(&self, object: &ConfObject) -> (Option<String>, Stored) {
         let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
         let name = document(owner, &object.app, &object.conf, &object.name);
-        let known = self.read().objects.get(&name).cloned();
+        let known = self.inner.state.read().objects.get(&name).cloned();
         match known {
             Some(stored) => (Some(name), stored),
             None => {
@@ -390,7 +391,7 @@ impl Apps {
     /// Refuses what makes the configuration wrong that was right before.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
         let (mut objects, known) = {
-            let state = self.read();
+            let state = self.inner.state.read();
             (state.objects.clone(), state.knowledge.errors().len())
         };
         let mut shared = stored.clone();
@@ -407,17 +408,17 @@ impl Apps {
     }
 
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Stored>)) {
-        let mut objects = self.read().objects.clone();
+        let mut objects = self.inner.state.read().objects.clone();
         change(&mut objects);
         let state = State::new(&self.inner.files, objects);
-        *self.inner.state.write().unwrap_or_else(PoisonError::into_inner) = state;
-        self.views().clear();
+        *self.inner.state.write() = state;
+        self.inner.views.lock().clear();
     }
 
     /// All apps, by name; those that every installation has among them.
     #[must_use]
     pub fn apps(&self) -> Vec<AppInfo> {
-        let state = self.read();
+        let state = self.inner.state.read();
         let mut names = state.layers.apps();
         names.extend([SEARCH.to_owned()]);
         names.into_iter().map(|name| self.app_info(&state, name)).collect()
@@ -518,7 +519,7 @@ impl Apps {
         }
         let _writing = self.inner.writing.lock().await;
         let own: Vec<String> = {
-            let state = self.read();
+            let state = self.inner.state.read();
             let own = state.objects.iter().filter(|(_, stored)| stored.app == name);
             own.map(|(document, _)| document.clone()).collect()
         };
@@ -531,7 +532,7 @@ impl Apps {
 
     /// Whether other apps see a lookup file of an app.
     pub(crate) fn shows_lookup(&self, app: &str, name: &str) -> bool {
-        self.read().layers.shows(app, crate::lookups::ROOT, name)
+        self.inner.state.read().layers.shows(app, crate::lookups::ROOT, name)
     }
 
     /// Lookup files.
@@ -541,14 +542,6 @@ impl Apps {
 
     pub(crate) fn kept_collections(&self) -> &Collections {
         &self.inner.collections
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, State> {
-        self.inner.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn views(&self) -> MutexGuard<'_, HashMap<View, Arc<Knowledge>>> {
-        self.inner.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

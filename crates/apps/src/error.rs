@@ -30,7 +30,7 @@ pub enum Error {
     },
     /// A configuration file cannot be read.
     #[error(transparent)]
-    Configuration(#[from] knowledge::Error),
+    Configuration(#[from] conf::Error),
     /// What was asked for does not make sense.
     #[error("{0}")]
     Invalid(String),

@@ -5,9 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use conf::{ConfFile, Registry};
 use flate2::read::GzDecoder;
-use knowledge::conf::ConfFile;
-use knowledge::registry;
 
 use crate::Error;
 
@@ -78,11 +77,11 @@ const UNUSED: [(&str, &str); 12] = [
     ("static", "pictures of apps are not served"),
 ];
 
-/// Installs an app.
+/// Installs an app; `settings` are those that the server knows.
 ///
 /// # Errors
 /// [`Error::Invalid`] for what is no app, [`Error::Exists`], or a file that cannot be read or written.
-pub fn install(install: &Install) -> Result<Installed, Error> {
+pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Error> {
     let files = match install.from.is_dir() {
         true => of_directory(&install.from)?,
         false => of_archive(&install.from)?,
@@ -106,7 +105,7 @@ pub fn install(install: &Install) -> Result<Installed, Error> {
         }
         fs::write(&file, bytes).map_err(fail)?;
         report.files += 1;
-        examine(path, bytes, &mut report);
+        examine(path, bytes, settings, &mut report);
     }
     report.used.sort();
     report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
@@ -211,7 +210,7 @@ fn app_of(files: Files, from: &Path) -> Result<(String, Files), Error> {
 }
 
 /// Notes what is used of a file and what is not.
-fn examine(path: &Path, bytes: &[u8], report: &mut Installed) {
+fn examine(path: &Path, bytes: &[u8], registry: &Registry, report: &mut Installed) {
     let shown = path.display().to_string();
     if let Some((_, why)) = UNUSED.iter().find(|(part, _)| path.starts_with(part)) {
         report.remarks.push(Remark { place: shown, text: (*why).to_owned() });
@@ -226,13 +225,13 @@ fn examine(path: &Path, bytes: &[u8], report: &mut Installed) {
             .remarks
             .push(Remark { place: warning.place.to_string(), text: warning.text.clone() });
     }
-    if registry::settings(conf).is_none() && !USED.contains(&conf) {
+    if registry.settings(conf).next().is_none() && !USED.contains(&conf) {
         let text = "this file means nothing to Karst".to_owned();
         report.remarks.push(Remark { place: shown, text });
         return;
     }
     for stanza in &file.stanzas {
-        for warning in registry::check(conf, stanza) {
+        for warning in registry.check(conf, stanza) {
             let place = warning.place.to_string();
             report.remarks.push(Remark { place, text: warning.text });
         }

@@ -1,7 +1,6 @@
 //! Objects: stanzas of `.conf` files that were made at run time, as documents of the catalog.
 
-use knowledge::conf::{ConfFile, Entry, Place, Stanza};
-use knowledge::layers::{Layer, Layers};
+use conf::{ConfFile, Entry, Layer, Layers, Place, Stanza};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, NOBODY, Namespace, Sharing};

@@ -1,9 +1,9 @@
 //! Until when the alerts of saved searches are suppressed. Documents of the catalog.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
 use catalog::Catalog;
+use parking_lot::RwLock;
 use serde_json::json;
 
 use crate::{ConfObject, Error, NOBODY, Sharing};
@@ -43,7 +43,7 @@ impl Suppressions {
     /// Seconds at `now` (epoch seconds) until alerts of the saved search are sent again; 0 if they are sent.
     #[must_use]
     pub fn left(&self, search: &ConfObject, now: i64) -> i64 {
-        let until = self.until.read().unwrap_or_else(PoisonError::into_inner);
+        let until = self.until.read();
         until.get(&Self::place(search)).map_or(0, |until| (until - now).max(0))
     }
 
@@ -54,7 +54,7 @@ impl Suppressions {
     pub async fn put(&self, search: &ConfObject, until: i64) -> Result<(), Error> {
         let place = Self::place(search);
         self.catalog.put_document(KIND, &place, json!({"until": until})).await?;
-        let mut all = self.until.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.until.write();
         all.insert(place, until);
         Ok(())
     }
@@ -66,12 +66,12 @@ impl Suppressions {
     pub async fn remove(&self, search: &ConfObject) -> Result<(), Error> {
         let place = &Self::place(search);
         let known = {
-            let all = self.until.read().unwrap_or_else(PoisonError::into_inner);
+            let all = self.until.read();
             all.contains_key(place)
         };
         if known {
             self.catalog.delete_document(KIND, place).await?;
-            self.until.write().unwrap_or_else(PoisonError::into_inner).remove(place);
+            self.until.write().remove(place);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Objects, lookups, collections and apps over a catalog in memory.
 #![allow(clippy::unwrap_used)]
 
+use conf::Registry;
 use std::sync::Arc;
 
 use catalog::Catalog;
@@ -18,8 +19,8 @@ async fn open(
     let settings = catalog::Settings::default();
     let catalog = Catalog::open(Arc::clone(store), "catalog", settings, clock).await.unwrap();
     let files = match directory {
-        Some(directory) => knowledge::layers::Layers::read(directory).unwrap(),
-        None => knowledge::layers::Layers::builtin(),
+        Some(directory) => conf::Layers::read(directory).unwrap(),
+        None => conf::Layers::builtin(),
     };
     let parts = Parts {
         files,
@@ -221,7 +222,8 @@ fn a_packed_app_is_installed_with_a_report() {
     std::fs::write(&file, bytes).unwrap();
     let to = folder.path().join("etc");
     let request = Install { from: file, to: to.clone(), update: false };
-    let report = install(&request).unwrap();
+    let settings = Registry::new(&[knowledge::settings::DECLARED]);
+    let report = install(&request, &settings).unwrap();
     assert_eq!((report.app.as_str(), report.files), ("ta_web", 4));
     assert_eq!(report.used, [("macros".to_owned(), 1), ("props".to_owned(), 1)]);
     let remarks: Vec<String> =
@@ -229,10 +231,10 @@ fn a_packed_app_is_installed_with_a_report() {
     assert!(remarks[0].starts_with("bin/run.py: programs of apps"), "{remarks:?}");
     assert!(remarks[1].contains("default/props.conf:3"), "{remarks:?}");
     assert!(to.join("apps/ta_web/lookups/a.csv").exists());
-    assert!(matches!(install(&request), Err(Error::Exists(_))));
+    assert!(matches!(install(&request, &settings), Err(Error::Exists(_))));
     std::fs::create_dir_all(to.join("apps/ta_web/local")).unwrap();
     std::fs::write(to.join("apps/ta_web/local/props.conf"), "[st]\n").unwrap();
-    install(&Install { update: true, ..request }).unwrap();
+    install(&Install { update: true, ..request }, &settings).unwrap();
     assert!(to.join("apps/ta_web/local/props.conf").exists());
 }
 
@@ -244,7 +246,7 @@ fn what_is_no_app_is_refused() {
     for bytes in [b"not packed".to_vec(), packed(&[("a/readme.txt", "x")])] {
         std::fs::write(&file, bytes).unwrap();
         let request = Install { from: file.clone(), to: to.clone(), update: false };
-        let error = install(&request).unwrap_err();
+        let error = install(&request, &Registry::new(&[])).unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{error}");
     }
 }

@@ -1,8 +1,9 @@
 //! Rate limit for records of refused requests per sender, so that a flood cannot fill the disk.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Maximum number of tracked senders; further ones share a limit.
 const SENDERS: usize = 4_096;
@@ -44,7 +45,7 @@ impl Limiter {
     /// Counts a refusal of a sender.
     #[must_use]
     pub fn take(&self, sender: &str, now: Instant) -> Verdict {
-        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut senders = self.senders.lock();
         if !senders.contains_key(sender) && senders.len() >= SENDERS {
             senders.retain(|_, s| s.suppressed > 0 || now.duration_since(s.since) < SECOND);
         }
@@ -69,7 +70,7 @@ impl Limiter {
     /// recorded, too.
     #[must_use]
     pub fn unsaid(&self, now: Instant) -> Vec<(String, u64)> {
-        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut senders = self.senders.lock();
         let over = senders
             .iter_mut()
             .filter(|(_, s)| s.suppressed > 0 && now.duration_since(s.since) >= SECOND);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use conf::{FromValue, Type, Unit, Value};
+
 /// Behaviour for changes that cannot be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
@@ -11,35 +13,37 @@ pub enum OnFailure {
     Continue,
 }
 
-/// Settings; see the module.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// `maxFileSize`: size at which a new file begins.
-    pub file_bytes: u64,
-    /// `keepDays`: age of the last record at which a file is deleted; 0 keeps all.
-    pub keep_days: u64,
-    /// `queueSize`: maximum size of queued records in bytes; further ones wait.
-    pub queue_bytes: usize,
-    /// `maxRecordSize`: maximum record size; the longest values are truncated, with a mark.
-    pub record_bytes: usize,
-    /// `onFailure`.
-    pub on_failure: OnFailure,
-    /// How long a record without a waiting caller may wait for queue space.
-    pub queue_wait: Duration,
-    /// `anchorIntervalSecs`: how often the head of the chain is saved outside the files.
-    pub anchor_interval: Duration,
+impl FromValue for OnFailure {
+    fn from_value(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Text("refuse") => Some(Self::Refuse),
+            Value::Text("continue") => Some(Self::Continue),
+            _ => None,
+        }
+    }
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            file_bytes: 64 << 20,
-            keep_days: 400,
-            queue_bytes: 16 << 20,
-            record_bytes: 256 << 10,
-            on_failure: OnFailure::Refuse,
-            queue_wait: Duration::from_secs(10),
-            anchor_interval: Duration::from_secs(60),
+conf::settings! {
+    /// Settings; see the module.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Settings {
+        "server"["audit"] {
+            /// Size at which a file of the audit trail is followed by a new one.
+            "maxFileSize" => pub file_bytes: u64 = "64MB", Type::size(0);
+            /// Age of the last record at which a file is deleted; 0 keeps all.
+            "keepDays" => pub keep_days: u64 = "400", Type::of(Unit::Days, 0, i64::MAX);
+            /// Maximum size of queued records; further ones wait.
+            "queueSize" => pub queue_bytes: usize = "16MB", Type::size(1);
+            /// Maximum size of a record; the longest values are truncated, with a mark.
+            "maxRecordSize" => pub record_bytes: usize = "256KB", Type::size(4096);
+            /// What becomes of changes that cannot be recorded.
+            "onFailure" => pub on_failure: OnFailure = "refuse", Type::Choice(&["refuse", "continue"]);
+            /// How often the head of the chain is saved outside the files.
+            "anchorIntervalSecs" => pub anchor_interval: Duration = "60", Type::seconds(1);
+        }
+        fixed {
+            /// How long a record without a waiting caller may wait for queue space.
+            pub queue_wait: Duration = Duration::from_secs(10);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The cache behind its handles: pools, the store, and what is known of objects.
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use foyer::Cache;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -44,7 +45,7 @@ impl Blocks {
 
     pub(crate) fn hedging(&self) -> MutexGuard<'_, Hedging> {
         // It is whole between statements, so a panic elsewhere does not spoil it.
-        self.hedging.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hedging.lock()
     }
 
     /// Most blocks of one request.

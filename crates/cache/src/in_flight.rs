@@ -1,10 +1,11 @@
 //! Requests for blocks that are under way, so that each block is fetched once for all readers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::future::{BoxFuture, Shared};
 use object_store::Error;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::block::{Block, BlockKey};
 
@@ -19,6 +20,6 @@ pub(crate) struct InFlight(Mutex<HashMap<BlockKey, Waiting>>);
 impl InFlight {
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<BlockKey, Waiting>> {
         // The map is whole between statements, so a panic elsewhere does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -3,76 +3,65 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use conf::{Type, Unit};
+
 use crate::Error;
 
-/// Settings of the cache. The names in `server.conf`, `[cachemanager]`, are in brackets.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// Paths below this prefix are immutable and cached; all others pass through.
-    pub prefix: String,
-    /// DRAM for blocks, in bytes (`dram_size`).
-    pub dram_bytes: usize,
-    /// NVMe for blocks, in bytes; 0 is no NVMe tier (`max_cache_size`). Taken from the file system as it
-    /// is written.
-    pub nvme_bytes: usize,
-    /// Bytes that stay free on the file system of the NVMe tier (`eviction_padding`), at most a twentieth of
-    /// it: with less, blocks stay in DRAM only.
-    pub nvme_reserve_bytes: usize,
-    /// Share of both, in percent, that only footers, directories and term indexes use
-    /// (`index_percent`). Those of the buckets that are searched most should fit: reading one costs every
-    /// search a request per bucket. Rows have the rest.
-    pub index_percent: usize,
-    /// Where the NVMe tier lives: a directory of its own, one per process.
-    pub directory: PathBuf,
-    /// Bytes of one block of rows (`block_size`). Larger means fewer requests for scans, and more
-    /// unneeded bytes for point reads. Changing it empties the cache in effect.
-    pub block_bytes: usize,
-    /// Bytes of one block of footers and term indexes (`index_block_size`): a lookup needs about 5 KB.
-    pub index_block_bytes: usize,
-    /// Most bytes of one request to the store (`max_request_size`). Larger means fewer requests and
-    /// less parallelism.
-    pub fetch_bytes: usize,
-    /// How many bytes nobody asked for are fetched along rather than making two requests
-    /// (`request_gap`).
-    pub gap_bytes: usize,
-    /// Requests for blocks that run side by side, in the whole process (`max_concurrent_downloads`).
-    pub parallel_fetches: usize,
-    /// Second requests for blocks that are long in coming, in percent of all requests; 0 for none
-    /// (`hedge_percent`). They cost what requests cost, and cut the slowest ones short.
-    pub hedge_percent: f64,
-    /// The least wait before a second request (`hedge_min_delay_ms`); longer where nineteen of twenty
-    /// requests take longer.
-    pub hedge_min_delay: Duration,
-    /// Bytes waiting to be written to NVMe, in memory, per kind of block (`write_buffer_size`). When it
-    /// is full, blocks are kept in DRAM only.
-    pub nvme_buffer_bytes: usize,
-    /// How many objects' sizes and etags are remembered (about 200 bytes each).
-    pub objects: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            prefix: "buckets/".to_owned(),
-            dram_bytes: 512 << 20,
-            nvme_bytes: 0,
-            nvme_reserve_bytes: 5120 << 20,
-            directory: PathBuf::from("cache"),
-            index_percent: 25,
-            block_bytes: 256 << 10,
-            index_block_bytes: 32 << 10,
-            fetch_bytes: 4 << 20,
-            gap_bytes: 256 << 10,
-            parallel_fetches: 128,
-            hedge_percent: 5.0,
-            hedge_min_delay: Duration::from_millis(20),
-            nvme_buffer_bytes: 64 << 20,
-            objects: 100_000,
+conf::settings! {
+    /// Settings of the cache.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Settings {
+        "server"["cachemanager"] {
+            /// NVMe for blocks, 0 for none. Taken from the file system as it is written. Splunk: 0, for no
+            /// limit.
+            "max_cache_size" => pub nvme_bytes: usize = "4096", Type::megabytes(0);
+            /// Space that stays free on the file system of the NVMe tier, at most a twentieth of it: with
+            /// less, blocks stay in DRAM only.
+            "eviction_padding" => pub nvme_reserve_bytes: usize = "5120", Type::megabytes(0);
+            /// DRAM for blocks.
+            "dram_size" => pub dram_bytes: usize = "512", Type::megabytes(0);
+            /// Share of DRAM and NVMe that only footers, directories and term indexes use. Those of the
+            /// buckets that are searched most should fit: reading one costs every search a request per
+            /// bucket. Rows have the rest.
+            "index_percent" => pub index_percent: usize = "25", Type::of(Unit::Percent, 5, 95);
+            /// Size of one block of rows, a power of two from 4 KB to 4 MB. Larger means fewer requests for
+            /// scans, and more unneeded bytes for point reads. Changing it empties the cache in effect.
+            "block_size" => pub block_bytes: usize = "256KB", Type::size(4096);
+            /// Size of one block of footers and term indexes: a lookup needs about 5 KB.
+            "index_block_size" => pub index_block_bytes: usize = "32KB", Type::size(4096);
+            /// Most bytes of one request to the store. Larger means fewer requests and less parallelism.
+            "max_request_size" => pub fetch_bytes: usize = "4MB", Type::size(4096);
+            /// How many bytes nobody asked for are fetched along rather than making two requests.
+            "request_gap" => pub gap_bytes: usize = "256KB", Type::size(0);
+            /// Requests for blocks that run side by side, in the whole process. Splunk: 8.
+            "max_concurrent_downloads" => pub parallel_fetches: usize = "128", Type::number(1);
+            /// Second requests for blocks that are long in coming, in percent of all requests; 0 for none.
+            /// They cost what requests cost, and cut the slowest ones short.
+            "hedge_percent" => pub hedge_percent: f64 = "5", Type::Decimal { least: 0.0, most: 100.0 };
+            /// The least wait before a second request; longer where nineteen of twenty requests take longer.
+            "hedge_min_delay_ms" => pub hedge_min_delay: Duration = "20", Type::milliseconds(0);
+            /// Bytes waiting to be written to NVMe, in memory, per kind of block. When it is full, blocks
+            /// are kept in DRAM only.
+            "write_buffer_size" => pub nvme_buffer_bytes: usize = "64MB", Type::size(0);
+        }
+        fixed {
+            /// Paths below this prefix are immutable and cached; all others pass through.
+            pub prefix: String = "buckets/".to_owned();
+            /// Where the NVMe tier lives: a directory of its own, one per process.
+            pub directory: PathBuf = PathBuf::from("cache");
+            /// How many objects' sizes and etags are remembered (about 200 bytes each).
+            pub objects: usize = 100_000;
         }
     }
 }
 
 impl Settings {
+    /// The defaults without an NVMe tier.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self { nvme_bytes: 0, ..Self::default() }
+    }
+
     /// Checks the relations between settings.
     ///
     /// # Errors

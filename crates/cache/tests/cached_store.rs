@@ -26,7 +26,7 @@ fn settings(directory: Option<&FilePath>) -> Settings {
         index_block_bytes: BLOCK,
         fetch_bytes: BLOCK * 4,
         gap_bytes: BLOCK,
-        ..Settings::default()
+        ..Settings::in_memory()
     }
 }
 
@@ -382,13 +382,13 @@ async fn memory_stays_within_its_bound_and_reads_stay_right() {
 fn settings_that_cannot_work_are_refused() {
     Settings::default().validate().unwrap();
     for settings in [
-        Settings { block_bytes: 5000, ..Settings::default() },
-        Settings { index_block_bytes: 8 << 20, ..Settings::default() },
-        Settings { index_percent: 0, ..Settings::default() },
-        Settings { hedge_percent: -1.0, ..Settings::default() },
-        Settings { dram_bytes: 1 << 20, ..Settings::default() },
-        Settings { nvme_bytes: 1 << 20, ..Settings::default() },
-        Settings { prefix: String::new(), ..Settings::default() },
+        Settings { block_bytes: 5000, ..Settings::in_memory() },
+        Settings { index_block_bytes: 8 << 20, ..Settings::in_memory() },
+        Settings { index_percent: 0, ..Settings::in_memory() },
+        Settings { hedge_percent: -1.0, ..Settings::in_memory() },
+        Settings { dram_bytes: 1 << 20, ..Settings::in_memory() },
+        Settings { nvme_bytes: 1 << 20, ..Settings::in_memory() },
+        Settings { prefix: String::new(), ..Settings::in_memory() },
     ] {
         assert!(matches!(settings.validate(), Err(Error::Setting { .. })), "{settings:?}");
     }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use object_store as ours;
 use object_store::ObjectStore as _;
 use object_store_slatedb as theirs;
 use ours::ObjectStoreExt as _;
+use parking_lot::Mutex;
 use theirs::Result;
 
 use crate::error::chain;
@@ -34,12 +35,12 @@ pub(crate) struct LastFailure(Arc<Mutex<Option<String>>>);
 
 impl LastFailure {
     fn set(&self, failure: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *self.0.lock() = failure;
     }
 
     /// The last error, as the reason for a delay.
     pub(crate) fn reason(&self) -> String {
-        let failure = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let failure = self.0.lock().clone();
         failure.unwrap_or_else(|| "the object store does not answer".to_owned())
     }
 }

@@ -18,6 +18,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conf::{Type, Unit};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 use runtime::Shutdown;
@@ -35,17 +36,15 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// Settings of the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseSettings {
-    /// The renewal interval. A shorter one detects a dead server and a takeover sooner; each
-    /// renewal costs one PUT.
-    pub renewal: Duration,
-}
-
-impl Default for LeaseSettings {
-    fn default() -> Self {
-        Self { renewal: Duration::from_secs(10) }
+conf::settings! {
+    /// Settings of the lease.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct LeaseSettings {
+        "server"["general"] {
+            /// Time between renewals of the catalog's lease. A shorter one detects a dead server and a
+            /// takeover sooner; each renewal costs one PUT.
+            "catalogLeaseInterval" => pub renewal: Duration = "10", Type::of(Unit::Seconds, 1, 60);
+        }
     }
 }
 

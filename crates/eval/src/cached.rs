@@ -3,7 +3,9 @@
 //! Guarantees: a text that repeats is compiled once. Literals never come here: functions compile
 //! them when planning.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// How many compiled things are kept per function; patterns taken from fields are few.
 const KEPT: usize = 16;
@@ -28,7 +30,7 @@ impl<T> Cached<T> {
     /// The compiled text; `None` if it does not compile.
     #[must_use]
     pub fn get(&self, text: &str) -> Compiled<T> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if let Some((_, found)) = kept.iter().find(|(known, _)| known == text) {
             return found.clone();
         }

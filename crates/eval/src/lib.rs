@@ -15,6 +15,7 @@
 
 mod cached;
 pub mod functions;
+pub mod fuzzing;
 mod interpret;
 mod kernel;
 pub mod operators;

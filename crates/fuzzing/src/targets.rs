@@ -42,4 +42,7 @@ pub const ALL: &[Target] = &[
     stored::APP,
     texts::EXPRESSION,
     texts::TIME_FORMAT,
+    texts::PATTERN,
+    texts::TIMESTAMP,
+    texts::FIELDS,
 ];

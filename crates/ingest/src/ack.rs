@@ -4,10 +4,11 @@
 //! ends when the last share is gone. A share that is dropped without having been settled, for
 //! whatever reason, fails the input: an event that got lost on the way is never acknowledged.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use inputs::{Acknowledgement, BatchId, Error, Receipt};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::channels::InFlight;
@@ -25,14 +26,14 @@ struct Ticket {
 
 impl Ticket {
     fn fail(&self, error: Error) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.failure.lock();
         failure.get_or_insert(error);
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let failure = self.failure.get_mut().take();
         let receipt = Receipt {
             events: *self.events.get_mut(),
             bytes: *self.bytes.get_mut(),
@@ -40,7 +41,7 @@ impl Drop for Ticket {
         };
         // Whoever hears of a failure may try the same number again at once.
         drop(self.batch.take());
-        let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let done = self.done.get_mut().take();
         if let Some(done) = done {
             // A sender that has gone away does not want the answer.
             let _ = done.send(failure.map_or(Ok(receipt), Err));
@@ -98,9 +99,7 @@ impl Share {
 
     /// Whether a part of the input is lost already.
     pub(crate) fn has_failed(&self) -> bool {
-        self.ticket.as_ref().is_some_and(|ticket| {
-            ticket.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-        })
+        self.ticket.as_ref().is_some_and(|ticket| ticket.failure.lock().is_some())
     }
 
     /// Another share of the same input.

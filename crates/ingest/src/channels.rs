@@ -8,12 +8,13 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 use inputs::BatchId;
 use model::EventTime;
+use parking_lot::{Mutex, MutexGuard};
 use protocol::Sequences;
 use uuid::Uuid;
 
@@ -104,7 +105,7 @@ impl Channels {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Every change is a single step.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Decides about an input that has arrived.

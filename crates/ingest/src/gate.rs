@@ -5,9 +5,10 @@
 //! nobody who was let in waits for object storage to come back. Senders who can wait do, the others
 //! are refused after their time, and have to send again.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use runtime::metrics as names;
 
 use crate::Error;
@@ -61,7 +62,7 @@ impl Gate {
     /// Logs that the gate has closed or opened, and counts how long it is closed.
     pub(crate) fn observe(&self) {
         let reason = self.spool.full();
-        let mut closed = self.closed_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closed = self.closed_since.lock();
         let Some(reason) = reason else {
             if closed.take().is_some() {
                 tracing::info!("intake goes on");

@@ -5,12 +5,13 @@
 //! event is gone, so that a crash in between leaves nothing behind.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, IndexNames};
 use knowledge::{IndexSettings, Knowledge};
 use model::IndexName;
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Ingest, Keep};
@@ -120,7 +121,7 @@ impl IndexCatalog {
     /// If events of a removed index cannot be removed now.
     pub async fn resume(&self, ingest: &Ingest) -> Result<(), Error> {
         let all: Vec<(IndexName, KnownIndex)> =
-            self.read().iter().map(|(name, known)| (name.clone(), known.clone())).collect();
+            self.known.read().iter().map(|(name, known)| (name.clone(), known.clone())).collect();
         for (name, known) in all {
             if known.definition.removing {
                 self.finish_removal(&name, ingest).await?;
@@ -150,13 +151,13 @@ impl IndexCatalog {
     /// An index, switched on or not; `None` if there is none, or it is being removed.
     #[must_use]
     pub fn get(&self, name: &IndexName) -> Option<KnownIndex> {
-        self.read().get(name).filter(|known| !known.definition.removing).cloned()
+        self.known.read().get(name).filter(|known| !known.definition.removing).cloned()
     }
 
     /// All indexes, switched on or not.
     #[must_use]
     pub fn all(&self) -> Vec<(IndexName, KnownIndex)> {
-        let known = self.read();
+        let known = self.known.read();
         let there = known.iter().filter(|(_, known)| !known.definition.removing);
         there.map(|(name, known)| (name.clone(), known.clone())).collect()
     }
@@ -166,7 +167,7 @@ impl IndexCatalog {
     /// # Errors
     /// If the catalog cannot be written.
     pub async fn create(&self, name: IndexName) -> Result<bool, Error> {
-        if self.read().contains_key(&name) {
+        if self.known.read().contains_key(&name) {
             return Ok(false);
         }
         self.put(&name, IndexDefinition::default()).await?;
@@ -201,7 +202,7 @@ impl IndexCatalog {
         ingest.empty(name).await?;
         ingest.set_keep(name, None);
         self.catalog.delete_document(KIND, name.as_str()).await.map_err(refused)?;
-        self.write().remove(name);
+        self.known.write().remove(name);
         Ok(())
     }
 
@@ -210,22 +211,14 @@ impl IndexCatalog {
             serde_json::to_value(&definition).map_err(|error| damaged(name.as_str(), &error))?;
         self.catalog.put_document(KIND, name.as_str(), document).await.map_err(refused)?;
         let new = KnownIndex { configured: None, definition: IndexDefinition::default() };
-        self.write().entry(name.clone()).or_insert(new).definition = definition;
+        self.known.write().entry(name.clone()).or_insert(new).definition = definition;
         Ok(())
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<IndexName, KnownIndex>> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<IndexName, KnownIndex>> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl IndexNames for IndexCatalog {
     fn names(&self) -> Vec<IndexName> {
-        let known = self.read();
+        let known = self.known.read();
         let on = known.iter().filter(|(_, known)| !known.disabled() && !known.definition.removing);
         on.map(|(name, _)| name.clone()).collect()
     }
@@ -253,11 +246,7 @@ mod tests {
         let text = format!(
             "[web]\ndisabled = {disabled}\nfrozenTimePeriodInSecs = 60\nmaxTotalDataSizeMB = 7\n"
         );
-        let layers = knowledge::layers::Layers::builtin().with(
-            knowledge::layers::Layer::SystemLocal,
-            "indexes",
-            &text,
-        );
+        let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "indexes", &text);
         let settings =
             Knowledge::new(layers).indexes().iter().find(|i| i.name.as_str() == "web").cloned();
         KnownIndex { configured: Some(settings.unwrap()), definition }

@@ -47,4 +47,4 @@ pub use journal::Codec;
 pub use lifecycle::{Thaw, Thawed};
 pub use parts::Parts;
 pub use pipeline::queue::QueueStatus;
-pub use settings::{Keep, LifecycleSettings, Settings};
+pub use settings::{DECLARED, Keep, LifecycleSettings, Settings};

@@ -1,10 +1,11 @@
 //! What outlives the threads of a pipeline set: its journal and what of it is committed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
 use model::{IndexName, IndexerId, JournalPosition, Lane, StreamId};
+use parking_lot::{Mutex, MutexGuard};
 use runtime::Clock;
 
 use crate::channels::Channels;
@@ -83,7 +84,7 @@ impl SetState {
 
     pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
         // A journal whose writer panicked is in the state of its last whole group.
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        self.journal.lock()
     }
 
     /// The position of the next record.
@@ -93,7 +94,7 @@ impl SetState {
 
     /// Notes that the catalog has the stream up to `position`, and lets go of what it covers.
     pub(crate) fn release(&self, stream: &StreamId, position: JournalPosition) {
-        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut committed = self.committed.lock();
         let key = (stream.index.clone(), stream.lane);
         let known = committed.entry(key).or_default();
         *known = (*known).max(position);

@@ -26,17 +26,8 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// A setting of an input does not fit.
-    #[error("{place}: [{stanza}] {key}: expected {expected}")]
-    Setting {
-        /// File and line.
-        place: String,
-        /// The input.
-        stanza: String,
-        /// The setting, with its value if it has one.
-        key: String,
-        /// What should be written.
-        expected: String,
-    },
+    #[error(transparent)]
+    Setting(#[from] conf::Invalid),
     /// The sink takes nothing more.
     #[error("intake is shutting down; send again when it is back")]
     Closed,
@@ -69,7 +60,7 @@ impl Error {
                 _ => ErrorKind::Unavailable,
             },
             Self::Listen { .. } => ErrorKind::Unavailable,
-            Self::Setting { .. } => ErrorKind::Invalid,
+            Self::Setting(_) => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Unavailable,
             Self::Abandoned => ErrorKind::Internal,
             Self::Refused { kind, .. } => *kind,

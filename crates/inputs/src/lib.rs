@@ -29,6 +29,7 @@ mod names;
 pub mod oneshot;
 pub mod otlp;
 pub mod s3;
+pub mod settings;
 mod sink;
 mod syslog;
 pub mod tcp;

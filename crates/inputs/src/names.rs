@@ -10,7 +10,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
@@ -20,6 +20,7 @@ use hickory_resolver::config::{
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::{Name, RData};
+use parking_lot::Mutex;
 use runtime::metrics as names;
 use tokio::sync::{Semaphore, watch};
 
@@ -64,7 +65,9 @@ pub struct HostNames(Arc<Shared>);
 
 impl fmt::Debug for HostNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostNames").field("known", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("HostNames")
+            .field("known", &self.0.known.lock().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -87,10 +90,6 @@ impl HostNames {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Known>> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The name as far as it is known now, else the address. Must be called inside tokio: what is
     /// not known is looked up in the background. A name that is out of date counts until the new
     /// lookup ends.
@@ -111,7 +110,7 @@ impl HostNames {
     fn ask(&self, address: IpAddr) -> Known {
         let address = address.to_canonical();
         let now = Instant::now();
-        let mut all = self.lock();
+        let mut all = self.0.known.lock();
         if let Some(known) = all.get(&address)
             && (known.lookup.is_some() || known.until > now)
         {
@@ -143,7 +142,7 @@ impl HostNames {
         let lasts = if found.is_some() { FOUND } else { NOT_FOUND };
         let host = found.unwrap_or_else(|| address.to_string()).into();
         let known = Known { host, until: Instant::now() + lasts, lookup: None };
-        self.lock().insert(address, known);
+        self.0.known.lock().insert(address, known);
         // Nobody may wait.
         let _ = end.send(true);
     }
@@ -170,7 +169,7 @@ impl HostNames {
 
     /// The resolver by this text of its file.
     fn asker(&self, text: String) -> Option<TokioResolver> {
-        let mut asker = self.0.asker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asker = self.0.asker.lock();
         if let Some((known, asker)) = asker.as_ref()
             && *known == text
         {

@@ -1,34 +1,15 @@
 //! What can go wrong with configuration, with the place and the remedy.
 
-use std::path::PathBuf;
-
 use model::ErrorKind;
 
-use crate::conf::Place;
+use conf::Place;
 
 /// Everything this crate refuses.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A configuration directory or file cannot be read.
-    #[error("cannot read {path}: {source}; check that it exists and is readable", path = .path.display())]
-    Read {
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A setting's value does not have its type.
-    #[error("{place}: {key} = {value}: expected {expected}")]
-    Value {
-        /// File and line.
-        place: Place,
-        /// The setting.
-        key: String,
-        /// What is written.
-        value: String,
-        /// What should be written.
-        expected: String,
-    },
+    /// An invalid value of a setting.
+    #[error(transparent)]
+    Setting(#[from] conf::Invalid),
     /// A regular expression does not compile.
     #[error("{place}: {key}: bad regular expression: {reason}")]
     Regex {
@@ -67,12 +48,6 @@ impl Error {
     /// What the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                ErrorKind::NotFound
-            }
-            Self::Read { .. } => ErrorKind::Unavailable,
-            _ => ErrorKind::Invalid,
-        }
+        ErrorKind::Invalid
     }
 }

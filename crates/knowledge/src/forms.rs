@@ -3,11 +3,12 @@
 //!
 //! Blanks of a form stand for any number of blanks, ends of lines for ends of lines.
 
+use conf::Effective;
 use eval::Pattern;
 
+use crate::Knowledge;
 use crate::extract::{Extractor, Reading, Transform};
 use crate::modular;
-use crate::{Knowledge, layers::Effective};
 
 impl Knowledge {
     /// The names of all forms, in order.
@@ -77,7 +78,7 @@ fn regex(form: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use crate::Knowledge;
-    use crate::layers::Layers;
+    use conf::Layers;
 
     const STUDENT: &str =
         "Student's name: [[string:student_name]]\n Age: [[int:age]]   Zip: [[int:zip]]\n";

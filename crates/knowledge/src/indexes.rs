@@ -2,23 +2,13 @@
 
 use std::time::Duration;
 
+use conf::{Effective, FromValue, Invalid, Key, Reader};
 use model::IndexName;
 
 use crate::error::Error;
-use crate::layers::Effective;
-use crate::props::{Values, bad_value};
+use crate::settings::indexes::{self as keys, AckLevel};
 
 const MEGABYTE: u64 = 1 << 20;
-
-/// How durable an event is when its sender gets the acknowledgement (`ackLevel`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum AckLevel {
-    /// In the indexer's journal, synced.
-    #[default]
-    Local,
-    /// In object storage and in the catalog.
-    Remote,
-}
 
 /// An index as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,62 +48,69 @@ pub(crate) fn read(conf: &Effective, errors: &mut Vec<Error>) -> Vec<IndexSettin
         }
         match IndexName::new(&stanza.name) {
             Ok(name) => indexes.push(index(name, conf, errors)),
-            Err(error) => errors.push(Error::Value {
-                place: stanza.place.clone(),
+            Err(error) => errors.push(Error::Setting(Invalid {
+                place: Some(stanza.place.clone()),
+                conf: conf.conf.clone(),
+                stanza: String::new(),
                 key: "index".to_owned(),
                 value: stanza.name.clone(),
                 expected: error.reason.to_owned(),
-            }),
+            })),
         }
     }
     indexes
 }
 
-fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSettings {
-    let mut number = |key: &str, default: u64| {
-        let Some(entry) = conf.get(name.as_str(), key).filter(|e| !e.value.is_empty()) else {
-            return default;
-        };
-        let special = match (key, entry.value.as_str()) {
-            ("maxDataSize", "auto") => Some(192),
-            ("maxDataSize", "auto_high_volume") => Some(1024),
-            ("maxHotBuckets", "auto") => Some(3),
-            (_, text) => text.parse().ok(),
-        };
-        special.unwrap_or_else(|| {
-            errors.push(bad_value(entry, "a number from 0, or auto where that is allowed"));
-            default
+/// Reads a stanza with the defaults in place of what is invalid.
+struct Lenient<'a> {
+    reader: Reader<'a>,
+    errors: &'a mut Vec<Error>,
+}
+
+impl Lenient<'_> {
+    fn read<T: FromValue>(&mut self, key: &Key<T>) -> T {
+        self.reader.get(key).unwrap_or_else(|invalid| {
+            self.errors.push(invalid.into());
+            key.default_value()
         })
+    }
+}
+
+fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSettings {
+    let mut of = Lenient { reader: Reader::new(conf, name.as_str()), errors };
+    let max_data_size = match of.read(&keys::MAX_DATA_SIZE).as_str() {
+        "auto" => 192,
+        "auto_high_volume" => 1024,
+        text => text.parse().unwrap_or(u64::MAX),
     };
-    let max_data_size = number("maxDataSize", 192).max(1).saturating_mul(MEGABYTE);
-    let idle = number("maxHotIdleSecs", 0);
-    let settings = IndexSettings {
-        max_data_size,
-        max_hot_span: Duration::from_secs(number("maxHotSpanSecs", 7_776_000)),
-        max_hot_idle: (idle > 0).then(|| Duration::from_secs(idle)),
-        max_hot_buckets: usize::try_from(number("maxHotBuckets", 3).max(1)).unwrap_or(usize::MAX),
-        frozen_after: Duration::from_secs(number("frozenTimePeriodInSecs", 188_697_600)),
-        max_total_size: number("maxTotalDataSizeMB", 500_000).saturating_mul(MEGABYTE),
-        quarantine_past: Duration::from_secs(number("quarantinePastSecs", 77_760_000)),
-        quarantine_future: Duration::from_secs(number("quarantineFutureSecs", 2_592_000)),
-        ack_level: AckLevel::Local,
-        cold_to_frozen: None,
-        disabled: false,
-        name,
+    let max_hot_buckets = match of.read(&keys::MAX_HOT_BUCKETS).as_str() {
+        "auto" => 3,
+        text => text.parse().unwrap_or(usize::MAX),
     };
-    let text = |key: &str| conf.get(settings.name.as_str(), key).filter(|e| !e.value.is_empty());
-    let ack_level = match text("ackLevel").map(|entry| (entry, entry.value.as_str())) {
-        None | Some((_, "local")) => AckLevel::Local,
-        Some((_, "remote")) => AckLevel::Remote,
-        Some((entry, _)) => {
-            errors.push(bad_value(entry, "local or remote"));
-            AckLevel::Local
-        }
+    // The index of all others is not switched off by [default].
+    let own = Effective {
+        conf: conf.conf.clone(),
+        stanzas: conf.stanza(name.as_str()).cloned().into_iter().collect(),
     };
-    let cold_to_frozen = text("coldToFrozenDir").map(|entry| entry.value.clone());
-    let stanza = conf.stanza(settings.name.as_str());
-    let disabled = stanza.and_then(|s| Values::of(s).boolean("disabled", errors)).unwrap_or(false);
-    IndexSettings { disabled, ack_level, cold_to_frozen, ..settings }
+    let disabled = Reader::new(&own, name.as_str()).get(&keys::DISABLED);
+    let disabled = disabled.unwrap_or_else(|invalid| {
+        of.errors.push(invalid.into());
+        false
+    });
+    IndexSettings {
+        max_data_size: max_data_size.max(1).saturating_mul(MEGABYTE),
+        max_hot_span: of.read(&keys::MAX_HOT_SPAN),
+        max_hot_idle: Some(of.read(&keys::MAX_HOT_IDLE)).filter(|idle| !idle.is_zero()),
+        max_hot_buckets: max_hot_buckets.max(1),
+        frozen_after: of.read(&keys::FROZEN_AFTER),
+        max_total_size: of.read(&keys::MAX_TOTAL_SIZE),
+        quarantine_past: of.read(&keys::QUARANTINE_PAST),
+        quarantine_future: of.read(&keys::QUARANTINE_FUTURE),
+        ack_level: of.read(&keys::ACK_LEVEL),
+        cold_to_frozen: of.read(&keys::COLD_TO_FROZEN),
+        disabled,
+        name: name.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +118,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Knowledge;
-    use crate::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     #[test]
     fn indexes_have_the_defaults_and_their_own_settings() {

@@ -1,17 +1,19 @@
 //! Everything the configuration says, compiled once and shared.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use crate::conf::Warning;
+use conf::{Effective, Layers, Warning};
+use parking_lot::Mutex;
+
 use crate::error::Error;
 use crate::extract::{ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
-use crate::layers::{Effective, Layers};
 use crate::parsing::ParsingRules;
 use crate::props::{Props, StanzaMatcher, Values};
 use crate::searching;
+use crate::settings::props as keys;
 use crate::sourcetype::Recogniser;
 
 /// Compiled combinations of stanzas that are kept; one more empties the cache.
@@ -27,7 +29,7 @@ pub struct CalculatedField {
     /// The expression's text.
     pub expression: String,
     /// File and line of the setting.
-    pub place: crate::conf::Place,
+    pub place: conf::Place,
 }
 
 /// The configuration, compiled; a clone shares everything.
@@ -69,7 +71,10 @@ impl Knowledge {
         let recogniser = Recogniser::new(&conf, &mut warnings);
         let mut transforms = layers.effective("transforms");
         crate::modular::expand(&mut transforms, &mut errors);
-        let limits = limits(&layers.effective("limits"), &mut errors);
+        let limits = ExtractionLimits::read(&layers).unwrap_or_else(|invalid| {
+            errors.push(invalid.into());
+            ExtractionLimits::default()
+        });
         let indexes = indexes::read(&layers.effective("indexes"), &mut errors);
         index_time::check_all(&transforms, &mut errors);
         let mut anywhere = 0_u64;
@@ -119,7 +124,7 @@ impl Knowledge {
         &self.inner.errors
     }
 
-    /// Settings that are unknown, without effect or oddly written, each with file and line.
+    /// What is oddly written, each with file and line. `conf::Registry` knows which settings there are.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.inner.warnings
@@ -147,7 +152,7 @@ impl Knowledge {
     #[must_use]
     pub fn parsing_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<ParsingRules> {
         let stanzas = self.inner.props.matching(sourcetype, source, host);
-        let mut cache = lock(&self.inner.parsing);
+        let mut cache = self.inner.parsing.lock();
         if let Some(rules) = cache.get(&stanzas) {
             return rules.clone();
         }
@@ -173,7 +178,7 @@ impl Knowledge {
     #[must_use]
     pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
         let stanzas = self.inner.props.matching(sourcetype, source, host);
-        let mut cache = lock(&self.inner.fields);
+        let mut cache = self.inner.fields.lock();
         let general = (stanzas, None);
         if let Some(rules) = cache.get(&general) {
             return rules.clone();
@@ -221,7 +226,7 @@ impl Knowledge {
     pub fn calculated_fields(&self) -> Vec<CalculatedField> {
         let mut fields = Vec::new();
         for stanza in &self.inner.props.stanzas {
-            for (field, entry) in Values::of(&stanza.stanza).family("EVAL-") {
+            for (field, entry) in Values::of(&stanza.stanza).family(&keys::EVAL) {
                 fields.push(CalculatedField {
                     matcher: stanza.matcher.clone(),
                     field: field.to_owned(),
@@ -247,7 +252,10 @@ impl Knowledge {
         let assigned = stanzas.iter().find_map(|at| {
             let stanza = &self.inner.props.stanzas[*at];
             let is_source = matches!(stanza.matcher, StanzaMatcher::Source(_));
-            stanza.stanza.get("sourcetype").filter(|entry| is_source && !entry.value.is_empty())
+            stanza
+                .stanza
+                .get(keys::SOURCETYPE.name())
+                .filter(|entry| is_source && !entry.value.is_empty())
         });
         match assigned {
             Some(entry) => entry.value.clone(),
@@ -256,28 +264,9 @@ impl Knowledge {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
     if cache.len() >= CACHED {
         cache.clear();
     }
     cache
-}
-
-fn limits(conf: &Effective, errors: &mut Vec<Error>) -> ExtractionLimits {
-    let base = ExtractionLimits::default();
-    let Some(stanza) = conf.stanza("kv") else { return base };
-    let values = Values::of(stanza);
-    let mut read = |key: &str, default: usize| {
-        let read = |text: &str| text.parse().ok();
-        values.typed(key, "a number from 0", errors, read).unwrap_or(default)
-    };
-    ExtractionLimits {
-        columns: read("maxcols", base.columns),
-        automatic: read("limit", base.automatic),
-        chars: read("maxchars", base.chars),
-    }
 }

@@ -1,30 +1,30 @@
-//! What Karst knows of data before it sees it: `.conf` layers, time formats, source types, and the
-//! rules that cut text into events and fields.
+//! What Karst knows of data before it sees it: time formats, source types, and the rules that cut text
+//! into events and fields, compiled from `.conf` files.
 //!
-//! Pure: the only I/O is [`layers::Layers::read`], which reads a directory of `.conf` files. Leaves to
-//! others: running the rules over streams (`ingest`), planning with them (`plan`).
+//! Pure: no I/O. Leaves to others: reading the files (`conf`), running the rules over streams (`ingest`),
+//! planning with them (`plan`).
 
-pub mod conf;
+mod charset;
 mod datamodels;
 mod error;
 pub mod extract;
 mod forms;
+pub mod fuzzing;
 pub mod index_time;
 mod indexes;
 mod knowledge;
-pub mod layers;
 mod lookups;
-mod metadata;
 mod modular;
 mod parsing;
 mod props;
-pub mod registry;
 mod searching;
+pub mod settings;
 pub mod sourcetype;
 pub mod structured;
 mod tagging;
 pub mod timestamp;
 
+pub use charset::Charset;
 pub use datamodels::{Calculation, DataModel, Dataset, ModelField};
 pub use error::Error;
 pub use eval::{Groups, Pattern, time};
@@ -32,10 +32,10 @@ pub use extract::{
     Extraction, ExtractionLimit, ExtractionLimits, Extractor, FieldRules, KvMode, Wanted,
 };
 pub use index_time::IndexTimeRules;
-pub use indexes::{AckLevel, IndexSettings};
+pub use indexes::IndexSettings;
 pub use knowledge::{CalculatedField, Knowledge};
 pub use lookups::{AutomaticLookup, LookupDefinition, LookupPlace, LookupTime, MatchType};
-pub use metadata::Access;
-pub use parsing::{Charset, LineBreaker, ParsingRules};
+pub use parsing::{LineBreaker, ParsingRules};
 pub use props::StanzaMatcher;
+pub use settings::indexes::AckLevel;
 pub use tagging::{EventType, TaggedValue};

@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 
-use crate::conf::Place;
+use conf::{Effective, Key, Place, Reader};
+
 use crate::knowledge::Knowledge;
 use crate::props::{StanzaMatcher, Values};
+use crate::settings::{props, transforms};
 
 /// Where the rows of a lookup are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -76,7 +78,8 @@ pub struct AutomaticLookup {
 
 /// Matches taken per event where nothing is said.
 const MAX_MATCHES: usize = 100;
-const MAX_OFFSET: i64 = 2_000_000_000;
+/// Splunk's setting of lookups that run a program.
+const PROGRAM: &str = "external_cmd";
 
 impl LookupDefinition {
     /// A file without a stanza.
@@ -101,8 +104,8 @@ impl Knowledge {
     /// # Errors
     /// A message if the stanza is no lookup, or one that Karst cannot look up.
     pub fn lookup(&self, name: &str) -> Result<LookupDefinition, String> {
-        let transforms = self.conf("transforms");
-        let Some(stanza) = transforms.stanza(name) else {
+        let conf = self.conf("transforms");
+        let Some(stanza) = conf.stanza(name) else {
             let is_file = [".csv", ".csv.gz"].iter().any(|end| name.ends_with(end));
             return match is_file {
                 true => Ok(LookupDefinition::of_file(name)),
@@ -111,20 +114,15 @@ impl Knowledge {
                 )),
             };
         };
-        let text = |key: &str| {
-            let entry = stanza.get(key).filter(|entry| !entry.value.is_empty());
-            entry.map(|entry| entry.value.clone())
-        };
-        let number = |key: &str, default: i64| match text(key) {
-            None => Ok(default),
-            Some(text) => {
-                text.parse().map_err(|_| format!("[{name}] {key} = {text}: expected a number"))
-            }
-        };
-        let place = match (text("filename"), text("collection")) {
+        let own = Effective { conf: conf.conf.clone(), stanzas: vec![stanza.clone()] };
+        let keys = Reader::new(&own, name);
+        let text = |key: &Key<Option<String>>| keys.text(key).map(str::to_owned);
+        let number = |key: &Key<Option<i64>>| keys.get(key).map_err(|error| error.to_string());
+        let seconds = |key: &Key<i64>| keys.get(key).map_err(|error| error.to_string());
+        let place = match (text(&transforms::FILENAME), text(&transforms::COLLECTION)) {
             (Some(file), _) => LookupPlace::File(file),
             (None, Some(collection)) => LookupPlace::Collection(collection),
-            (None, None) if text("external_cmd").is_some() => {
+            (None, None) if stanza.get(PROGRAM).is_some() => {
                 return Err(format!(
                     "the lookup \"{name}\" runs a program, which Karst does not do"
                 ));
@@ -134,46 +132,47 @@ impl Knowledge {
                 return Err(format!("the stanza [{name}] of transforms.conf {message}"));
             }
         };
-        let time = match text("time_field") {
+        let time = match text(&transforms::TIME_FIELD) {
             None => None,
             Some(field) => Some(LookupTime {
                 field,
-                format: text("time_format").filter(|format| format != "%s" && format != "%s.%Q"),
-                min_offset: number("min_offset_secs", 0)?,
-                max_offset: number("max_offset_secs", MAX_OFFSET)?,
+                format: text(&transforms::TIME_FORMAT)
+                    .filter(|format| format != "%s" && format != "%s.%Q"),
+                min_offset: seconds(&transforms::MIN_OFFSET)?,
+                max_offset: seconds(&transforms::MAX_OFFSET)?,
             }),
         };
         let most = if time.is_some() { 1 } else { MAX_MATCHES };
-        let default_match = text("default_match");
-        let least = i64::from(default_match.is_some());
+        let default_match = text(&transforms::DEFAULT_MATCH);
+        let least = usize::from(default_match.is_some());
         let count = |number: i64| usize::try_from(number).unwrap_or(0);
-        let case = text("case_sensitive_match");
-        let fields = text("fields_list").unwrap_or_default();
         Ok(LookupDefinition {
             name: name.to_owned(),
             place,
-            match_types: match_types(name, &text("match_type").unwrap_or_default())?,
-            case_sensitive: case.is_none_or(|text| crate::props::boolean(&text).unwrap_or(true)),
-            max_matches: count(number("max_matches", i64::try_from(most).unwrap_or(1))?).max(1),
-            min_matches: count(number("min_matches", least)?),
+            match_types: match_types(name, &text(&transforms::MATCH_TYPE).unwrap_or_default())?,
+            case_sensitive: keys.get(&transforms::CASE_SENSITIVE).unwrap_or(true),
+            max_matches: number(&transforms::MAX_MATCHES)?.map_or(most, count).max(1),
+            min_matches: number(&transforms::MIN_MATCHES)?.map_or(least, count),
             default_match,
             time,
-            fields: fields
-                .split(',')
-                .map(|field| field.trim().to_owned())
-                .filter(|field| !field.is_empty())
-                .collect(),
+            fields: keys.get(&transforms::FIELDS_LIST).unwrap_or_default(),
         })
     }
 
     /// The names of all lookups of `transforms.conf`.
     #[must_use]
     pub fn lookup_names(&self) -> Vec<String> {
-        let transforms = self.conf("transforms");
-        let is_lookup = |stanza: &&crate::conf::Stanza| {
-            ["filename", "collection", "external_cmd"].iter().any(|key| stanza.get(key).is_some())
+        let is_lookup = |stanza: &&conf::Stanza| {
+            [transforms::FILENAME.name(), transforms::COLLECTION.name(), PROGRAM]
+                .iter()
+                .any(|key| stanza.get(key).is_some())
         };
-        transforms.stanzas.iter().filter(is_lookup).map(|stanza| stanza.name.clone()).collect()
+        self.conf("transforms")
+            .stanzas
+            .iter()
+            .filter(is_lookup)
+            .map(|stanza| stanza.name.clone())
+            .collect()
     }
 
     /// All automatic lookups, in the order they are applied.
@@ -182,7 +181,7 @@ impl Knowledge {
         let mut found = Vec::new();
         for stanza in self.props_stanzas() {
             let values = Values::of(&stanza.stanza);
-            for (class, entry) in values.family("LOOKUP-") {
+            for (class, entry) in values.family(&props::LOOKUP) {
                 if !entry.value.trim().is_empty() {
                     let lookup = AutomaticLookup {
                         matcher: stanza.matcher.clone(),
@@ -221,7 +220,7 @@ fn match_types(name: &str, text: &str) -> Result<HashMap<String, MatchType>, Str
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     fn knowledge(transforms: &str) -> Knowledge {
         Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "transforms", transforms))

@@ -7,10 +7,11 @@
 
 use std::collections::HashMap;
 
-use crate::conf::Entry;
+use conf::{Effective, Entry};
+
 use crate::error::Error;
-use crate::layers::Effective;
 use crate::props::bad_regex;
+use crate::settings::transforms::REGEX;
 
 /// Modules within each other, at most.
 const MAX_DEPTH: usize = 20;
@@ -21,7 +22,7 @@ const MAX_BYTES: usize = 256 << 10;
 pub(crate) fn expand(transforms: &mut Effective, errors: &mut Vec<Error>) {
     let modules = Modules::of(transforms);
     for stanza in &mut transforms.stanzas {
-        for entry in stanza.entries.iter_mut().filter(|entry| entry.key == "REGEX") {
+        for entry in stanza.entries.iter_mut().filter(|entry| entry.key == REGEX.name()) {
             modules.expand_entry(entry, errors);
         }
     }
@@ -52,7 +53,7 @@ struct Modules(HashMap<String, String>);
 impl Modules {
     fn of(transforms: &Effective) -> Self {
         let regexes = transforms.stanzas.iter().filter_map(|stanza| {
-            let entry = stanza.entries.iter().find(|entry| entry.key == "REGEX")?;
+            let entry = stanza.entries.iter().find(|entry| entry.key == REGEX.name())?;
             Some((stanza.name.clone(), entry.value.clone()))
         });
         Self(regexes.collect())
@@ -212,8 +213,8 @@ fn named_groups(regex: &str) -> Vec<(usize, usize)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::layers::{Layer, Layers};
-    use crate::{Knowledge, conf::ConfFile};
+    use crate::Knowledge;
+    use conf::{ConfFile, Layer, Layers};
 
     const MODULES: &str = r#"
 [number]

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use encoding_rs::Encoding;
+use conf::{Effective, Files};
 use eval::Pattern;
 use eval::time::{TimeFormat, parse_zone};
 
+use crate::charset::Charset;
 use crate::error::Error;
 use crate::index_time::{self, IndexTimeRules};
-use crate::layers::{Effective, Files};
 use crate::props::{Values, bad_regex, bad_value};
+use crate::settings::props as keys;
 use crate::structured::StructuredRules;
 use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, TimestampSource};
 
@@ -50,64 +51,19 @@ pub struct ParsingRules {
     pub index_time: Arc<IndexTimeRules>,
 }
 
-/// The encoding of a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Charset {
-    /// UTF-8, or UTF-16 where a byte order mark says so.
-    #[default]
-    Utf8,
-    /// Found out from the bytes.
-    Auto,
-    /// Another one.
-    Other(&'static Encoding),
-}
-
-impl Charset {
-    /// The encoding of a name as `iconv` and Splunk know it.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        let name = name.trim().to_ascii_lowercase().replace('_', "-");
-        let label = match name.as_str() {
-            "" | "utf-8" | "utf8" | "ascii" | "us-ascii" => return Some(Self::Utf8),
-            "auto" => return Some(Self::Auto),
-            "latin-1" | "latin1" | "iso-8859-1" => "windows-1252",
-            "latin-2" => "iso-8859-2",
-            "latin-5" => "iso-8859-9",
-            "latin-9" => "iso-8859-15",
-            "shift-jis" | "sjis" | "cp932" | "ms932" => "shift_jis",
-            "macroman" | "mac-roman" | "macintosh" => "macintosh",
-            "maccyrillic" => "x-mac-cyrillic",
-            "ucs-2" | "ucs2" | "utf-16" | "ucs-2be" | "utf16be" => "utf-16be",
-            "ucs-2le" | "utf16le" => "utf-16le",
-            "cp936" | "ms936" | "euc-cn" => "gbk",
-            "cp949" | "uhc" => "euc-kr",
-            "cp950" | "big-5" => "big5",
-            "cp866" => "ibm866",
-            other => other,
-        };
-        let windows = label.strip_prefix("cp").map(|page| format!("windows-{page}"));
-        let found = Encoding::for_label(label.as_bytes())
-            .or_else(|| Encoding::for_label(windows?.as_bytes()));
-        found.map(|encoding| match encoding == encoding_rs::UTF_8 {
-            true => Self::Utf8,
-            false => Self::Other(encoding),
-        })
-    }
-}
-
 impl Default for ParsingRules {
     fn default() -> Self {
         Self {
             line_breaker: LineBreaker::Newlines,
-            should_linemerge: true,
-            break_only_before_date: true,
+            should_linemerge: keys::SHOULD_LINEMERGE.default_value(),
+            break_only_before_date: keys::BREAK_ONLY_BEFORE_DATE.default_value(),
             break_only_before: None,
             must_break_after: None,
             must_not_break_before: None,
             must_not_break_after: None,
-            max_events: 256,
-            truncate: Some(10_000),
-            line_breaker_lookbehind: 100,
+            max_events: keys::MAX_EVENTS.default_value(),
+            truncate: Some(keys::TRUNCATE.default_value()),
+            line_breaker_lookbehind: keys::LINE_BREAKER_LOOKBEHIND.default_value(),
             charset: Charset::Utf8,
             preamble: None,
             timestamp: Arc::new(TimestampRules::default()),
@@ -162,33 +118,20 @@ impl ParsingRules {
         files: &Files,
         errors: &mut Vec<Error>,
     ) -> Self {
-        let base = Self::default();
-        let count = |key: &str, errors: &mut Vec<Error>| {
-            values.typed(key, "a number from 0", errors, |text| text.parse::<usize>().ok())
-        };
-        let truncate = match count("TRUNCATE", errors) {
-            Some(0) => None,
-            Some(bytes) => Some(bytes),
-            None => base.truncate,
-        };
+        let truncate = values.read(&keys::TRUNCATE, errors);
         Self {
             line_breaker: line_breaker(values, errors),
-            should_linemerge: values
-                .boolean("SHOULD_LINEMERGE", errors)
-                .unwrap_or(base.should_linemerge),
-            break_only_before_date: values
-                .boolean("BREAK_ONLY_BEFORE_DATE", errors)
-                .unwrap_or(base.break_only_before_date),
-            break_only_before: values.pattern("BREAK_ONLY_BEFORE", errors),
-            must_break_after: values.pattern("MUST_BREAK_AFTER", errors),
-            must_not_break_before: values.pattern("MUST_NOT_BREAK_BEFORE", errors),
-            must_not_break_after: values.pattern("MUST_NOT_BREAK_AFTER", errors),
-            max_events: count("MAX_EVENTS", errors).unwrap_or(base.max_events).max(1),
-            truncate,
-            line_breaker_lookbehind: count("LINE_BREAKER_LOOKBEHIND", errors)
-                .unwrap_or(base.line_breaker_lookbehind),
-            charset: charset(values, errors),
-            preamble: values.pattern("PREAMBLE_REGEX", errors),
+            should_linemerge: values.read(&keys::SHOULD_LINEMERGE, errors),
+            break_only_before_date: values.read(&keys::BREAK_ONLY_BEFORE_DATE, errors),
+            break_only_before: values.pattern(&keys::BREAK_ONLY_BEFORE, errors),
+            must_break_after: values.pattern(&keys::MUST_BREAK_AFTER, errors),
+            must_not_break_before: values.pattern(&keys::MUST_NOT_BREAK_BEFORE, errors),
+            must_not_break_after: values.pattern(&keys::MUST_NOT_BREAK_AFTER, errors),
+            max_events: values.read(&keys::MAX_EVENTS, errors).max(1),
+            truncate: (truncate > 0).then_some(truncate),
+            line_breaker_lookbehind: values.read(&keys::LINE_BREAKER_LOOKBEHIND, errors),
+            charset: Charset::parse(&values.read(&keys::CHARSET, errors)).unwrap_or_default(),
+            preamble: values.pattern(&keys::PREAMBLE_REGEX, errors),
             timestamp: Arc::new(timestamp(values, files, errors)),
             structured: StructuredRules::read(values, errors).map(Arc::new),
             index_time: Arc::new(index_time::read(values, transforms, errors)),
@@ -196,21 +139,14 @@ impl ParsingRules {
     }
 }
 
-fn charset(values: &Values<'_>, errors: &mut Vec<Error>) -> Charset {
-    let Some(entry) = values.get("CHARSET") else { return Charset::default() };
-    Charset::parse(&entry.value).unwrap_or_else(|| {
-        let expected = "the name of an encoding such as UTF-8, LATIN-1, UTF-16LE, SHIFT-JIS, \
-                        EUC-JP, GBK, BIG5, KOI8-R or CP1251, or AUTO";
-        errors.push(bad_value(entry, expected));
-        Charset::default()
-    })
-}
-
 fn line_breaker(values: &Values<'_>, errors: &mut Vec<Error>) -> LineBreaker {
-    let Some(entry) = values.get("LINE_BREAKER").filter(|entry| entry.value != r"([\r\n]+)") else {
+    let Some(entry) = values
+        .get(&keys::LINE_BREAKER)
+        .filter(|entry| entry.value != keys::LINE_BREAKER.setting.default)
+    else {
         return LineBreaker::Newlines;
     };
-    match values.pattern("LINE_BREAKER", errors) {
+    match values.pattern(&keys::LINE_BREAKER, errors) {
         Some(pattern) if pattern.names().len() > 1 => LineBreaker::Pattern(pattern),
         Some(_) => {
             errors.push(bad_regex(entry, "it needs a group, whose text is dropped".to_owned()));
@@ -222,7 +158,7 @@ fn line_breaker(values: &Values<'_>, errors: &mut Vec<Error>) -> LineBreaker {
 
 fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> TimestampRules {
     let mut rules = TimestampRules::default();
-    if let Some(entry) = values.get("DATETIME_CONFIG") {
+    if let Some(entry) = values.get(&keys::DATETIME_CONFIG) {
         match entry.value.to_ascii_uppercase().as_str() {
             "CURRENT" => rules.from = TimestampSource::Arrival,
             "NONE" => rules.from = TimestampSource::Input,
@@ -245,37 +181,35 @@ fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> Tim
             },
         }
     }
-    if let Some(entry) = values.get("TIME_PREFIX") {
+    if let Some(entry) = values.get(&keys::TIME_PREFIX) {
         match TimePrefix::compile(&entry.value) {
             Ok(prefix) => rules.prefix = Some(prefix),
             Err(reason) => errors.push(bad_regex(entry, reason)),
         }
     }
-    if let Some(entry) = values.get("TIME_FORMAT") {
+    if let Some(entry) = values.get(&keys::TIME_FORMAT) {
         match TimeFormat::for_input(&entry.value) {
             Ok(format) => rules.format = Some(format),
             Err(error) => errors.push(bad_value(entry, &format!("a time format; {error}"))),
         }
     }
-    if let Some(entry) = values.get("TZ") {
+    if let Some(entry) = values.get(&keys::TZ) {
         match parse_zone(&entry.value) {
             Ok(zone) => rules.zone = zone,
             Err(error) => errors.push(bad_value(entry, &error.to_string())),
         }
     }
-    match values.number("MAX_TIMESTAMP_LOOKAHEAD", errors) {
+    match values.read(&keys::MAX_TIMESTAMP_LOOKAHEAD, errors) {
         None => {}
         Some(..=0) => rules.lookahead = Lookahead::Unlimited,
         Some(bytes) => {
             rules.lookahead = Lookahead::Bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
         }
     }
-    rules.max_days_ago = values.number("MAX_DAYS_AGO", errors).unwrap_or(rules.max_days_ago);
-    rules.max_days_hence = values.number("MAX_DAYS_HENCE", errors).unwrap_or(rules.max_days_hence);
-    let ago = values.number("MAX_DIFF_SECS_AGO", errors);
-    rules.max_diff_secs_ago = ago.unwrap_or(rules.max_diff_secs_ago);
-    let hence = values.number("MAX_DIFF_SECS_HENCE", errors);
-    rules.max_diff_secs_hence = hence.unwrap_or(rules.max_diff_secs_hence);
+    rules.max_days_ago = values.read(&keys::MAX_DAYS_AGO, errors);
+    rules.max_days_hence = values.read(&keys::MAX_DAYS_HENCE, errors);
+    rules.max_diff_secs_ago = values.read(&keys::MAX_DIFF_SECS_AGO, errors);
+    rules.max_diff_secs_hence = values.read(&keys::MAX_DIFF_SECS_HENCE, errors);
     rules
 }
 
@@ -284,7 +218,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Knowledge;
-    use crate::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     fn knowledge(props: &str) -> Knowledge {
         Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", props))

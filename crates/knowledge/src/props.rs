@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use conf::{Effective, Entry, FromValue, Invalid, Key, Place, Stanza, Warning};
 use eval::Pattern;
 
-use crate::conf::{Entry, Place, Stanza, Warning};
 use crate::error::Error;
-use crate::layers::Effective;
+use crate::settings::props as keys;
 
 /// What a stanza of `props.conf` applies to.
 #[derive(Debug, Clone)]
@@ -75,13 +75,13 @@ impl Props {
                 // The recogniser of source types reads these.
                 continue;
             }
-            let disabled = stanza.get("disabled").and_then(|entry| boolean(&entry.value));
-            if disabled == Some(true) {
+            if is_disabled(stanza) {
                 continue;
             }
             match matcher(&stanza.name) {
                 Ok((matcher, literal)) => {
-                    let set = stanza.get("priority").and_then(|entry| entry.value.parse().ok());
+                    let set = stanza.get(keys::PRIORITY.name());
+                    let set = set.and_then(|entry| keys::PRIORITY.value(&entry.value));
                     let priority = set.unwrap_or(if literal { 100 } else { 0 });
                     stanzas.push(PropsStanza { matcher, priority, stanza: stanza.clone() });
                 }
@@ -214,16 +214,13 @@ fn glob_without_regex(text: &str, fold: bool) -> String {
     out
 }
 
-/// `true`, `1`, `yes`, `t`, `y`, `on`, and their opposites, in any case.
-pub(crate) fn boolean(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "1" | "true" | "t" | "yes" | "y" | "on" => Some(true),
-        "0" | "false" | "f" | "no" | "n" | "off" => Some(false),
-        _ => None,
-    }
+/// Whether a stanza is switched off.
+pub(crate) fn is_disabled(stanza: &Stanza) -> bool {
+    let entry = stanza.get(keys::DISABLED.name());
+    entry.and_then(|entry| keys::DISABLED.value(&entry.value)) == Some(true)
 }
 
-/// Settings by name, with typed access; a value of the wrong type counts as not set.
+/// Settings by name, with typed access; an invalid value counts as not set.
 #[derive(Debug)]
 pub(crate) struct Values<'a> {
     entries: BTreeMap<&'a str, &'a Entry>,
@@ -235,43 +232,30 @@ impl<'a> Values<'a> {
     }
 
     /// The entry of a key unless its value is empty.
-    pub(crate) fn get(&self, key: &str) -> Option<&'a Entry> {
-        self.entries.get(key).copied().filter(|entry| !entry.value.is_empty())
+    pub(crate) fn get<T>(&self, key: &Key<T>) -> Option<&'a Entry> {
+        self.entries.get(key.name()).copied().filter(|entry| !entry.value.is_empty())
     }
 
     /// Entries of a family such as `EXTRACT-`, with the class, in the order of the classes. One without
     /// a value switches off what a lower layer says.
-    pub(crate) fn family(&self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+    pub(crate) fn family<T>(&self, key: &Key<T>) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+        let prefix = key.prefix();
         let entries = self.entries.range(prefix..);
         entries
             .map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, *entry)))
             .filter(|(_, entry)| !entry.value.trim().is_empty())
     }
 
-    pub(crate) fn typed<T>(
-        &self,
-        key: &str,
-        expected: &str,
-        errors: &mut Vec<Error>,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
-        let entry = self.get(key)?;
-        let value = read(entry.value.trim());
-        if value.is_none() {
-            errors.push(bad_value(entry, expected));
-        }
-        value
+    /// A setting, or its default where it is not set or invalid.
+    pub(crate) fn read<T: FromValue>(&self, key: &Key<T>, errors: &mut Vec<Error>) -> T {
+        let Some(entry) = self.get(key) else { return key.default_value() };
+        key.value(&entry.value).unwrap_or_else(|| {
+            errors.push(bad_value(entry, &key.setting.kind.expected()));
+            key.default_value()
+        })
     }
 
-    pub(crate) fn boolean(&self, key: &str, errors: &mut Vec<Error>) -> Option<bool> {
-        self.typed(key, "true or false", errors, boolean)
-    }
-
-    pub(crate) fn number(&self, key: &str, errors: &mut Vec<Error>) -> Option<i64> {
-        self.typed(key, "a number", errors, |text| text.parse().ok())
-    }
-
-    pub(crate) fn pattern(&self, key: &str, errors: &mut Vec<Error>) -> Option<Pattern> {
+    pub(crate) fn pattern(&self, key: &Key<Pattern>, errors: &mut Vec<Error>) -> Option<Pattern> {
         let entry = self.get(key)?;
         match Pattern::compile(&entry.value) {
             Ok(pattern) => Some(pattern),
@@ -284,12 +268,14 @@ impl<'a> Values<'a> {
 }
 
 pub(crate) fn bad_value(entry: &Entry, expected: &str) -> Error {
-    Error::Value {
-        place: entry.place.clone(),
+    Error::Setting(Invalid {
+        place: Some(entry.place.clone()),
+        conf: String::new(),
+        stanza: String::new(),
         key: entry.key.clone(),
         value: entry.value.clone(),
         expected: expected.to_owned(),
-    }
+    })
 }
 
 pub(crate) fn bad_regex(entry: &Entry, reason: String) -> Error {
@@ -301,7 +287,7 @@ pub(crate) fn bad_regex(entry: &Entry, reason: String) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::conf::ConfFile;
+    use conf::ConfFile;
 
     fn props(text: &str) -> Props {
         let mut stanzas = ConfFile::parse("props.conf", text).stanzas;
@@ -312,7 +298,7 @@ mod tests {
     fn value(text: &str, sourcetype: &str, source: &str, host: &str) -> Option<String> {
         let props = props(text);
         let merged = props.merged(&props.matching(sourcetype, source, host));
-        merged.get("k").map(|entry| entry.value.clone())
+        merged.entries.get("k").map(|entry| entry.value.clone())
     }
 
     fn check(text: &str, expected: &str) {
@@ -385,8 +371,10 @@ mod tests {
         let text = "[source::...a...]\nk=1\nx=1\n[source::...log]\nk=2\ny=2\n[st]\nz=3";
         let props = props(text);
         let merged = props.merged(&props.matching("st", "/var/log/a.log", "h"));
-        let all: Vec<_> =
-            ["k", "x", "y", "z"].iter().map(|key| merged.get(key).unwrap().value.clone()).collect();
+        let all: Vec<_> = ["k", "x", "y", "z"]
+            .iter()
+            .map(|key| merged.entries.get(*key).unwrap().value.clone())
+            .collect();
         assert_eq!(all, ["1", "1", "2", "3"]);
         let raised = text.replace("y=2", "y=2\npriority=5");
         check(&raised, "2");

@@ -1,55 +1,49 @@
 //! How events become fields: the search-time half of `props.conf` with `transforms.conf`, compiled.
 
+use conf::{Effective, Entry};
 use eval::Pattern;
 
-use crate::conf::Entry;
 use crate::error::Error;
 use crate::extract::{
     Alias, ExtractionLimits, FieldRules, FieldRulesBuilder, KvMode, Reading, Transform,
 };
-use crate::layers::Effective;
 use crate::props::{Values, bad_regex, bad_value};
+use crate::settings::{props as keys, transforms};
 
 /// Compiles the rules; what is wrong goes to `errors` and is left out.
 pub(crate) fn field_rules(
     values: &Values<'_>,
-    transforms: &Effective,
+    stanzas: &Effective,
     limits: ExtractionLimits,
     metadata: [(&str, &str); 3],
     errors: &mut Vec<Error>,
 ) -> FieldRules {
-    let mode = values.typed(
-        "KV_MODE",
-        "none, auto, auto_escaped, json or xml (multi is not supported)",
-        errors,
-        KvMode::parse,
-    );
     let mut builder = FieldRulesBuilder {
-        mode: mode.unwrap_or_default(),
-        auto_json: values.boolean("AUTO_KV_JSON", errors).unwrap_or(true),
+        mode: KvMode::parse(&values.read(&keys::KV_MODE, errors)).unwrap_or_default(),
+        auto_json: values.read(&keys::AUTO_KV_JSON, errors),
         limits,
         metadata: metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         ..FieldRulesBuilder::default()
     };
     builder.canonical = format!("{:?} {} {limits:?}\n", builder.mode, builder.auto_json);
-    for (class, entry) in values.family("EXTRACT-") {
+    for (class, entry) in values.family(&keys::EXTRACT) {
         note(&mut builder, "EXTRACT", class, &entry.value);
         builder.transforms.extend(inline(entry, errors));
     }
-    for (class, entry) in values.family("REPORT-") {
+    for (class, entry) in values.family(&keys::REPORT) {
         note(&mut builder, "REPORT", class, &entry.value);
         for name in entry.value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            report(&mut builder, entry, name, transforms, errors);
+            report(&mut builder, entry, name, stanzas, errors);
         }
     }
-    for (class, entry) in values.family("FIELDALIAS-") {
+    for (class, entry) in values.family(&keys::FIELDALIAS) {
         note(&mut builder, "FIELDALIAS", class, &entry.value);
         match Alias::parse_all(&entry.value) {
             Ok(aliases) => builder.aliases.extend(aliases),
             Err(expected) => errors.push(bad_value(entry, &expected)),
         }
     }
-    let evals = values.family("EVAL-");
+    let evals = values.family(&keys::EVAL);
     builder.evals = evals.map(|(name, e)| (name.to_owned(), e.value.clone())).collect();
     builder.build()
 }
@@ -100,10 +94,10 @@ fn report(
     builder: &mut FieldRulesBuilder,
     entry: &Entry,
     name: &str,
-    transforms: &Effective,
+    stanzas: &Effective,
     errors: &mut Vec<Error>,
 ) {
-    let Some(stanza) = transforms.stanza(name) else {
+    let Some(stanza) = stanzas.stanza(name) else {
         errors.push(Error::Missing {
             place: entry.place.clone(),
             key: entry.key.clone(),
@@ -116,7 +110,7 @@ fn report(
         note(builder, name, &line.key, &line.value);
     }
     let values = Values::of(stanza);
-    if values.boolean("disabled", errors) == Some(true) {
+    if values.read(&transforms::DISABLED, errors) {
         return;
     }
     if let Some(transform) = transform(&values, errors) {
@@ -126,20 +120,23 @@ fn report(
 
 /// Compiles a stanza of `transforms.conf`, if it extracts fields.
 pub(crate) fn transform(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<Transform> {
-    let source = values.get("SOURCE_KEY").map(|entry| source_key(&entry.value)).unwrap_or_default();
-    let (reading, dynamic) = match values.get("DELIMS") {
+    let source = values
+        .get(&transforms::SOURCE_KEY)
+        .map(|entry| source_key(&entry.value))
+        .unwrap_or_default();
+    let (reading, dynamic) = match values.get(&transforms::DELIMS) {
         Some(entry) => (delimited(values, entry, errors)?, false),
         None => matched(values, errors)?,
     };
-    let add = values.boolean("MV_ADD", errors).unwrap_or(false);
-    let repeat = values.boolean("REPEAT_MATCH", errors).unwrap_or(false);
+    let add = values.read(&transforms::MV_ADD, errors);
+    let repeat = values.read(&transforms::REPEAT_MATCH, errors);
     Some(Transform {
         source,
         reading,
-        clean_keys: values.boolean("CLEAN_KEYS", errors).unwrap_or(true),
+        clean_keys: values.read(&transforms::CLEAN_KEYS, errors),
         add,
         repeat: repeat || add || dynamic,
-        keep_empty: values.boolean("KEEP_EMPTY_VALS", errors).unwrap_or(false),
+        keep_empty: values.read(&transforms::KEEP_EMPTY_VALS, errors),
     })
 }
 
@@ -157,9 +154,9 @@ fn source_key(text: &str) -> Option<String> {
 
 /// A reading by regex, and whether its names come from the event.
 fn matched(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<(Reading, bool)> {
-    let regex = values.get("REGEX")?;
-    let pattern = values.pattern("REGEX", errors)?;
-    let Some(format) = values.get("FORMAT") else {
+    let regex = values.get(&transforms::REGEX)?;
+    let pattern = values.pattern(&transforms::REGEX, errors)?;
+    let Some(format) = values.get(&transforms::FORMAT) else {
         let reading = Reading::groups(pattern);
         if matches!(&reading, Reading::Named { fields, .. } if fields.is_empty()) {
             let reason = "it has no named group and the stanza no FORMAT".to_owned();
@@ -183,7 +180,8 @@ fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Opt
         return Some(Reading::Pairs { pairs: sets.swap_remove(0), keys });
     }
     let delimiters = sets.pop().filter(|set| !set.is_empty());
-    let names = values.get("FIELDS").map(|entry| quoted(&entry.value)).unwrap_or_default();
+    let names =
+        values.get(&transforms::FIELDS).map(|entry| quoted(&entry.value)).unwrap_or_default();
     let (Some(delimiters), false) = (delimiters, names.is_empty()) else {
         errors.push(bad_value(entry, "two sets of delimiters, or one together with FIELDS"));
         return None;

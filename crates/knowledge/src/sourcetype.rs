@@ -10,10 +10,10 @@
 //! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
 //! [`zeek_conf`] writes the stanzas that a header needs.
 
+use conf::{Effective, Stanza, Warning};
 use eval::Pattern;
 
-use crate::conf::{Stanza, Warning};
-use crate::layers::Effective;
+use crate::settings::{props as keys, transforms};
 
 /// Lines of a sample that are looked at.
 const LINES: usize = 100;
@@ -115,19 +115,21 @@ struct Rule {
 
 impl Rule {
     fn read(stanza: &Stanza, warnings: &mut Vec<Warning>) -> Option<Self> {
-        let mut warn = |place: &crate::conf::Place, text: String| {
+        let mut warn = |place: &conf::Place, text: String| {
             let text = format!("stanza [{}] is ignored: {text}", stanza.name);
             warnings.push(Warning { place: place.clone(), text });
         };
-        let Some(sourcetype) = stanza.get("sourcetype").filter(|entry| !entry.value.is_empty())
+        let Some(sourcetype) =
+            stanza.get(keys::SOURCETYPE.name()).filter(|entry| !entry.value.is_empty())
         else {
             warn(&stanza.place, "it names no sourcetype".to_owned());
             return None;
         };
         let mut shares = Vec::new();
         for entry in &stanza.entries {
-            let more = entry.key.strip_prefix("MORE_THAN_");
-            let Some(percent) = more.or_else(|| entry.key.strip_prefix("LESS_THAN_")) else {
+            let more = entry.key.strip_prefix(keys::MORE_THAN.prefix());
+            let Some(percent) = more.or_else(|| entry.key.strip_prefix(keys::LESS_THAN.prefix()))
+            else {
                 continue;
             };
             // A class may follow, for several patterns with one share.
@@ -160,10 +162,7 @@ impl Rule {
 
 fn stanzas(kind: &str, props: &Effective, warnings: &mut Vec<Warning>) -> Vec<Rule> {
     let named = props.stanzas.iter().filter(|stanza| stanza.name.starts_with(kind));
-    let enabled = named.filter(|stanza| {
-        let disabled = stanza.get("disabled");
-        disabled.and_then(|entry| crate::props::boolean(&entry.value)) != Some(true)
-    });
+    let enabled = named.filter(|stanza| !crate::props::is_disabled(stanza));
     enabled.filter_map(|stanza| Rule::read(stanza, warnings)).collect()
 }
 
@@ -184,10 +183,10 @@ impl Recogniser {
     }
 
     /// The source type of a source by its name and the text it begins with.
-    pub(crate) fn recognise(&self, source: &str, sample: &str, transforms: &Effective) -> String {
+    pub(crate) fn recognise(&self, source: &str, sample: &str, conf: &Effective) -> String {
         let sample = sample.trim_start_matches('\u{feff}');
         if let Some(header) = ZeekHeader::read(sample) {
-            return header.sourcetype(transforms);
+            return header.sourcetype(conf);
         }
         let lines: Vec<&str> =
             sample.split(['\n', '\r']).filter(|line| !line.trim().is_empty()).take(LINES).collect();
@@ -259,10 +258,10 @@ impl<'a> ZeekHeader<'a> {
         Some(Self { path: path?, fields: fields? })
     }
 
-    fn sourcetype(&self, transforms: &Effective) -> String {
-        let known = transforms
+    fn sourcetype(&self, conf: &Effective) -> String {
+        let known = conf
             .stanza(&format!("zeek_{}", self.path))
-            .and_then(|stanza| stanza.get("FIELDS"))
+            .and_then(|stanza| stanza.get(transforms::FIELDS.name()))
             .is_some_and(|entry| {
                 let names = entry.value.split(',').map(|name| name.trim().trim_matches('"'));
                 names.eq(self.fields.iter().copied())
@@ -289,7 +288,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Knowledge;
-    use crate::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     fn check(source: &str, sample: &str, expected: &str) {
         assert_eq!(Knowledge::builtin().sourcetype(source, sample), expected, "{source}");

@@ -1,7 +1,8 @@
 //! Event types and tags: names for searches, and names for values of fields.
 
+use conf::boolean;
+
 use crate::knowledge::Knowledge;
-use crate::props::boolean;
 
 /// A name for the events that a search finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +92,7 @@ fn unquoted(text: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     #[test]
     fn event_types_come_by_priority() {

@@ -41,6 +41,7 @@ mod execute;
 mod frame;
 mod host;
 mod indexes;
+mod limits;
 mod lookup;
 mod macros;
 mod pipeline;
@@ -71,13 +72,12 @@ pub use exprs::types::{ArrowType, ValueType};
 pub use host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
 };
+pub use limits::Limits;
 pub use macros::Macros;
 pub use pipeline::plan_search;
 pub use place::{Origin, Place, TwoStep};
 pub use plan_context::PlanContext;
-pub use planned::{
-    FieldFilter, Limits, Message, MessageKind, MessageLog, OutputColumn, ResultKind,
-};
+pub use planned::{FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind};
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use restriction::Restriction;
 pub use rows::{Column, Record, Rows, batch_bytes, collected};

@@ -339,7 +339,7 @@ mod tests {
     }
 
     fn definition(conf: &str) -> LookupDefinition {
-        use knowledge::layers::{Layer, Layers};
+        use conf::{Layer, Layers};
         let conf = format!("[l]\nfilename = f.csv\n{conf}");
         let layers = Layers::builtin().with(Layer::SystemLocal, "transforms", &conf);
         knowledge::Knowledge::new(layers).lookup("l").unwrap()

@@ -6,10 +6,9 @@
 
 use std::sync::OnceLock;
 
+use conf::{Effective, Stanza};
 use eval::{Datum, Expression, Scope, Value, ValueType};
 use knowledge::Knowledge;
-use knowledge::conf::Stanza;
-use knowledge::layers::Effective;
 use model::EventTime;
 
 /// The macro definitions of a configuration, which are read when the first is asked for.
@@ -44,7 +43,7 @@ impl spl::MacroResolver for Macros<'_> {
         let bound = Bound { names, values: in_order(&value("args"), arguments) };
         bound.validate(&wanted, stanza)?;
         let text = bound.fill(definition);
-        if value("iseval").is_some_and(is_true) {
+        if value("iseval").and_then(conf::boolean) == Some(true) {
             let expression = Expression::compile(&text, &|_| ValueType::Text);
             let expression = expression.map_err(|e| format!("the macro \"{wanted}\": {e}"))?;
             let value = expression.evaluate(&bound);
@@ -53,10 +52,6 @@ impl spl::MacroResolver for Macros<'_> {
         }
         Ok(text)
     }
-}
-
-fn is_true(text: &str) -> bool {
-    matches!(text.trim().to_ascii_lowercase().as_str(), "1" | "true" | "t" | "yes")
 }
 
 /// What is missing, with the macros of the same name that there are.
@@ -182,7 +177,7 @@ impl Scope for Bound<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
     use spl::MacroResolver;
 
     fn check(conf: &str, name: &str, arguments: &[&str], expected: Result<&str, &str>) {

@@ -1,71 +1,9 @@
 //! What a search may take, and what it says of its result: limits, messages, columns.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
-
-/// Bounds of one search. Reaching one is a message or an error, never a silent cut.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Rows `sort` keeps where the search gives no count (`[sort] maxresultrows`).
-    pub sort_rows: usize,
-    /// Rows held in memory between two stages, and by commands that need all rows at once.
-    pub stage_rows: usize,
-    /// Time buckets of a `timechart`, and value buckets of a `bin` (`[discretize] maxbins`).
-    pub bins: usize,
-    /// Columns of a `chart`, `timechart`, `xyseries` or `transpose`.
-    pub columns: usize,
-    /// Rows `makeresults` may make.
-    pub generated_rows: usize,
-    /// Events a `streamstats` window may hold (`[streamstats] max_stream_window`).
-    pub stream_window: usize,
-    /// Groups that `dedup`, `streamstats` and the like remember.
-    pub groups: usize,
-    /// Rows of a subsearch that become a filter (`[subsearch] maxout`).
-    pub subsearch_rows: usize,
-    /// Rows that `join`, `append` and the like take from their searches (`[join] subsearch_maxout`).
-    pub joined_rows: usize,
-    /// How long a search within a search may take (`[subsearch] maxtime`).
-    pub subsearch_time: Duration,
-    /// Values of one `list` (`[stats] list_maxsize`); 0 is no limit.
-    pub listed_values: usize,
-    /// Values of one `values` (`[stats] maxvalues`); 0 is no limit.
-    pub distinct_values: usize,
-    /// Pipeline length, subsearches included.
-    pub commands: usize,
-    /// Steps that a plan may be deep (`[search] max_plan_depth`).
-    pub plan_depth: usize,
-    /// How long planning of one search may take, what its subsearches take aside (`[search] max_plan_time`).
-    pub plan_time: Duration,
-    /// Bytes that the rows between two stages, and what one step makes of a batch, may take
-    /// (`[search] max_mem_usage_mb`).
-    pub memory_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            sort_rows: 10_000,
-            stage_rows: 1_000_000,
-            bins: 50_000,
-            columns: 5_000,
-            generated_rows: 1_000_000,
-            stream_window: 10_000,
-            groups: 5_000_000,
-            subsearch_rows: 50_000,
-            joined_rows: 500_000,
-            subsearch_time: Duration::from_secs(600),
-            listed_values: 100,
-            distinct_values: 0,
-            commands: 500,
-            plan_depth: 5_000,
-            plan_time: Duration::from_secs(60),
-            memory_bytes: 512 << 20,
-        }
-    }
-}
 
 /// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

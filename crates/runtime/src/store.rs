@@ -18,6 +18,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conf::Type;
 use futures::StreamExt;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::path::Path;
@@ -29,38 +30,31 @@ pub use requests::Attempts;
 
 use crate::Error;
 
-/// How to access a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// `AWS_*` variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
-    /// `AWS_REGION`, `AWS_ENDPOINT`, ...) as passed to the process; only `services` reads the
-    /// environment. Unknown names are ignored. Without keys, the client uses web identity,
-    /// container or instance credentials.
-    pub variables: BTreeMap<String, String>,
-    /// Number of retries of a request after a transient failure (5xx, reset, timeout). More retries
-    /// survive longer outages, and hide them longer.
-    pub retries: usize,
-    /// Time limit of all tries of a request together.
-    pub retry_time: Duration,
-    /// Time limit of one try, including the body. Must allow for the largest single body (one
-    /// multipart part) on the slowest link.
-    pub timeout: Duration,
-    /// Connect time-out.
-    pub connect_timeout: Duration,
-    /// Whether to sign the SHA-256 of the body. Costs CPU on every upload (about 1 s per GB and
-    /// core); TLS already protects the body, so it is off.
-    pub sign_payload: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            variables: BTreeMap::new(),
-            retries: 10,
-            retry_time: Duration::from_secs(180),
-            timeout: Duration::from_secs(60),
-            connect_timeout: Duration::from_secs(5),
-            sign_payload: false,
+conf::settings! {
+    /// How object storage is reached.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Options {
+        "indexes"["default"] {
+            /// Number of retries of a request to S3 after a transient failure (5xx, reset, timeout). More
+            /// retries survive longer outages, and hide them longer. Splunk: 9.
+            "remote.s3.max_count.max_retries_per_part" => pub retries: usize = "10", Type::number(0);
+            /// Time limit of all tries of a request together.
+            "remote.s3.retry_timeout" => pub retry_time: Duration = "180000", Type::milliseconds(0);
+            /// Time limit of one try, including the body. Must allow for the largest single body (one
+            /// multipart part) on the slowest link.
+            "remote.s3.timeout.read" => pub timeout: Duration = "60000", Type::milliseconds(0);
+            /// Connect time-out.
+            "remote.s3.timeout.connect" => pub connect_timeout: Duration = "5000", Type::milliseconds(0);
+        }
+        fixed {
+            /// `AWS_*` variables (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`,
+            /// `AWS_REGION`, `AWS_ENDPOINT`, ...) as passed to the process; only `services` reads the
+            /// environment. Unknown names are ignored. Without keys, the client uses web identity,
+            /// container or instance credentials.
+            pub variables: BTreeMap<String, String> = BTreeMap::new();
+            /// Whether to sign the SHA-256 of the body. Costs CPU on every upload (about 1 s per GB and
+            /// core); TLS already protects the body, so it is off.
+            pub sign_payload: bool = false;
         }
     }
 }

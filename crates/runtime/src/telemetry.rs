@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
@@ -88,7 +88,7 @@ impl Levels {
     /// # Errors
     /// [`Error::Level`] for a level that is not understood.
     pub fn set(&self, target: &str, level: &str) -> Result<(), Error> {
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = self.changed.lock();
         let mut next = changed.clone();
         next.insert(target.to_owned(), level.to_owned());
         let mut settings = self.settings.clone();

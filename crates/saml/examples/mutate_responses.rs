@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use conf::{Layer, Layers, Reader};
 use karst_saml::{Certificate, Console, Expected, Login, Settings};
 
 const TOKENS: [&str; 16] = [
@@ -116,16 +117,14 @@ fn login(settings: &Settings, certificates: &[Certificate], xml: &str, now: i64)
     karst_saml::response::login(settings, certificates, &BASE64_STANDARD.encode(xml), expected).ok()
 }
 
-fn settings() -> Result<Settings, karst_saml::Error> {
-    let stanza = |key: &str| match key {
-        "entityId" => Some("https://karst.example.org"),
-        "issuerId" => Some("https://idp.example.org/metadata"),
-        "idpSSOUrl" => Some("https://idp.example.org/sso"),
-        "idpCertPath" => Some("idp.pem"),
-        _ => None,
-    };
+fn settings() -> Result<Settings, conf::Invalid> {
+    let stanza = "[idp]\nentityId = https://karst.example.org\n\
+                  issuerId = https://idp.example.org/metadata\n\
+                  idpSSOUrl = https://idp.example.org/sso\nidpCertPath = idp.pem\n";
+    let layers = Layers::builtin().with(Layer::SystemLocal, "authentication", stanza);
+    let conf = layers.effective("authentication");
     let console = Console { host: "karst.example.org".to_owned(), port: 8000, tls: true };
-    Settings::read(stanza, |_| None, &console)
+    Settings::read(Reader::new(&conf, "idp"), Reader::new(&conf, "attributes"), &console)
 }
 
 fn seeds(

@@ -3,16 +3,6 @@
 /// Errors of SAML logins. Texts that come from a message are shortened; none contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// An invalid setting of authentication.conf.
-    #[error("{name} = {value}: expected {expected}")]
-    Setting {
-        /// The key.
-        name: &'static str,
-        /// The value.
-        value: String,
-        /// The accepted values.
-        expected: String,
-    },
     /// A certificate that cannot be used.
     #[error("certificate: {0}")]
     Certificate(String),

@@ -39,5 +39,5 @@ pub use metadata::metadata;
 pub use pending::PendingLogins;
 pub use replay::UsedAssertions;
 
-pub use settings::{ACS_PATH, AttributeNames, Console, Settings};
+pub use settings::{ACS_PATH, AttributeNames, Console, DECLARED, Settings};
 pub use signature::DigestAlgorithm;

@@ -1,8 +1,75 @@
 //! Settings, with the names of Splunk's `authentication.conf`.
 
-use crate::Error;
+use conf::{Invalid, Key, Reader, Type, Unit};
+
 use crate::certificate::SignatureAlgorithm;
 use crate::signature::DigestAlgorithm;
+
+const BINDING: Type = Type::Choice(&["HTTPRedirect"]);
+
+conf::keys! {
+    "authentication"["<SAML strategy>"] {
+        /// The name of this server at the provider.
+        ENTITY_ID: Option<String> = "entityId", "", Type::Text;
+        /// The provider's entity ID, the issuer of its assertions.
+        ISSUER_ID: Option<String> = "issuerId", "", Type::Text;
+        /// The provider's URL for logins.
+        SSO_URL: Option<String> = "idpSSOUrl", "", Type::Text;
+        /// The provider's URL for logouts. Default: none.
+        SLO_URL: Option<String> = "idpSLOUrl", "", Type::Text;
+        /// The provider's certificates, a PEM file or a directory of them.
+        CERTIFICATES: Option<String> = "idpCertPath", "", Type::Text;
+        /// PEM file with the RSA key that signs requests, and its certificate.
+        CLIENT_CERT: Option<String> = "clientCert", "", Type::Text;
+        /// Whether requests are signed. Default: true if `clientCert` is set. Splunk: true.
+        SIGN_REQUESTS: Option<bool> = "signAuthnRequest", "", Type::Boolean;
+        /// Signature of requests. Splunk: RSA-SHA1.
+        SIGNATURE_ALGORITHM: String = "signatureAlgorithm", "RSA-SHA256",
+            Type::Choice(&["RSA-SHA256", "RSA-SHA384", "RSA-SHA512"]);
+        /// Accepted signatures; SHA-1 never. Default: RSA-SHA256 to RSA-SHA512, ECDSA-SHA256 and
+        /// ECDSA-SHA384.
+        SIGNATURES: Vec<String> = "inboundSignatureAlgorithm", "", Type::List { separator: ';' };
+        /// Accepted digests; SHA-1 never. Default: SHA256;SHA384;SHA512.
+        DIGESTS: Vec<String> = "inboundDigestMethod", "", Type::List { separator: ';' };
+        /// Unsigned assertions are never accepted: false is refused.
+        SIGNED_ASSERTION: bool = "signedAssertion", "true", Type::Boolean;
+        /// Whether a signed assertion is enough; false: the whole response has to be signed.
+        PARTIAL_SIGNATURES: bool = "allowPartialSignatures", "true", Type::Boolean;
+        /// Time by which the provider's clock may differ.
+        SKEW: i64 = "assertionTimeSkew", "120", Type::of(Unit::Seconds, 0, 600);
+        /// The NameID format to ask for. Default: none.
+        NAME_ID_FORMAT: Option<String> = "nameIdFormat", "", Type::Text;
+        /// Host or URL of the console. Default: this machine's name.
+        FQDN: Option<String> = "fqdn", "", Type::Text;
+        /// Port of the console as browsers see it, 0 for a URL without one. Default: the console's.
+        REDIRECT_PORT: Option<u16> = "redirectPort", "", Type::range(0, 65_535);
+        /// Nothing else is supported.
+        SSO_BINDING: Option<String> = "ssoBinding", "", BINDING;
+        /// Nothing else is supported.
+        SLO_BINDING: Option<String> = "sloBinding", "", BINDING;
+        /// Refused; attribute queries are not sent.
+        ATTRIBUTE_QUERY_URL: Option<String> = "idpAttributeQueryUrl", "", Type::Text;
+        /// Users who may not log in.
+        EXCLUDED_USERS: Vec<String> = "excludedUsers", "", Type::LIST;
+        /// Older name of `excludedUsers`.
+        OLD_EXCLUDED_USERS: Vec<String> = "blacklistedUsers", "", Type::LIST;
+        /// Where browsers go after a failed login. Default: a page.
+        ERROR_URL: Option<String> = "errorUrl", "", Type::Text;
+        /// Where browsers go after a logout. Default: a page.
+        LOGOUT_URL: Option<String> = "redirectAfterLogoutToUrl", "", Type::Text;
+    }
+    "authentication"["authenticationResponseAttrMap_<SAML strategy>"] {
+        /// Attribute with the user's groups.
+        ROLE: String = "role", "role", Type::Text;
+        /// Attribute with the full name.
+        REAL_NAME: String = "realName", "realName", Type::Text;
+        /// Attribute with the email address.
+        MAIL: String = "mail", "mail", Type::Text;
+    }
+}
+
+/// All declarations of this crate.
+pub const DECLARED: &[&[conf::Setting]] = &[SETTINGS];
 
 /// Where browsers reach this server's console, unless `fqdn` and `redirectPort` say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,179 +138,158 @@ pub struct Settings {
 pub const ACS_PATH: &str = "/saml/acs";
 
 impl Settings {
-    /// Reads the settings through two functions: the keys of the provider's stanza, and those of
-    /// `[authenticationResponseAttrMap_<stanza>]`.
+    /// Reads the provider's stanza, and `[authenticationResponseAttrMap_<stanza>]`.
     ///
     /// # Errors
     /// If a setting is missing or invalid, or asks for something insecure or unsupported.
-    pub fn read<'a>(
-        stanza: impl Fn(&str) -> Option<&'a str>,
-        attribute_map: impl Fn(&str) -> Option<&'a str>,
+    pub fn read(
+        stanza: Reader<'_>,
+        attribute_map: Reader<'_>,
         console: &Console,
-    ) -> Result<Self, Error> {
-        let keys = Keys { stanza: &stanza };
+    ) -> Result<Self, Invalid> {
+        let keys = Keys { stanza };
         keys.refuse_unsupported()?;
-        let client_cert = keys.text("clientCert").map(str::to_owned);
-        let sign_requests = keys.flag("signAuthnRequest")?.unwrap_or(client_cert.is_some());
+        let client_cert = stanza.get(&CLIENT_CERT)?;
+        let sign_requests = stanza.get(&SIGN_REQUESTS)?.unwrap_or(client_cert.is_some());
         if sign_requests && client_cert.is_none() {
-            return Err(keys.wrong("signAuthnRequest", "false, or a key in clientCert"));
+            return Err(stanza.wrong(&SIGN_REQUESTS, "false, or a key in clientCert"));
         }
-        let attribute = |name| attribute_map(name).map(str::trim).filter(|text| !text.is_empty());
-        let attribute = |name| attribute(name).unwrap_or(name).to_owned();
         Ok(Self {
-            entity_id: keys.required("entityId", "this server's name at the provider")?,
-            issuer_id: keys.required("issuerId", "the provider's entity ID")?,
+            entity_id: keys.required(&ENTITY_ID, "this server's name at the provider")?,
+            issuer_id: keys.required(&ISSUER_ID, "the provider's entity ID")?,
             sso_url: keys
-                .url("idpSSOUrl")?
-                .ok_or_else(|| keys.wrong("idpSSOUrl", "the provider's URL for logins"))?,
-            slo_url: keys.url("idpSLOUrl")?,
-            certificates: keys.required("idpCertPath", "a PEM file or a directory of them")?,
+                .url(&SSO_URL)?
+                .ok_or_else(|| stanza.wrong(&SSO_URL, "the provider's URL for logins"))?,
+            slo_url: keys.url(&SLO_URL)?,
+            certificates: keys.required(&CERTIFICATES, "a PEM file or a directory of them")?,
             acs_url: keys.acs_url(console)?,
             client_cert,
             sign_requests,
             signature_algorithm: keys.signature_algorithm()?,
-            name_id_format: keys.text("nameIdFormat").map(str::to_owned),
-            whole_response: !keys.flag("allowPartialSignatures")?.unwrap_or(true),
-            skew: keys.skew()?,
-            signatures: keys
-                .list("inboundSignatureAlgorithm", SignatureAlgorithm::ALL, |one| one.name())?,
-            digests: keys.list("inboundDigestMethod", DigestAlgorithm::ALL, |one| one.name())?,
-            excluded_users: keys.excluded_users(),
+            name_id_format: stanza.get(&NAME_ID_FORMAT)?,
+            whole_response: !stanza.get(&PARTIAL_SIGNATURES)?,
+            skew: stanza.get(&SKEW)?,
+            signatures: keys.list(&SIGNATURES, SignatureAlgorithm::ALL, |one| one.name())?,
+            digests: keys.list(&DIGESTS, DigestAlgorithm::ALL, |one| one.name())?,
+            excluded_users: keys.excluded_users()?,
             attributes: AttributeNames {
-                role: attribute("role"),
-                real_name: attribute("realName"),
-                mail: attribute("mail"),
+                role: attribute_map.get(&ROLE)?,
+                real_name: attribute_map.get(&REAL_NAME)?,
+                mail: attribute_map.get(&MAIL)?,
             },
-            error_url: keys.text("errorUrl").map(str::to_owned),
-            logout_url: keys.text("redirectAfterLogoutToUrl").map(str::to_owned),
+            error_url: stanza.get(&ERROR_URL)?,
+            logout_url: stanza.get(&LOGOUT_URL)?,
         })
     }
+
+    /// The error that a file which the settings name cannot be used.
+    #[must_use]
+    pub fn unusable_certificates(stanza: Reader<'_>, expected: String) -> Invalid {
+        stanza.wrong(&CERTIFICATES, expected)
+    }
+
+    /// The same for `clientCert`.
+    #[must_use]
+    pub fn unusable_key(stanza: Reader<'_>, expected: String) -> Invalid {
+        stanza.wrong(&CLIENT_CERT, expected)
+    }
 }
 
-struct Keys<'f, F> {
-    stanza: &'f F,
+struct Keys<'a> {
+    stanza: Reader<'a>,
 }
 
-impl<'a, F: Fn(&str) -> Option<&'a str>> Keys<'_, F> {
-    fn text(&self, key: &str) -> Option<&'a str> {
-        (self.stanza)(key).map(str::trim).filter(|text| !text.is_empty())
+impl Keys<'_> {
+    fn required(&self, key: &Key<Option<String>>, expected: &str) -> Result<String, Invalid> {
+        self.stanza.get(key)?.ok_or_else(|| self.stanza.wrong(key, expected))
     }
 
-    fn wrong(&self, name: &'static str, expected: impl Into<String>) -> Error {
-        let value = self.text(name).unwrap_or_default().to_owned();
-        Error::Setting { name, value, expected: expected.into() }
-    }
-
-    fn required(&self, key: &'static str, expected: &'static str) -> Result<String, Error> {
-        self.text(key).map(str::to_owned).ok_or_else(|| self.wrong(key, expected))
-    }
-
-    fn flag(&self, key: &'static str) -> Result<Option<bool>, Error> {
-        let Some(text) = self.text(key) else { return Ok(None) };
-        match text.to_ascii_lowercase().as_str() {
-            "1" | "t" | "true" | "yes" | "enabled" => Ok(Some(true)),
-            "0" | "f" | "false" | "no" | "disabled" => Ok(Some(false)),
-            _ => Err(self.wrong(key, "true or false")),
-        }
-    }
-
-    fn url(&self, key: &'static str) -> Result<Option<String>, Error> {
-        let Some(text) = self.text(key) else { return Ok(None) };
+    fn url(&self, key: &Key<Option<String>>) -> Result<Option<String>, Invalid> {
+        let Some(text) = self.stanza.get(key)? else { return Ok(None) };
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
         let is_clean = text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'<'));
         match rest.is_some_and(|rest| !rest.is_empty()) && is_clean && !text.contains('#') {
-            true => Ok(Some(text.to_owned())),
-            false => Err(self.wrong(key, "a URL with http:// or https:// and no fragment")),
+            true => Ok(Some(text)),
+            false => Err(self.stanza.wrong(key, "a URL with http:// or https:// and no fragment")),
         }
     }
 
     /// Settings that would weaken logins, or that nothing stands behind.
-    fn refuse_unsupported(&self) -> Result<(), Error> {
-        if self.flag("signedAssertion")? == Some(false) {
-            return Err(self.wrong("signedAssertion", "true: unsigned assertions are not accepted"));
+    fn refuse_unsupported(&self) -> Result<(), Invalid> {
+        let stanza = &self.stanza;
+        if !stanza.get(&SIGNED_ASSERTION)? {
+            let expected = "true: unsigned assertions are not accepted";
+            return Err(stanza.wrong(&SIGNED_ASSERTION, expected));
         }
-        if self.text("ssoBinding").is_some_and(|text| !text.eq_ignore_ascii_case("HTTPRedirect")) {
-            return Err(self.wrong("ssoBinding", "HTTPRedirect"));
+        stanza.get(&SSO_BINDING)?;
+        stanza.get(&SLO_BINDING)?;
+        match stanza.get(&ATTRIBUTE_QUERY_URL)? {
+            Some(_) => {
+                let expected = "nothing: attribute queries are not sent";
+                Err(stanza.wrong(&ATTRIBUTE_QUERY_URL, expected))
+            }
+            None => Ok(()),
         }
-        if self.text("sloBinding").is_some_and(|text| !text.eq_ignore_ascii_case("HTTPRedirect")) {
-            return Err(self.wrong("sloBinding", "HTTPRedirect"));
-        }
-        if self.text("idpAttributeQueryUrl").is_some() {
-            return Err(
-                self.wrong("idpAttributeQueryUrl", "nothing: attribute queries are not sent")
-            );
-        }
-        Ok(())
     }
 
-    fn acs_url(&self, console: &Console) -> Result<String, Error> {
-        let fqdn = self.text("fqdn").unwrap_or(&console.host).trim_end_matches('/');
+    fn acs_url(&self, console: &Console) -> Result<String, Invalid> {
+        let wrong = || self.stanza.wrong(&FQDN, "a host name, with http:// or https://");
+        let fqdn = self.stanza.get(&FQDN)?.unwrap_or_else(|| console.host.clone());
+        let fqdn = fqdn.trim_end_matches('/');
         let (scheme, host) = match fqdn.split_once("://") {
             Some((scheme @ ("http" | "https"), host)) => (scheme, host),
-            Some(_) => return Err(self.wrong("fqdn", "a host name, with http:// or https://")),
+            Some(_) => return Err(wrong()),
             None if console.tls => ("https", fqdn),
             None => ("http", fqdn),
         };
         let is_host =
             |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'[' | b']' | b':');
         if host.is_empty() || !host.bytes().all(is_host) {
-            return Err(self.wrong("fqdn", "a host name, with http:// or https://"));
+            return Err(wrong());
         }
-        let port = match self.text("redirectPort") {
-            None => console.port,
-            Some(text) => text
-                .parse()
-                .map_err(|_| self.wrong("redirectPort", "a port, or 0 for a URL without one"))?,
-        };
-        Ok(match port {
+        Ok(match self.stanza.get(&REDIRECT_PORT)?.unwrap_or(console.port) {
             0 => format!("{scheme}://{host}{ACS_PATH}"),
             port => format!("{scheme}://{host}:{port}{ACS_PATH}"),
         })
     }
 
-    fn signature_algorithm(&self) -> Result<SignatureAlgorithm, Error> {
-        let name = self.text("signatureAlgorithm").unwrap_or("RSA-SHA256");
-        let rsa = &SignatureAlgorithm::ALL[..3];
-        rsa.iter()
-            .copied()
-            .find(|one| one.name().eq_ignore_ascii_case(name))
-            .ok_or_else(|| self.wrong("signatureAlgorithm", "RSA-SHA256, RSA-SHA384 or RSA-SHA512"))
+    fn signature_algorithm(&self) -> Result<SignatureAlgorithm, Invalid> {
+        let name = self.stanza.get(&SIGNATURE_ALGORITHM)?;
+        let known = SignatureAlgorithm::ALL.into_iter().find(|one| one.name() == name);
+        known.ok_or_else(|| self.stanza.wrong(&SIGNATURE_ALGORITHM, "a known algorithm"))
     }
 
-    fn skew(&self) -> Result<i64, Error> {
-        let Some(text) = self.text("assertionTimeSkew") else { return Ok(120) };
-        text.parse()
-            .ok()
-            .filter(|seconds| (0..=600).contains(seconds))
-            .ok_or_else(|| self.wrong("assertionTimeSkew", "seconds from 0 to 600"))
-    }
-
-    /// Algorithms of a list separated by semicolons; SHA-1 in it is not accepted all the same.
+    /// Algorithms of a list; SHA-1 in it is not accepted all the same.
     fn list<T: Copy, const N: usize>(
         &self,
-        key: &'static str,
+        key: &Key<Vec<String>>,
         all: [T; N],
         name_of: impl Fn(T) -> &'static str,
-    ) -> Result<Vec<T>, Error> {
-        let Some(text) = self.text(key) else { return Ok(all.to_vec()) };
+    ) -> Result<Vec<T>, Invalid> {
+        let wrong = |expected: String| Err(self.stanza.wrong(key, expected));
+        if self.stanza.text(key).is_none() {
+            return Ok(all.to_vec());
+        }
         let names = || all.map(&name_of).join(", ");
         let mut found = Vec::new();
-        for name in text.split(';').map(str::trim).filter(|name| !name.is_empty()) {
-            match all.iter().copied().find(|one| name_of(*one).eq_ignore_ascii_case(name)) {
+        for name in self.stanza.get(key)? {
+            match all.iter().copied().find(|one| name_of(*one).eq_ignore_ascii_case(&name)) {
                 Some(one) => found.push(one),
                 None if name.to_ascii_uppercase().ends_with("SHA1") => {}
-                None => return Err(self.wrong(key, format!("a list of {}", names()))),
+                None => return wrong(format!("a list of {}", names())),
             }
         }
         match found.is_empty() {
-            true => Err(self.wrong(key, format!("one of {}; SHA-1 is not accepted", names()))),
+            true => wrong(format!("one of {}; SHA-1 is not accepted", names())),
             false => Ok(found),
         }
     }
 
-    fn excluded_users(&self) -> Vec<String> {
-        let text = self.text("excludedUsers").or_else(|| self.text("blacklistedUsers"));
-        let names = text.unwrap_or_default().split(',').map(str::trim);
-        names.filter(|name| !name.is_empty()).map(str::to_lowercase).collect()
+    fn excluded_users(&self) -> Result<Vec<String>, Invalid> {
+        let names = match self.stanza.given(&EXCLUDED_USERS)? {
+            Some(names) => names,
+            None => self.stanza.get(&OLD_EXCLUDED_USERS)?,
+        };
+        Ok(names.iter().map(|name| name.to_lowercase()).collect())
     }
 }

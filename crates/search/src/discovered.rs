@@ -2,13 +2,14 @@
 //! the batch lives.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arrow::array::{Array, RecordBatch};
 use bucket::HotBucket;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::columns;
+use parking_lot::Mutex;
 use plan::FieldInfo;
 
 use crate::scan::discover;
@@ -60,7 +61,7 @@ impl Discovered {
     fn of(&self, batch: &RecordBatch, knowledge: &Knowledge) -> Arc<Fields> {
         let Some(texts) = batch.column_by_name(columns::RAW) else { return Arc::default() };
         let key = Arc::as_ptr(texts).cast::<()>() as usize;
-        let lock = || self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.batches.lock();
         if let Some((of, fields)) = lock().get(&key)
             && of.upgrade().is_some_and(|of| Arc::ptr_eq(&of, texts))
         {

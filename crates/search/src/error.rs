@@ -17,8 +17,8 @@ pub enum Error {
     #[error("{0}")]
     Request(String),
     /// A setting is at fault.
-    #[error("{0}")]
-    Setting(String),
+    #[error(transparent)]
+    Setting(#[from] conf::Invalid),
     /// Too many searches wait already.
     #[error(
         "{waiting} searches are waiting already, the limit (max_queued_searches); try again later"

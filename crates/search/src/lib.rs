@@ -53,7 +53,7 @@ pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{ScanCounts, Timeline};
 pub use service::{Dependencies, Objects, SearchService};
-pub use settings::Settings;
+pub use settings::{DECLARED, Settings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::Export;
 pub use threads::SearchThreads;

@@ -8,12 +8,13 @@
 //! waits for nothing, neither memory nor a turn, so every search that waits gets its own in the end.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::common::resources_err;
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use metrics::{counter, gauge, histogram};
+use parking_lot::{Mutex, MutexGuard};
 use plan::{MemoryRoom, PlanningTime, SearchMemory, Session};
 use runtime::metrics as names;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -75,7 +76,7 @@ impl Memory {
         let rest = total.saturating_sub(first).max(mebibytes(search));
         let semaphore =
             |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
-        let turns = semaphore(settings.max_searches.max(1));
+        let turns = semaphore(settings.max_searches().max(1));
         Self { first: semaphore(first), rest: semaphore(rest), turns, search }
     }
 
@@ -161,7 +162,7 @@ impl Drop for Queued {
 impl Room {
     fn held(&self) -> MutexGuard<'_, Held> {
         // It is whole between statements, so a panic elsewhere does not spoil it.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     async fn wait(&self) -> PlanResult<()> {
@@ -237,7 +238,8 @@ mod tests {
         let settings = Settings {
             search_memory_bytes: 64 << 20,
             memory_bytes: 170 << 20,
-            max_searches: 2,
+            base_max_searches: 2,
+            max_searches_per_cpu: 0,
             ..Settings::default()
         };
         let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();

@@ -1,8 +1,9 @@
 //! Queries that are not jobs - SQL, exports - by user, so that quotas count them too.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
 /// How many run, by user.
 #[derive(Debug, Default)]
@@ -20,23 +21,19 @@ pub(crate) struct Running {
 impl Queries {
     /// How many of a user's run.
     pub(crate) fn of(&self, user: &str) -> usize {
-        self.lock().get(user).copied().unwrap_or(0)
+        self.running.lock().get(user).copied().unwrap_or(0)
     }
 
     /// Counts one more of a user's, for as long as the answer is kept.
     pub(crate) fn begin(self: &Arc<Self>, user: &str) -> Running {
-        *self.lock().entry_ref(user).or_insert(0) += 1;
+        *self.running.lock().entry_ref(user).or_insert(0) += 1;
         Running { queries: Arc::clone(self), user: user.to_owned() }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, usize>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut running = self.queries.lock();
+        let mut running = self.queries.running.lock();
         if let Some(count) = running.get_mut(&self.user) {
             *count -= 1;
             if *count == 0 {

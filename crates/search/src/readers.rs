@@ -1,6 +1,6 @@
 //! Open buckets: footers, summaries and index directories that the next search will need again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bucket::BucketReader;
 use datafusion::error::{DataFusionError, Result};
@@ -9,6 +9,7 @@ use knowledge::Knowledge;
 use model::{BucketEntry, BucketId, BucketSummary};
 use object_store::ObjectStore;
 use object_store::path::Path;
+use parking_lot::Mutex;
 
 /// Opens buckets and keeps the readers, the least recently used leaving first.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Readers {
     }
 
     fn lookup(&self, id: BucketId) -> Option<BucketReader> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.tick += 1;
         let tick = open.tick;
         let (used, reader) = open.readers.get_mut(&id)?;
@@ -56,7 +57,7 @@ impl Readers {
     }
 
     fn keep(&self, id: BucketId, reader: BucketReader) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.readers.len() >= self.capacity {
             let oldest = open.readers.iter().min_by_key(|(_, (used, _))| *used).map(|(id, _)| *id);
             oldest.and_then(|id| open.readers.remove(&id));

@@ -1,12 +1,13 @@
 //! What the scans of a job did: buckets, rows, events over time. Written by scans, read by anyone.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cache::SearchReads;
 use metrics::counter;
 use model::{BucketId, EventTime};
+use parking_lot::{Mutex, MutexGuard};
 use runtime::metrics as names;
 use serde::Serialize;
 
@@ -141,7 +142,7 @@ impl ScanReport {
 
     fn lock_timeline(&self) -> Option<MutexGuard<'_, Timeline>> {
         let timeline = self.timeline.as_ref()?;
-        Some(timeline.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(timeline.lock())
     }
 
     /// Counts a search that ended.
@@ -164,7 +165,7 @@ impl ScanReport {
 
     /// Notes something the user should know about the answer, once.
     pub(crate) fn warn(&self, text: String) {
-        let mut known = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.warnings.lock();
         if !known.contains(&text) {
             known.push(text);
         }
@@ -173,25 +174,25 @@ impl ScanReport {
     /// What the user should know.
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.warnings.lock().clone()
     }
 
     /// Notes a bucket that the answer misses.
     pub(crate) fn leave_out(&self, bucket: &Quarantined) {
-        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left_out = self.left_out.lock();
         left_out.entry(bucket.id).or_insert_with(|| bucket.clone());
     }
 
     /// The buckets that the answer misses.
     #[must_use]
     pub(crate) fn left_out(&self) -> Vec<Quarantined> {
-        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = self.left_out.lock();
         left_out.values().cloned().collect()
     }
 
     /// Notes the index expression of a scan.
     pub(crate) fn pruned_by(&self, expression: String) {
-        let mut known = self.pruned_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.pruned_by.lock();
         if !known.contains(&expression) {
             known.push(expression);
         }
@@ -214,7 +215,7 @@ impl ScanReport {
             granules_counted: self.granules_counted.load(Relaxed),
             events_scanned: self.events_scanned.load(Relaxed),
             events_matched: self.events_matched.load(Relaxed),
-            pruned_by: self.pruned_by.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            pruned_by: self.pruned_by.lock().clone(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -10,6 +10,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
 use plan::{Message, MessageKind, PlannedSearch, ResultKind, Session, Stage};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -156,7 +157,7 @@ impl plan::Watch for JobWatch {
                     duty_cycle: settings.preview_duty_cycle,
                 };
                 let made = previews(making, preview);
-                let mut running = self.previews.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut running = self.previews.lock();
                 running.abort_all();
                 running.spawn_on(made, &self.threads);
                 plan

@@ -1,6 +1,6 @@
 //! The search head's heart: takes searches on, runs them within the limits, keeps what they found.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use access::Rights;
@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use object_store::ObjectStore;
+use parking_lot::Mutex;
 use plan::{
     PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings, Subsearches,
 };
@@ -107,7 +108,7 @@ impl SearchService {
     pub fn new(deps: Dependencies, settings: Settings) -> Result<Self, Error> {
         let engine = SessionSettings {
             memory_bytes: settings.memory_bytes,
-            partitions: settings.batch_search_max_pipeline,
+            partitions: settings.pipelines(),
             batch_rows: settings.batch_rows,
         };
         let session = Session::new(&engine, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
@@ -174,7 +175,7 @@ impl SearchService {
         let handle = threads.handle().clone();
         let task = handle.spawn(run(Arc::clone(inner), Arc::clone(&job), threads));
         let entry = Entry { job: Arc::clone(&job), task: task.abort_handle() };
-        self.lock().insert(sid, entry);
+        self.inner.jobs.lock().insert(sid, entry);
         drop(admitted);
         Ok(job)
     }
@@ -200,21 +201,22 @@ impl SearchService {
     /// The job with this id.
     #[must_use]
     pub fn job(&self, sid: &str) -> Option<Arc<Job>> {
-        self.lock().get(sid).map(|entry| Arc::clone(&entry.job))
+        self.inner.jobs.lock().get(sid).map(|entry| Arc::clone(&entry.job))
     }
 
     /// All jobs, newest first.
     #[must_use]
     pub fn jobs(&self) -> Vec<Arc<Job>> {
         self.forget_expired();
-        let mut jobs: Vec<_> = self.lock().values().map(|entry| Arc::clone(&entry.job)).collect();
+        let mut jobs: Vec<_> =
+            self.inner.jobs.lock().values().map(|entry| Arc::clone(&entry.job)).collect();
         jobs.sort_by(|a, b| b.created().cmp(&a.created()).then_with(|| a.sid().cmp(b.sid())));
         jobs
     }
 
     /// Stops a job and forgets it; false if there is none.
     pub fn cancel(&self, sid: &str) -> bool {
-        let entry = self.lock().remove(sid);
+        let entry = self.inner.jobs.lock().remove(sid);
         if let Some(entry) = &entry {
             entry.job.cancel();
             entry.task.abort();
@@ -276,7 +278,7 @@ impl SearchService {
                 knowledge,
                 control: Arc::clone(control),
                 report: Arc::clone(report),
-                pipelines: inner.settings.batch_search_max_pipeline.max(1),
+                pipelines: inner.settings.pipelines(),
                 batch_rows: inner.settings.batch_rows,
                 quarantine: Arc::new(self.quarantine()),
                 allow_partial: inner.settings.allow_partial_results,
@@ -391,7 +393,7 @@ impl SearchService {
     /// [`Error::UserQuota`] or [`Error::ResultQuota`].
     pub(crate) fn admit(&self, rights: &Rights) -> Result<Running, Error> {
         let limits = rights.limits();
-        let jobs = self.lock();
+        let jobs = self.inner.jobs.lock();
         let busy = |job: &Job| !job.status().state.is_final();
         let own = || jobs.values().map(|e| &e.job).filter(|j| j.request().owner == rights.user());
         let running = own().filter(|job| busy(job)).count() + self.inner.queries.of(rights.user());
@@ -424,7 +426,7 @@ impl SearchService {
     }
 
     fn check_queue(&self) -> Result<(), Error> {
-        let jobs = self.lock();
+        let jobs = self.inner.jobs.lock();
         let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
         let waiting = jobs.values().filter(queued).count();
         if waiting >= self.inner.settings.max_queued_searches {
@@ -438,11 +440,7 @@ impl SearchService {
     }
 
     fn forget_expired(&self) {
-        self.lock().retain(|_, entry| !entry.job.expired());
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Entry>> {
-        self.inner.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.jobs.lock().retain(|_, entry| !entry.job.expired());
     }
 }
 

@@ -2,13 +2,14 @@
 //! and through the server REST, events to collect and where addresses are.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use access::{Object, Rights};
 use apps::{Apps, ConfObject, Namespace, Sharing};
 use async_trait::async_trait;
 use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
+use parking_lot::Mutex;
 use plan::{
     Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, RestRequest, Rows,
 };
@@ -28,7 +29,7 @@ pub(crate) struct Tables {
 impl Tables {
     /// The rows of a version of a file.
     fn rows(&self, version: &str, name: &str, bytes: &[u8]) -> Result<Arc<Rows>, Error> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if let Some((_, rows)) = kept.get(version) {
             return Ok(Arc::clone(rows));
         }

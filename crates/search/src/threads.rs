@@ -10,8 +10,9 @@
 //! Guarantees: a search stays on one pool from planning to its end.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// The most pools. Searches beyond that share the least used one.
@@ -114,13 +115,13 @@ impl Start {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Vec<Pool>> {
         // It is whole between statements, so a panic elsewhere does not spoil it.
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pools.lock()
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let pools = self.pools.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let pools = self.pools.get_mut();
         pools.drain(..).filter_map(|pool| pool.runtime).for_each(Runtime::shutdown_background);
     }
 }

@@ -2,13 +2,14 @@
 //! that a sum may be more than the search's own time.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::Stream;
 use futures::stream::{BoxStream, StreamExt};
+use parking_lot::Mutex;
 
 /// A phase of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,7 +189,7 @@ pub(crate) struct Noted<T>(Mutex<T>);
 impl<T: Clone> Noted<T> {
     /// Changes it.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 
     /// What it is now.

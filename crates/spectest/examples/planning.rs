@@ -7,12 +7,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::ExecutionPlan;
 use karst_spectest::{CorpusSearch, Memory, World, corpus};
+use parking_lot::Mutex;
 use plan::{Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search};
 
 /// Times that each search is planned.
@@ -69,7 +70,7 @@ async fn planning(text: &str, world: &World, session: &Session) -> Option<Durati
     let ran =
         execute_watched(&planned, session, Some(&watch), &mut |_, _| ControlFlow::Break(())).await;
     drop(ran);
-    let first = *watch.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = *watch.0.lock();
     Some(first.unwrap_or_else(Instant::now) - start)
 }
 
@@ -83,7 +84,7 @@ impl Watch for FirstPlan {
         plan: Arc<dyn ExecutionPlan>,
         _: Option<&Stage>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        self.0.lock().get_or_insert_with(Instant::now);
         Ok(plan)
     }
 }

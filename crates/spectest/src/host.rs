@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use model::IndexName;
+use parking_lot::Mutex;
 use plan::{
     Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, RestRequest, Rows,
 };
@@ -35,7 +36,7 @@ impl MemoryHost {
 
     /// The same lookups, and rows that `loadjob` finds by these names.
     pub(crate) fn with_jobs(&self, jobs: HashMap<String, Rows>) -> Self {
-        let lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let lookups = self.lookups.lock().clone();
         Self { lookups: Mutex::new(lookups), jobs: Mutex::new(jobs) }
     }
 }
@@ -63,7 +64,7 @@ fn name(source: &LookupSource) -> &str {
 #[async_trait]
 impl Host for MemoryHost {
     async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
-        let lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
+        let lookups = self.lookups.lock();
         Ok(lookups.get(name(source)).cloned())
     }
 
@@ -73,7 +74,7 @@ impl Host for MemoryHost {
         rows: Rows,
         write: LookupWrite,
     ) -> Result<(), Error> {
-        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lookups = self.lookups.lock();
         let old = lookups.get(name(source)).map(|rows| rows.as_ref().clone());
         let rows = match (write, old) {
             (LookupWrite::Replace, _) | (_, None) => rows,
@@ -84,7 +85,7 @@ impl Host for MemoryHost {
     }
 
     async fn job(&self, name: &str) -> Result<Rows, Error> {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.jobs.lock();
         let message = format!("there is no job \"{name}\"");
         jobs.get(name).cloned().ok_or(Error::Invalid { message, span: None })
     }

@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use knowledge::Knowledge;
+use parking_lot::Mutex;
 use plan::{
     Origin, Place, PlanContext, Rows, Session, SessionSettings, Stage, Subsearches, TwoStep, Watch,
     execute_watched, place_of, plan_search,
@@ -285,12 +286,12 @@ async fn run(text: &str, context: &PlanContext, watch: Option<&dyn Watch>) -> Re
         .map_err(|error| error.render(text))?;
     let batches: Mutex<Vec<RecordBatch>> = Mutex::default();
     let completed = execute_watched(&planned, &session, watch, &mut |_, batch| {
-        batches.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+        batches.lock().push(batch);
         ControlFlow::Continue(())
     })
     .await
     .map_err(|error| error.render(text))?;
-    let batches = batches.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let batches = batches.into_inner();
     plan::collected(&completed.columns, &batches).map_err(|error| error.to_string())
 }
 

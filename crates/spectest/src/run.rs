@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use conf::{Layer, Layers};
 use knowledge::Knowledge;
-use knowledge::layers::{Layer, Layers};
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
     Completed, Limits, PlanContext, ResultKind, Session, SessionSettings, Subsearches, execute,

@@ -3,12 +3,13 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use karst_spectest::{Memory, World};
+use parking_lot::Mutex;
 use plan::{Session, SessionSettings, Stage, Subsearches, Watch, execute_watched, plan_search};
 
 /// Pipelines of so many steps, each of which reads twice what the one before has computed.
@@ -111,7 +112,7 @@ async fn size(text: &str, world: &World) -> std::result::Result<usize, plan::Err
     let planned = plan_search(text, world.context(), Subsearches::Run(&session)).await?;
     let watch = Sizes(Mutex::new(0));
     execute_watched(&planned, &session, Some(&watch), &mut |_, _| ControlFlow::Break(())).await?;
-    let size = *watch.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let size = *watch.0.lock();
     Ok(size)
 }
 
@@ -134,7 +135,7 @@ impl Watch for Sizes {
                 })
             })
         })?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += size;
+        *self.0.lock() += size;
         Ok(plan)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +24,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -133,18 +134,18 @@ impl S3Proxy {
 
     /// Changes the weather for requests from now on.
     pub fn set(&self, faults: Faults) {
-        self.shared.lock().faults = faults;
+        self.shared.state.lock().faults = faults;
     }
 
     /// What has gone through since the start or the last reset.
     #[must_use]
     pub fn counts(&self) -> ProxyCounts {
-        self.shared.lock().counts
+        self.shared.state.lock().counts
     }
 
     /// Counts from zero.
     pub fn reset(&self) {
-        self.shared.lock().counts = ProxyCounts::default();
+        self.shared.state.lock().counts = ProxyCounts::default();
     }
 }
 
@@ -271,17 +272,13 @@ struct UnderWay<'a>(&'a Shared);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.lock().under_way -= 1;
+        self.0.state.lock().under_way -= 1;
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let (latency, fate) = self.lock().begin(&request);
+        let (latency, fate) = self.state.lock().begin(&request);
         let _under_way = UnderWay(self);
         tokio::time::sleep(latency).await;
         if let Fate::Fail(status, code) = fate {
@@ -303,7 +300,7 @@ impl Shared {
     fn deliver(&self, answer: Response<Incoming>, fate: Fate) -> Response<Body> {
         let length = answer.headers().get(CONTENT_LENGTH);
         let length: u64 = length.and_then(|text| text.to_str().ok()?.parse().ok()).unwrap_or(0);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.counts.sent += length;
         match fate {
             #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]

@@ -1,7 +1,8 @@
 //! How long things took: every value is kept, so quantiles are exact.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Times of a run, from any number of threads.
 #[derive(Debug, Default)]
@@ -26,13 +27,13 @@ impl Latencies {
     /// Adds one.
     pub fn add(&self, took: Duration) {
         let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(micros);
+        self.0.lock().push(micros);
     }
 
     /// The quantiles so far; `None` without a value.
     #[must_use]
     pub fn quantiles(&self) -> Option<Quantiles> {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut values = self.0.lock().clone();
         values.sort_unstable();
         let last = values.len().checked_sub(1)?;
         // The smallest value that so many percent do not exceed.

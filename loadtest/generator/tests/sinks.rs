@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -19,6 +19,7 @@ use loadgen::sinks::Report;
 use loadgen::sinks::body::{Form, Framing, Header};
 use loadgen::sinks::hec::{AckOptions, Hec};
 use loadgen::sinks::tcp::Tcp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 const STREAM: Stream =
@@ -47,7 +48,7 @@ fn channel(headers: &HeaderMap) -> String {
 }
 
 async fn take(State(state): State<Shared>, headers: HeaderMap, body: String) -> Response {
-    let mut collector = state.lock().unwrap();
+    let mut collector = state.lock();
     collector.requests += 1;
     let each = collector.busy_each;
     if each > 0 && collector.requests.is_multiple_of(each) {
@@ -63,7 +64,7 @@ async fn take(State(state): State<Shared>, headers: HeaderMap, body: String) -> 
 
 async fn acks(State(state): State<Shared>, headers: HeaderMap, body: String) -> Json<Value> {
     let asked: Value = serde_json::from_str(&body).unwrap();
-    let mut collector = state.lock().unwrap();
+    let mut collector = state.lock();
     let never = collector.never;
     let (_, open) = collector.channels.get_mut(&channel(&headers)).unwrap();
     let mut answer = serde_json::Map::new();
@@ -115,7 +116,7 @@ fn every_request_is_acknowledged_and_timed() {
     assert_eq!(acknowledged.count as u64, answers.requests);
     assert!(acknowledged.p50 >= answers.taken.unwrap().p50);
     assert!(acknowledged.p99 <= acknowledged.max);
-    assert_eq!(state.lock().unwrap().channels.len(), 3, "a channel per connection");
+    assert_eq!(state.lock().channels.len(), 3, "a channel per connection");
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn a_busy_server_gets_the_same_request_again() {
     let answers = report.answers.unwrap();
     assert_eq!((report.events, answers.unacknowledged), (2_000, 0));
     assert!(answers.busy >= answers.requests / 3);
-    let bodies = &state.lock().unwrap().bodies;
+    let bodies = &state.lock().bodies;
     let events: usize = bodies.iter().map(|body| body.lines().count()).sum();
     assert_eq!(events, 2_000, "a refused request was not counted as sent");
 }

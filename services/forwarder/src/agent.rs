@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use conf::Effective;
 use inputs::configured::{self, Configured};
 use inputs::monitor::{MonitorSettings, MonitorStatus};
 use inputs::{Sink, SinkLimits};
 use knowledge::Knowledge;
-use knowledge::layers::Effective;
 use protocol::Hello;
 use runtime::{Clock, Shutdown};
 use uuid::Uuid;
@@ -21,6 +21,7 @@ use crate::outputs::{Outputs, groups_named};
 use crate::queue::{self, DiskQueue};
 use crate::rules::{RuleBook, rule_warnings};
 use crate::sender::{Sender, SenderParts};
+use crate::settings::Process;
 use crate::sink::{Forward, Route, Set};
 use crate::status::{InputStatus, StatusBoard};
 
@@ -83,7 +84,7 @@ impl Agent {
         }
         let pipelines = match options.pipelines {
             Some(pipelines) => pipelines,
-            None => pipelines_of(&knowledge)?,
+            None => Process::read(knowledge.layers())?.pipelines,
         };
         let routes = routes(&knowledge, &outputs, &options.host)?;
         let board = StatusBoard::default();
@@ -185,12 +186,11 @@ struct Routed {
 /// What `inputs.conf` says, by `_TCP_ROUTING`.
 fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Routed>> {
     let conf = knowledge.conf("inputs");
-    let monitor_settings = MonitorSettings::read(&knowledge.conf("limits"))?;
+    let monitor_settings = MonitorSettings::read(knowledge.layers())?;
     let mut by_routing: BTreeMap<String, Effective> = BTreeMap::new();
     let default = conf.stanza("default");
     for stanza in conf.stanzas.iter().filter(|stanza| stanza.name != "default") {
-        let own = stanza.get("_TCP_ROUTING").or_else(|| default?.get("_TCP_ROUTING"));
-        let routing = own.map_or("", |entry| entry.value.trim()).to_owned();
+        let routing = configured::routing(&conf, &stanza.name).to_owned();
         let part = by_routing.entry(routing).or_insert_with(|| Effective {
             conf: conf.conf.clone(),
             stanzas: default.cloned().into_iter().collect(),
@@ -233,15 +233,6 @@ fn queue_settings(group: &crate::Group, name: &str, directory: &Path) -> queue::
         drop_after: group.drop_on_queue_full,
         name: name.into(),
     }
-}
-
-fn pipelines_of(knowledge: &Knowledge) -> Result<u16> {
-    let conf = knowledge.conf("server");
-    let Some(entry) = conf.get("general", "parallelIngestionPipelines") else { return Ok(1) };
-    let number = entry.value.parse::<u16>().ok().filter(|number| (1..=64).contains(number));
-    number.with_context(|| {
-        format!("{}: parallelIngestionPipelines: expected a number from 1 to 64", entry.place)
-    })
 }
 
 /// The id in `<data>/forwarder.id`, made at the first start.

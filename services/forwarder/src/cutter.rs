@@ -229,8 +229,8 @@ pub(crate) fn valid(text: &[u8]) -> &str {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use conf::{Layer, Layers};
     use knowledge::Knowledge;
-    use knowledge::layers::{Layer, Layers};
     use proptest::prelude::*;
 
     use super::*;

@@ -18,6 +18,9 @@ pub enum Error {
         /// What is wrong and what is expected.
         reason: String,
     },
+    /// An invalid value of a setting.
+    #[error(transparent)]
+    Invalid(#[from] conf::Invalid),
     /// The queue's disk failed.
     #[error("cannot {what} {}: {source}", path.display())]
     Queue {
@@ -48,7 +51,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Setting { .. } => ErrorKind::Invalid,
+            Self::Setting { .. } | Self::Invalid(_) => ErrorKind::Invalid,
             Self::Queue { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Exhausted,
                 _ => ErrorKind::Unavailable,

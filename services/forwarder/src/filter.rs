@@ -129,7 +129,7 @@ fn texts(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
     use knowledge::{Charset, Knowledge, ParsingRules};
     use proptest::prelude::*;
 

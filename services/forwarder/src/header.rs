@@ -97,8 +97,8 @@ fn lines(rules: &Arc<StructuredRules>, beginning: &[u8], coding: Coding) -> Byte
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use conf::{Layer, Layers};
     use knowledge::Knowledge;
-    use knowledge::layers::{Layer, Layers};
 
     use super::*;
 

@@ -32,6 +32,7 @@ mod outputs;
 mod queue;
 mod rules;
 mod sender;
+pub mod settings;
 mod sink;
 mod splitter;
 pub mod status;

@@ -9,11 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conf::{Effective, Key, Reader, Setting};
 use knowledge::Pattern;
-use knowledge::conf::Entry;
-use knowledge::layers::Effective;
 
-use crate::Error;
+use crate::{Error, settings};
 
 /// How a connection is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,34 +91,8 @@ pub struct Outputs {
     pub filter: IndexFilter,
 }
 
-/// Settings that are known, for the check of unknown ones.
-const KNOWN: &[&str] = &[
-    "autoLB",
-    "autoLBFrequency",
-    "autoLBVolume",
-    "blockOnCloning",
-    "compressed",
-    "connectionTimeout",
-    "deadIndexerTimeout",
-    "defaultGroup",
-    "disabled",
-    "dropEventsOnQueueFull",
-    "forwardedindex.filter.disable",
-    "heartbeatFrequency",
-    "maxQueueSize",
-    "persistentQueueSize",
-    "readTimeout",
-    "sendCookedData",
-    "server",
-    "sslCommonNameToCheck",
-    "sslRootCAPath",
-    "sslVerifyServerCert",
-    "token",
-    "useACK",
-    "useClientSSLCompression",
-    "useSSL",
-    "writeTimeout",
-];
+/// The stanza with defaults for all groups.
+const GENERAL: &str = "tcpout";
 
 impl Outputs {
     /// Reads the settings; every mistake is named with file and line.
@@ -130,13 +103,13 @@ impl Outputs {
         let mut groups = Vec::new();
         for stanza in &conf.stanzas {
             let Some(name) = stanza.name.strip_prefix("tcpout:") else { continue };
-            let values = Values { conf, stanza: &stanza.name };
-            if !values.flag("disabled", false)? {
+            let values = Values(Reader::new(conf, &stanza.name).or(GENERAL));
+            if !values.0.get(&settings::DISABLED)? {
                 groups.push(Arc::new(values.group(name)?));
             }
         }
-        let general = Values { conf, stanza: "tcpout" };
-        let default_groups = match general.get("defaultGroup") {
+        let general = Values(Reader::new(conf, GENERAL));
+        let default_groups = match general.0.entry(&settings::DEFAULT_GROUP.setting) {
             None => Vec::new(),
             Some(entry) => {
                 let names = groups_named(&groups, &entry.value);
@@ -150,7 +123,7 @@ impl Outputs {
         Ok(Self { groups, default_groups, filter: general.filter()? })
     }
 
-    /// What is written but not understood, or without effect here.
+    /// What is without effect here, besides settings that are unknown or not used.
     #[must_use]
     pub fn warnings(conf: &Effective) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -162,13 +135,10 @@ impl Outputs {
                 continue;
             }
             for entry in &stanza.entries {
-                let (place, key) = (&entry.place, &entry.key);
-                let off = ["false", "0"].contains(&entry.value.to_ascii_lowercase().as_str());
-                if key == "useACK" && off {
+                let (place, key) = (&entry.place, settings::USE_ACK);
+                if entry.key == key.name() && key.value(&entry.value) == Some(false) {
                     warnings
                         .push(format!("{place}: batches are acknowledged whatever useACK says"));
-                } else if !KNOWN.contains(&key.as_str()) && !is_filter(key) {
-                    warnings.push(format!("{place}: unknown setting {key} in [{}]", stanza.name));
                 }
             }
         }
@@ -177,7 +147,7 @@ impl Outputs {
 }
 
 fn is_filter(key: &str) -> bool {
-    let Some(rest) = key.strip_prefix("forwardedindex.") else { return false };
+    let Some(rest) = key.strip_prefix(settings::FILTER.prefix()) else { return false };
     let number = rest.strip_suffix(".whitelist").or_else(|| rest.strip_suffix(".blacklist"));
     number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
@@ -197,124 +167,82 @@ pub(crate) fn groups_named(groups: &[Arc<Group>], names: &str) -> Result<Vec<usi
 }
 
 /// A stanza completed by `[tcpout]` and `[default]`.
-struct Values<'a> {
-    conf: &'a Effective,
-    stanza: &'a str,
-}
+struct Values<'a>(Reader<'a>);
 
 impl Values<'_> {
-    fn get(&self, key: &str) -> Option<&Entry> {
-        let own = self.conf.stanza(self.stanza).and_then(|stanza| stanza.get(key));
-        own.or_else(|| self.conf.get("tcpout", key)).filter(|entry| !entry.value.is_empty())
-    }
-
-    fn parsed<T>(
-        &self,
-        key: &str,
-        default: T,
-        expected: &str,
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, Error> {
-        let Some(entry) = self.get(key) else { return Ok(default) };
-        parse(entry.value.trim()).ok_or_else(|| {
-            let reason = format!("{key} = {}: expected {expected}", entry.value);
-            Error::setting(&entry.place, reason)
-        })
-    }
-
-    fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
-        self.parsed(key, default, "true or false", |text| {
-            match text.to_ascii_lowercase().as_str() {
-                "true" | "1" | "yes" | "t" | "y" => Some(true),
-                "false" | "0" | "no" | "f" | "n" => Some(false),
-                _ => None,
-            }
-        })
-    }
-
-    fn seconds(&self, key: &str, default: u64) -> Result<Duration, Error> {
-        self.parsed(key, Duration::from_secs(default), "seconds, or 5m, 2h, 1d", seconds)
-    }
-
-    fn size(&self, key: &str, default: u64) -> Result<u64, Error> {
-        self.parsed(key, default, "bytes, or a size such as 500KB, 7MB, 2GB", |text| {
-            if text == "auto" { Some(default) } else { size(text) }
-        })
+    fn size(&self, key: &Key<String>) -> Result<u64, Error> {
+        let text = match self.0.get(key)? {
+            auto if auto == "auto" => key.default_value(),
+            text => text,
+        };
+        Ok(conf::size(&text).unwrap_or(u64::MAX))
     }
 
     fn group(&self, name: &str) -> Result<Group, Error> {
         let place = format!("[tcpout:{name}]");
-        let servers = self.get("server").map_or("", |entry| &entry.value);
         let mut list = Vec::new();
-        for address in servers.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+        for address in self.0.get(&settings::SERVER)? {
             let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
             if port.is_none() {
                 let reason = format!("server = {address}: expected host:port");
                 return Err(Error::setting(&place, reason));
             }
-            list.push(Server { address: address.to_owned(), tls: self.tls(address)? });
+            list.push(Server { tls: self.tls(&address)?, address });
         }
         if list.is_empty() {
             return Err(Error::setting(place, "it has no server = host:port, ..."));
         }
-        let max_queue_size =
-            usize::try_from(self.size("maxQueueSize", 4 << 20)?).unwrap_or(4 << 20);
-        let frequency = self.seconds("autoLBFrequency", 30)?;
+        let of = &self.0;
+        let max_queue_size = usize::try_from(self.size(&settings::MAX_QUEUE_SIZE)?);
+        let patience = u64::try_from(of.get(&settings::DROP_ON_QUEUE_FULL)?).unwrap_or(0);
         Ok(Group {
             name: name.into(),
             servers: list,
-            lb_frequency: frequency.max(Duration::from_millis(100)),
-            lb_volume: self.size("autoLBVolume", 0)?,
-            max_queue_size: max_queue_size.clamp(64 << 10, 1 << 30),
-            persistent_queue_size: self.size("persistentQueueSize", 1 << 30)?.max(1 << 20),
-            compressed: self.flag("compressed", true)?,
-            drop_on_queue_full: self.parsed(
-                "dropEventsOnQueueFull",
-                None,
-                "seconds, or -1 to wait",
-                |text| match text.parse::<i64>() {
-                    Ok(..=0) => Some(None),
-                    Ok(seconds) => Some(Some(Duration::from_secs(seconds.unsigned_abs()))),
-                    Err(_) => None,
-                },
-            )?,
-            dead_indexer_timeout: self.seconds("deadIndexerTimeout", 3600)?,
-            connection_timeout: self.seconds("connectionTimeout", 20)?,
-            read_timeout: self.seconds("readTimeout", 300)?,
-            heartbeat: self.seconds("heartbeatFrequency", 30)?.max(Duration::from_secs(1)),
-            token: self.get("token").map(|entry| entry.value.clone()).unwrap_or_default(),
+            lb_frequency: of.get(&settings::LB_FREQUENCY)?.max(Duration::from_millis(100)),
+            lb_volume: self.size(&settings::LB_VOLUME)?,
+            max_queue_size: max_queue_size.unwrap_or(usize::MAX).clamp(64 << 10, 1 << 30),
+            persistent_queue_size: self.size(&settings::PERSISTENT_QUEUE_SIZE)?.max(1 << 20),
+            compressed: of.get(&settings::COMPRESSED)?,
+            drop_on_queue_full: (patience > 0).then(|| Duration::from_secs(patience)),
+            dead_indexer_timeout: of.get(&settings::DEAD_INDEXER_TIMEOUT)?,
+            connection_timeout: of.get(&settings::CONNECTION_TIMEOUT)?,
+            read_timeout: of.get(&settings::READ_TIMEOUT)?,
+            heartbeat: of.get(&settings::HEARTBEAT)?.max(Duration::from_secs(1)),
+            token: of.get(&settings::TOKEN)?.unwrap_or_default(),
         })
     }
 
     /// What is set for the one server counts before what is set for its group.
     fn tls(&self, address: &str) -> Result<Option<TlsSettings>, Error> {
         let name = format!("tcpout-server://{address}");
-        let special = Values { conf: self.conf, stanza: &name };
-        let has =
-            |key: &str| self.conf.stanza(&name).is_some_and(|stanza| stanza.get(key).is_some());
-        let of = |key: &str| if has(key) { &special } else { self };
-        let root = of("sslRootCAPath").get("sslRootCAPath");
-        let wanted = of("useSSL").flag("useSSL", root.is_some())?;
-        if !wanted {
+        let stanza = self.0.conf.stanza(&name);
+        let special = Reader::new(self.0.conf, &name).or(GENERAL);
+        let of = |key: &Setting| {
+            let has = stanza.is_some_and(|stanza| stanza.get(key.name).is_some());
+            if has { special } else { self.0 }
+        };
+        let root = of(&settings::ROOT_CA.setting).get(&settings::ROOT_CA)?;
+        let wanted = of(&settings::USE_SSL.setting).get(&settings::USE_SSL)?;
+        if !wanted.unwrap_or(root.is_some()) {
             return Ok(None);
         }
-        let verify = of("sslVerifyServerCert").flag("sslVerifyServerCert", root.is_some())?;
+        let verify = of(&settings::VERIFY.setting).get(&settings::VERIFY)?;
+        let verify = verify.unwrap_or(root.is_some());
         if verify && root.is_none() {
             let reason = "sslVerifyServerCert needs sslRootCAPath, a file of trusted certificates";
-            return Err(Error::setting(format!("[{}]", self.stanza), reason));
+            return Err(Error::setting(format!("[{}]", self.0.name), reason));
         }
-        let name = of("sslCommonNameToCheck").get("sslCommonNameToCheck");
-        let root = root.filter(|_| verify).map(|entry| PathBuf::from(&entry.value));
-        Ok(Some(TlsSettings { root, name: name.map(|entry| entry.value.clone()) }))
+        let name = of(&settings::COMMON_NAME.setting).get(&settings::COMMON_NAME)?;
+        Ok(Some(TlsSettings { root: root.filter(|_| verify).map(PathBuf::from), name }))
     }
 
     fn filter(&self) -> Result<IndexFilter, Error> {
-        if self.flag("forwardedindex.filter.disable", false)? {
+        if self.0.get(&settings::FILTER_DISABLE)? {
             return Ok(IndexFilter::default());
         }
         let mut filters = BTreeMap::new();
-        for stanza in ["default", "tcpout"] {
-            let entries = self.conf.stanza(stanza).map_or(&[][..], |stanza| &stanza.entries);
+        for stanza in ["default", GENERAL] {
+            let entries = self.0.conf.stanza(stanza).map_or(&[][..], |stanza| &stanza.entries);
             for entry in entries.iter().filter(|entry| is_filter(&entry.key)) {
                 let mut parts = entry.key.split('.').skip(1);
                 let number = parts.next().and_then(|number| number.parse::<u32>().ok());
@@ -331,38 +259,10 @@ impl Values<'_> {
     }
 }
 
-/// `30`, `30s`, `5m`, `2h`, `1d`.
-fn seconds(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "" | "s" | "sec" | "secs" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    let number = digits.trim().parse::<f64>().ok()?;
-    Duration::try_from_secs_f64(number * factor).ok()
-}
-
-/// `1024`, `500KB`, `7MB`, `2GB`.
-fn size(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" => 10,
-        "M" | "MB" => 20,
-        "G" | "GB" => 30,
-        "T" | "TB" => 40,
-        _ => return None,
-    };
-    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
 
     use super::*;
 
@@ -405,15 +305,19 @@ mod tests {
             ("[tcpout:a]", "no server"),
             ("[tcpout]\nx = 1", "no group"),
             ("[tcpout]\ndefaultGroup = z\n[tcpout:a]\nserver = b:1", "outputs.conf:2: there is no"),
-            ("[tcpout:a]\nserver = b:1\nautoLBFrequency = often", "outputs.conf:3: autoLBFreq"),
+            (
+                "[tcpout:a]\nserver = b:1\nautoLBFrequency = often",
+                "outputs.conf:3: [tcpout:a] autoLBFreq",
+            ),
             ("[tcpout:a]\nserver = b:1\nsslVerifyServerCert = 1\nuseSSL = 1", "sslRootCAPath"),
         ];
         for (text, part) in cases {
             let error = Outputs::read(&effective(text)).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
-        let warnings = Outputs::warnings(&effective("[tcpout:a]\nserver = b:1\nservr = c"));
-        assert!(warnings[0].contains("unknown setting servr"), "{warnings:?}");
+        let warnings = Outputs::warnings(&effective("[tcpout:a]\nuseACK = 0\n[x]"));
+        assert!(warnings[0].contains("outputs.conf:2: batches are acknowledged"), "{warnings:?}");
+        assert!(warnings[1].contains("[x] has no effect here"), "{warnings:?}");
     }
 
     #[test]

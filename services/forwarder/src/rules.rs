@@ -9,14 +9,15 @@
 //! to the indexer. Streams without such rules pay nothing.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use conf::Stanza;
 use foldhash::HashMap;
 use inputs::InputMeta;
 use knowledge::Knowledge;
-use knowledge::conf::Stanza;
 use knowledge::index_time::{EventDraft, IndexTimeRules, Queue, Tally};
 use model::{EventTime, Origin};
+use parking_lot::Mutex;
 use runtime::metrics as names;
 
 use crate::outputs::{Group, Outputs, groups_named};
@@ -99,10 +100,6 @@ pub(crate) struct RuleBook {
     done: Mutex<Done>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl RuleBook {
     pub(crate) fn new(knowledge: Arc<Knowledge>, groups: Vec<Arc<Group>>) -> Self {
         let mut classes = HashMap::default();
@@ -145,12 +142,12 @@ impl RuleBook {
             return None;
         }
         let meta = InputMeta { sourcetype: Some(sourcetype.into()), ..meta.clone() };
-        let known = lock(&self.known).get(&meta).cloned();
+        let known = self.known.lock().get(&meta).cloned();
         let compiled = match known {
             Some(compiled) => compiled,
             None => {
                 let compiled = self.compile(&meta, sourcetype).map(Arc::new);
-                let mut known = lock(&self.known);
+                let mut known = self.known.lock();
                 if known.len() >= KNOWN {
                     known.clear();
                 }
@@ -182,7 +179,7 @@ impl RuleBook {
             unsure = unsure.or(class.unsure.then_some(rule));
         }
         if let Some(rule) = unsure.filter(|_| all.drops)
-            && lock(&self.done).logged.insert(format!("unsure {}", rule.name))
+            && self.done.lock().logged.insert(format!("unsure {}", rule.name))
         {
             tracing::info!(
                 rule = rule.name, place = %rule.place, sourcetype,
@@ -196,12 +193,12 @@ impl RuleBook {
 
     /// The groups that a rule names; `None` if there is none of them.
     fn target(&self, text: &str) -> Option<Arc<[usize]>> {
-        if let Some(known) = lock(&self.targets).get(text) {
+        if let Some(known) = self.targets.lock().get(text) {
             return known.clone();
         }
         let (found, unknown) = named(&self.groups, text);
         for name in unknown {
-            if lock(&self.done).logged.insert(format!("unknown {name}")) {
+            if self.done.lock().logged.insert(format!("unknown {name}")) {
                 tracing::warn!(
                     group = name,
                     "a rule routes events to a group that outputs.conf does not have"
@@ -209,7 +206,7 @@ impl RuleBook {
             }
         }
         let found = (!found.is_empty()).then(|| found.into());
-        let mut targets = lock(&self.targets);
+        let mut targets = self.targets.lock();
         if targets.len() >= KNOWN {
             targets.clear();
         }
@@ -221,7 +218,7 @@ impl RuleBook {
         if counts.is_empty() {
             return;
         }
-        let mut done = lock(&self.done);
+        let mut done = self.done.lock();
         for (rule, (events, bytes)) in counts.dropped.drain(..) {
             let Some(rule) = rules.rules().get(rule) else { continue };
             let labels = [("rule", rule.name.clone())];
@@ -249,7 +246,7 @@ impl RuleBook {
 
     /// What the rules have done, for people.
     pub(crate) fn status(&self) -> (BTreeMap<String, RuleStatus>, BTreeMap<String, RouteStatus>) {
-        let done = lock(&self.done);
+        let done = self.done.lock();
         (done.rules.clone(), done.routes.clone())
     }
 }

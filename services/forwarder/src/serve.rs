@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use conf::Layers;
+use forwarder::settings::registry;
 use forwarder::{Agent, Options};
 use knowledge::Knowledge;
-use knowledge::layers::Layers;
 use runtime::metrics::Recorder;
 use runtime::telemetry::{self, Format};
 use runtime::{Shutdown, SystemClock};
@@ -42,7 +43,7 @@ fn knowledge(options: &RunOptions) -> Result<Knowledge> {
     let knowledge = Knowledge::new(Layers::read(&options.conf_dir)?);
     let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
     anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
-    for warning in knowledge.warnings() {
+    for warning in registry().warnings(knowledge.layers()).iter().chain(knowledge.warnings()) {
         tracing::warn!("{warning}");
     }
     Ok(knowledge)

@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use conf::Layers;
+use forwarder::settings::registry;
 use forwarder::{Outputs, rule_warnings, status};
 use knowledge::Knowledge;
-use knowledge::layers::Layers;
 
 use crate::config::{BtoolOptions, ListOptions, Listing};
 
@@ -81,7 +82,7 @@ pub(crate) fn btool(options: &BtoolOptions) -> Result<()> {
 
 fn check(knowledge: &Knowledge) -> Result<()> {
     let conf = knowledge.conf("outputs");
-    for warning in knowledge.warnings() {
+    for warning in registry().warnings(knowledge.layers()).iter().chain(knowledge.warnings()) {
         println!("{warning}");
     }
     for warning in Outputs::warnings(&conf) {

@@ -5,8 +5,8 @@
 //! events of a stream, every group's queue gets a note of how far the stream has come, with or without
 //! events: a restart reads on from where all of them have it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +18,7 @@ use inputs::{
 };
 use knowledge::Knowledge;
 use model::{ErrorKind, EventTime};
+use parking_lot::Mutex;
 use protocol::{Compression, Content, Text, content_body::Body};
 use runtime::{Clock, metrics as names};
 use tokio::sync::oneshot;
@@ -147,7 +148,7 @@ impl Route {
     ) -> (Vec<Whole>, u64) {
         let set = self.set(key);
         let stream = {
-            let mut streams = set.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut streams = set.streams.lock();
             match streams.get(key) {
                 Some(stream) => Arc::clone(stream),
                 None if bytes.is_empty() => return (Vec::new(), 0),
@@ -158,7 +159,7 @@ impl Route {
                 }
             }
         };
-        let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = stream.lock();
         let now = self.forward.clock.now();
         let mut contents = Vec::new();
         if !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta {
@@ -200,7 +201,7 @@ impl Route {
 
     fn forget(&self, key: &StreamKey) {
         let streams = &self.set(key).streams;
-        streams.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        streams.lock().remove(key);
     }
 
     /// Puts contents into the queues of all groups.

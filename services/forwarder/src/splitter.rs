@@ -254,7 +254,7 @@ impl Splitter {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use knowledge::layers::{Layer, Layers};
+    use conf::{Layer, Layers};
     use knowledge::{Charset, Knowledge};
     use proptest::prelude::*;
 

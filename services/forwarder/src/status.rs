@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use inputs::monitor::{FileStatus, MonitorStatus};
+use parking_lot::Mutex;
 use runtime::Shutdown;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -112,26 +113,26 @@ pub struct StatusBoard(Arc<Mutex<Status>>);
 
 impl StatusBoard {
     pub(crate) fn put(&self, output: OutputStatus) {
-        let mut status = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = self.0.lock();
         status.outputs.insert(output.name.clone(), output);
     }
 
     pub(crate) fn put_inputs(&self, inputs: Vec<InputStatus>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).inputs = inputs;
+        self.0.lock().inputs = inputs;
     }
 
     pub(crate) fn put_rules(
         &self,
         (rules, routes): (BTreeMap<String, RuleStatus>, BTreeMap<String, RouteStatus>),
     ) {
-        let mut status = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = self.0.lock();
         (status.rules, status.routes) = (rules, routes);
     }
 
     /// What is known now.
     #[must_use]
     pub fn get(&self) -> Status {
-        let mut status = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut status = self.0.lock().clone();
         status.pid = std::process::id();
         status
     }

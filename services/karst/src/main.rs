@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod server;
+mod settings;
 
 use std::process::ExitCode;
 

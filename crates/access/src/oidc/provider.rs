@@ -1,9 +1,10 @@
 //! Requests to the provider: discovery, keys, token exchange.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use form_urlencoded::Serializer;
+use parking_lot::Mutex;
 use reqwest::redirect::Policy;
 use runtime::Clock;
 use serde::Deserialize;
@@ -86,7 +87,7 @@ impl OidcProvider {
     /// If discovery fails.
     pub async fn begin(&self) -> Result<LoginRequest, Error> {
         let discovery = self.discovery().await?;
-        let (state, login) = self.lock().pending.begin(Instant::now());
+        let (state, login) = self.known.lock().pending.begin(Instant::now());
         let query = Serializer::new(String::new())
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.settings.client_id)
@@ -109,7 +110,7 @@ impl OidcProvider {
     /// # Errors
     /// If the login was not started here, or the provider's token is invalid.
     pub async fn finish(&self, state: &str, code: &str) -> Result<ExternalUser, Error> {
-        let login = self.lock().pending.end(Instant::now(), state);
+        let login = self.known.lock().pending.end(Instant::now(), state);
         let login =
             login.ok_or_else(|| self.refused("this login did not begin here, or took too long"))?;
         let token = self.exchange(code, &login.verifier).await?;
@@ -141,18 +142,18 @@ impl OidcProvider {
         let now = Instant::now();
         let lifetime = self.settings.keys_lifetime;
         let old = {
-            let mut known = self.lock();
+            let mut known = self.known.lock();
             known.keys.are_old(now, lifetime) && known.keys.ask(now)
         };
         if old {
             self.read_keys().await?;
         }
-        let first = self.lock().keys.verify(token);
+        let first = self.known.lock().keys.verify(token);
         // An unknown key ID may be that of a new key: providers rotate keys.
         let found = match first {
-            Verified::UnknownKey if !old && self.lock().keys.ask(now) => {
+            Verified::UnknownKey if !old && self.known.lock().keys.ask(now) => {
                 self.read_keys().await?;
-                self.lock().keys.verify(token)
+                self.known.lock().keys.verify(token)
             }
             found => found,
         };
@@ -166,12 +167,12 @@ impl OidcProvider {
     async fn read_keys(&self) -> Result<(), Error> {
         let url = self.discovery().await?.jwks_uri;
         let set = self.json(self.http.get(&url)).await?;
-        self.lock().keys.replace(Instant::now(), &set);
+        self.known.lock().keys.replace(Instant::now(), &set);
         Ok(())
     }
 
     async fn discovery(&self) -> Result<Discovery, Error> {
-        let known = self.lock().discovery.clone();
+        let known = self.known.lock().discovery.clone();
         if let Some((read, discovery)) = known
             && read.elapsed() < DISCOVERY_LIFETIME
         {
@@ -191,7 +192,7 @@ impl OidcProvider {
         if let Some(url) = urls.into_iter().find(|url| !is_safe(url)) {
             return Err(self.refused(format!("its address {url} is without TLS")));
         }
-        self.lock().discovery = Some((Instant::now(), discovery.clone()));
+        self.known.lock().discovery = Some((Instant::now(), discovery.clone()));
         Ok(discovery)
     }
 
@@ -255,9 +256,5 @@ impl OidcProvider {
 
     fn refused(&self, reason: impl Into<String>) -> Error {
         Error::Provider { name: self.settings.name.clone(), reason: reason.into() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -44,7 +44,7 @@ fn entry(token: &HecToken) -> Entry {
 }
 
 fn global(state: &ApiState) -> Result<Entry, RestError> {
-    let settings = HttpInput::read(&state.knowledge)?;
+    let settings = HttpInput::read(state.knowledge.layers()).map_err(crate::Error::from)?;
     let connection_host = match settings.connection_host {
         ConnectionHost::Address => "ip",
         ConnectionHost::Proxied => "proxied_ip",

@@ -12,10 +12,9 @@ use apps::{Apps, Suppressions};
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use catalog::Catalog;
+use conf::{Layer, Layers};
 use ingest::{IndexCatalog, Ingest};
-
 use knowledge::Knowledge;
-use knowledge::layers::{Layer, Layers};
 use model::IndexerId;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, StringArray, StringViewArray,
@@ -24,6 +24,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use parking_lot::Mutex;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
@@ -168,7 +169,7 @@ pub(crate) struct CountingStore {
 
 impl CountingStore {
     pub(crate) fn take(&self) -> Vec<Vec<Range<u64>>> {
-        std::mem::take(&mut self.reads.lock().unwrap())
+        std::mem::take(&mut self.reads.lock())
     }
 }
 
@@ -194,12 +195,12 @@ impl ObjectStore for CountingStore {
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
         let result = self.inner.get_opts(path, options).await?;
-        self.reads.lock().unwrap().push(vec![result.range.clone()]);
+        self.reads.lock().push(vec![result.range.clone()]);
         Ok(result)
     }
 
     async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.reads.lock().unwrap().push(ranges.to_vec());
+        self.reads.lock().push(ranges.to_vec());
         self.inner.get_ranges(path, ranges).await
     }
 

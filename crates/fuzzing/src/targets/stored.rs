@@ -7,9 +7,9 @@ use apps::Install;
 use arrow::array::AsArray;
 use arrow::datatypes::DataType;
 use bucket::{BucketReader, NoFields, TermHash, WriteOptions, write_bucket};
+use conf::{Layer, Layers};
 use futures::StreamExt;
 use knowledge::Knowledge;
-use knowledge::layers::{Layer, Layers};
 use model::{BucketId, IndexName};
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -178,7 +178,8 @@ pub(super) const APP: Target = Target {
             return;
         }
         let to = directory.path().join("etc");
-        let _ = black_box(apps::install(&Install { from, to, update: false }));
+        let settings = conf::Registry::new(&[knowledge::settings::DECLARED]);
+        let _ = black_box(apps::install(&Install { from, to, update: false }, &settings));
     },
     seeds: || archive().into_iter().collect(),
     words: &["../", "/", "default/", "\0\0\0\0\0\0\0\0", "ustar"],

@@ -1,9 +1,13 @@
-//! Small languages in configuration: expressions of rules, time formats.
+//! Small languages in configuration (expressions of rules, time formats, regular expressions), and the text
+//! of events that rules read.
 
 use std::hint::black_box;
+use std::sync::{Arc, LazyLock};
 
+use conf::{Layer, Layers};
 use eval::time::{LocalClock, TimeFormat};
 use eval::{Datum, Expression, Scope, ValueType};
+use knowledge::{FieldRules, Knowledge};
 use model::EventTime;
 
 use super::Target;
@@ -79,4 +83,136 @@ pub(super) const TIME_FORMAT: Target = Target {
         ])
     },
     words: &["%", "%9N", "%s", "9999999999999", "-", "@", "\n", "mon", "w7", " "],
+};
+
+pub(super) const PATTERN: Target = Target {
+    name: "pattern",
+    decode: |bytes| {
+        let (pattern, text) = halves(bytes);
+        eval::fuzzing::pattern(&pattern, &text);
+    },
+    seeds: || {
+        seeds(&[
+            r#"^(?<ip>[\d.]+) \S+ (\S+) \[([^\]]*)\] "(?<method>\w+) ([^ "]*)
+10.0.0.1 - bob [14/Nov/2023] "GET /a?b HTTP/1.1" 200"#,
+            r"(?i)user=(?<user>[^,;]*?)[,;]|\bid:(\d{2,5})\b
+User=ann;id:1234 id:1",
+            r"(a|ab)(c|bcd)(d*)$
+abcd",
+            r"^(?:x[^;,]*?y)*
+xyxzyx;y",
+            r"(?<=k=)(\w)\1(?!b)
+k=aab k=bbc",
+            r"[[:alpha:]\s-]+\h*\Z
+ab c-d ",
+        ])
+    },
+    words: &[
+        "(", ")", "(?:", "(?<n>", "(?i)", "[^", "]", "*?", "+", "{2,3}", "?", "|", "^", "$", "\\b",
+        "\\d", "\\w", "\\S", ".", "\n", "ä", "\\x41", "\\1", "(?=",
+    ],
+};
+
+pub(super) const TIMESTAMP: Target = Target {
+    name: "timestamp",
+    decode: |bytes| {
+        let now = EventTime(1_700_000_000_000_000);
+        knowledge::fuzzing::timestamps(&String::from_utf8_lossy(bytes), now);
+    },
+    seeds: || {
+        seeds(&[
+            "2023-11-14T22:13:20.250+01:00 a\n2023-11-14T22:13:20.251+01:00 b\n2023-11-14 22:13:21,5 c",
+            "Nov 14 22:13:20 host a: b\nNov 14 22:13:21 host c\nNov  4 02:13:21 host c",
+            "10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] \"GET\"\n[Tue Nov 14 22:13:20.1 2023] x",
+            "{\"time\":1700000000.25,\"timestamp\":\"2023-11-14T22:13:20Z\"}\n1700000000 x\n1700000000123",
+            "11/14/2023 10:13:20 PM LogName=x\n14.11.2023 22:13:20\n20231114221320",
+        ])
+    },
+    words: &[
+        "\n",
+        ":",
+        "-",
+        "/",
+        " ",
+        ".",
+        ",",
+        "Z",
+        "+0100",
+        "UTC",
+        "AM",
+        "Nov",
+        "1700000000",
+        "00",
+        "2023-02-29",
+        "24:00:00",
+        "23:59:60",
+        "{\"time\":",
+        "ä",
+    ],
+};
+
+/// Automatic extraction of each kind.
+static RULES: LazyLock<Vec<Arc<FieldRules>>> = LazyLock::new(|| {
+    let modes = ["xml", "json", "auto_escaped", "auto"];
+    let text = modes.map(|mode| format!("[{mode}]\nKV_MODE = {mode}\n")).concat();
+    let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", &text));
+    modes.map(|mode| knowledge.field_rules(mode, "", "")).to_vec()
+});
+
+pub(super) const FIELDS: Target = Target {
+    name: "fields",
+    decode: |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        for rules in RULES.iter() {
+            let mut all = Vec::new();
+            let extraction = rules.extract(&text, &mut |name, value| {
+                all.push((name.to_owned(), value.into_owned()));
+            });
+            if extraction.cut.is_some() {
+                continue;
+            }
+            // A field that is asked for alone has the same values as among all.
+            let Some((name, _)) = all.get(all.len() / 2).cloned() else { continue };
+            let wanted = rules.wanted([name.as_str()]);
+            let mut alone = Vec::new();
+            let _ = rules.extract_wanted(&text, &wanted, &mut |name, value| {
+                alone.push((name.to_owned(), value.into_owned()));
+            });
+            all.retain(|(field, _)| *field == name);
+            assert_eq!(alone, all, "{name}");
+        }
+    },
+    seeds: || {
+        seeds(&[
+            "<Event xmlns='x'><System><Provider Name='a'/><EventID>4624</EventID></System><D>a &lt; b<!-- c --><![CDATA[d]]></D></Event>",
+            r#"{"a":{"b":[1,{"c":"x"},null]},"d.e":true,"f":"\u00e4\n","a":1e999}"#,
+            r#"2023-11-14 a=1 b="x y" c='z' d="q\"r" e: 5, f=g=h; _x=1 "k"="v""#,
+            "prefix {\"a\":1} a=2 <b>3</b>",
+        ])
+    },
+    words: &[
+        "<",
+        "</",
+        "/>",
+        "<a b='c'>",
+        "&amp;",
+        "&#x41;",
+        "<![CDATA[",
+        "]]>",
+        "<!--",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        ":",
+        ",",
+        "=",
+        " ",
+        "\\",
+        "'",
+        "\n",
+        "null",
+        "ä",
+    ],
 };

@@ -8,9 +8,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use model::IndexName;
+use parking_lot::Mutex;
 use runtime::metrics as names;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -89,7 +89,7 @@ impl Aside {
 
     /// Writes an event's files.
     pub(crate) fn put(&self, event: &Rejected<'_>) -> io::Result<()> {
-        let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.writing.lock();
         let directory = self.root.join(event.index.as_str());
         fs::create_dir_all(&directory)?;
         let file = |extension: &str| directory.join(format!("{}.{extension}", event.index_time));

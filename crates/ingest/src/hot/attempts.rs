@@ -11,10 +11,9 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use model::{JournalPosition, StreamId};
+use parking_lot::Mutex;
 
 /// So many deaths over a range make its records suspects.
 const DEATHS: u32 = 2;
@@ -113,7 +112,7 @@ impl Attempts {
 
     /// Keeps what is known for the process after this one.
     fn save(&self) -> io::Result<()> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         for (number, span) in state.left.iter().enumerate() {
             fs::write(self.root.join(format!("{number}.left")), write_span(span))?;
         }
@@ -134,7 +133,7 @@ impl Attempts {
         let stream = name(stream);
         let positions = from.0..=upto.0;
         let (deaths, number) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock();
             state.next += 1;
             let same = state.left.iter().filter(|span| span.touches(&stream, &positions));
             (same.map(|span| span.deaths).max().unwrap_or(0), state.next)
@@ -148,7 +147,7 @@ impl Attempts {
     pub(crate) fn succeeded(&self, stream: &StreamId, upto: JournalPosition) {
         let stream = name(stream);
         let is_over = |span: &Span| span.stream == stream && *span.positions.end() <= upto.0;
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if !state.left.iter().any(is_over) {
             return;
         }
@@ -169,7 +168,7 @@ impl Attempts {
         position: JournalPosition,
         rows: usize,
     ) -> Verdict {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         if state.left.is_empty() && state.suspect.is_none() {
             return Verdict::Clean;
         }
@@ -192,7 +191,7 @@ impl Attempts {
 
     /// The rows of a record that a process died over.
     pub(crate) fn poison(&self, stream: &StreamId, position: JournalPosition) -> Vec<usize> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock();
         if state.poison.is_empty() {
             return Vec::new();
         }
@@ -289,7 +288,7 @@ mod tests {
         }
         let attempts = Attempts::open(directory.path()).unwrap();
         attempts.succeeded(&stream(), HERE);
-        assert!(Attempts::open(directory.path()).unwrap().state.lock().unwrap().left.is_empty());
+        assert!(Attempts::open(directory.path()).unwrap().state.lock().left.is_empty());
     }
 
     /// One process: recovers a record, then encodes it; false where it dies.

@@ -1,12 +1,13 @@
 //! When buckets of an index roll, and which events are too far from now: `indexes.conf` where it
 //! names the index, within what the process allows.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::HashMap;
 use knowledge::{AckLevel, IndexSettings, Knowledge};
 use model::{IndexName, Lane};
+use parking_lot::RwLock;
 
 use super::lanes::LaneLimits;
 use crate::{Keep, Settings};
@@ -70,7 +71,7 @@ impl HotLimits {
 
     /// How long and how much of the index is kept; none if there is no limit.
     pub(crate) fn keep(&self, index: &IndexName) -> Option<Keep> {
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.read();
         let own = |index: &IndexSettings| Keep {
             period: index.frozen_after,
             total: index.max_total_size,
@@ -80,7 +81,7 @@ impl HotLimits {
 
     /// Replaces how long the index is kept, or goes back to `indexes.conf`.
     pub(crate) fn set_keep(&self, index: &IndexName, keep: Option<Keep>) {
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         match keep {
             Some(keep) => kept.insert(index.clone(), keep),
             None => kept.remove(index),

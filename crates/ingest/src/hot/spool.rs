@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -24,6 +24,7 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
     Result as StoreResult,
 };
+use parking_lot::Mutex;
 
 use crate::{Error, Settings};
 
@@ -73,14 +74,6 @@ impl Spool {
         })
     }
 
-    fn directories(&self) -> MutexGuard<'_, ()> {
-        self.directories.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn files(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn file(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -90,7 +83,7 @@ impl Spool {
         let file = self.file(path);
         let fail = |source| Error::Spool { path: file.clone(), source: Arc::new(source) };
         let created = {
-            let _directories = self.directories();
+            let _directories = self.directories.lock();
             fs::create_dir_all(file.parent().unwrap_or(&self.root))
                 .and_then(|()| File::create(&file))
         };
@@ -99,7 +92,7 @@ impl Spool {
             let _ = fs::remove_file(&file);
             return Err(fail(error));
         }
-        self.files().insert(path.to_owned(), bytes.len() as u64);
+        self.files.lock().insert(path.to_owned(), bytes.len() as u64);
         Ok(())
     }
 
@@ -117,11 +110,11 @@ impl Spool {
 
     /// Forgets an object that is in object storage.
     pub(crate) fn remove(&self, path: &str) {
-        if self.files().remove(path).is_none() {
+        if self.files.lock().remove(path).is_none() {
             return;
         }
         let file = self.file(path);
-        let _directories = self.directories();
+        let _directories = self.directories.lock();
         if let Err(error) = fs::remove_file(&file) {
             tracing::warn!(path = %file.display(), %error, "cannot remove a spooled bucket");
         }
@@ -130,7 +123,7 @@ impl Spool {
     }
 
     fn has(&self, path: &Path) -> bool {
-        self.files().contains_key(path.as_ref())
+        self.files.lock().contains_key(path.as_ref())
     }
 
     /// Why nothing more should be taken in, if so.
@@ -140,7 +133,7 @@ impl Spool {
 
     pub(crate) fn status(&self) -> SpoolStatus {
         let (buckets, bytes) = {
-            let files = self.files();
+            let files = self.files.lock();
             (files.len() as u64, files.values().sum())
         };
         let (free, all) = space(&self.root).unwrap_or((u64::MAX, u64::MAX));

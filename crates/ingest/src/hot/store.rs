@@ -7,8 +7,8 @@
 //! event.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -19,6 +19,7 @@ use model::{
     BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId,
     TimeRange,
 };
+use parking_lot::{Mutex, RwLock};
 
 use super::lanes::OpenLane;
 use super::limits::HotLimits;
@@ -107,24 +108,20 @@ pub(crate) struct RolledBucket {
 }
 
 impl RolledBucket {
-    fn body(&self) -> MutexGuard<'_, Body> {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// All rows as hot rows; none once they are in the spool.
     pub(crate) fn batches(&self) -> Result<Vec<RecordBatch>, Error> {
-        let Body::Memory(chunks) = self.body().clone() else { return Ok(Vec::new()) };
+        let Body::Memory(chunks) = self.body.lock().clone() else { return Ok(Vec::new()) };
         let schema = bucket::hot_schema();
         chunks.iter().map(|rows| rows.columns(&schema)).collect()
     }
 
     fn in_memory(&self) -> bool {
-        matches!(*self.body(), Body::Memory(_))
+        matches!(*self.body.lock(), Body::Memory(_))
     }
 
     /// Those who wait for the bucket to be in the catalog.
     pub(crate) fn take_waiting(&self) -> Vec<Waiting> {
-        std::mem::take(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.waiting.lock())
     }
 }
 
@@ -176,14 +173,6 @@ impl HotStore {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<StreamId, Stream>> {
-        self.streams.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<StreamId, Stream>> {
-        self.streams.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds rows to their stream's open bucket, which is opened if there is none.
     pub(crate) fn append(
         &self,
@@ -196,7 +185,7 @@ impl HotStore {
         let bytes = rows.raw_bytes() as u64;
         let weight = rows.weight();
         let count = rows.rows() as u64;
-        let mut streams = self.write();
+        let mut streams = self.streams.write();
         let state = match streams.get_mut(stream) {
             Some(state) => state,
             None => streams.entry(stream.clone()).or_default(),
@@ -230,7 +219,7 @@ impl HotStore {
     /// Whether the stream has a bucket that is not in the catalog yet; then its commit also stands
     /// for a record up to `position` that is stored already.
     pub(crate) fn covers(&self, stream: &StreamId, position: JournalPosition) -> bool {
-        let mut streams = self.write();
+        let mut streams = self.streams.write();
         let Some(state) = streams.get_mut(stream) else { return false };
         if let Some(open) = &mut state.open {
             open.upto = open.upto.max(position);
@@ -241,7 +230,7 @@ impl HotStore {
 
     /// Holds an acknowledgement until the stream's open bucket is in the catalog.
     pub(crate) fn wait(&self, stream: &StreamId, waiting: Waiting, now: EventTime) {
-        let mut streams = self.write();
+        let mut streams = self.streams.write();
         match streams.get_mut(stream).and_then(|state| state.open.as_mut()) {
             Some(open) => {
                 open.waiting_since.get_or_insert(now);
@@ -259,7 +248,7 @@ impl HotStore {
         index: &IndexName,
         count: u8,
     ) -> Vec<OpenLane> {
-        let streams = self.read();
+        let streams = self.streams.read();
         let open = |number: u8| {
             let lane = Lane::number(number);
             let open = streams.get(&StreamId { indexer, set, index: index.clone(), lane })?;
@@ -283,7 +272,7 @@ impl HotStore {
         limits: &HotLimits,
         journal: u64,
     ) -> Vec<(StreamId, RollReason)> {
-        let streams = self.read();
+        let streams = self.streams.read();
         let since = |time: EventTime| i128::from(now.0) - i128::from(time.0);
         let open = || {
             let mine = streams.iter().filter(|(stream, _)| stream.set == set);
@@ -317,7 +306,7 @@ impl HotStore {
 
     /// The set's streams that have an open bucket, of one index or of all.
     pub(crate) fn open_streams(&self, set: u16, index: Option<&IndexName>) -> Vec<StreamId> {
-        let streams = self.read();
+        let streams = self.streams.read();
         let wanted = |(stream, state): &(&StreamId, &Stream)| {
             stream.set == set
                 && state.open.is_some()
@@ -328,7 +317,7 @@ impl HotStore {
 
     /// Closes the stream's open bucket; it stays in snapshots.
     pub(crate) fn roll(&self, stream: &StreamId) -> Option<Arc<RolledBucket>> {
-        let mut streams = self.write();
+        let mut streams = self.streams.write();
         let state = streams.get_mut(stream)?;
         let mut content = state.open.take()?;
         let chunks = std::mem::take(&mut content.chunks);
@@ -348,7 +337,7 @@ impl HotStore {
 
     /// The bucket's object is in the spool: its rows leave memory, searches read the file.
     pub(crate) fn spooled(&self, rolled: &RolledBucket, entry: Arc<BucketEntry>) {
-        let before = std::mem::replace(&mut *rolled.body(), Body::Spooled(entry));
+        let before = std::mem::replace(&mut *rolled.body.lock(), Body::Spooled(entry));
         if matches!(before, Body::Memory(_)) {
             self.raw_bytes.fetch_sub(rolled.content.weight, Ordering::Relaxed);
         }
@@ -356,7 +345,7 @@ impl HotStore {
 
     /// Forgets a bucket that is in the catalog.
     pub(crate) fn remove(&self, rolled: &RolledBucket) {
-        let mut streams = self.write();
+        let mut streams = self.streams.write();
         if let Some(state) = streams.get_mut(&rolled.stream) {
             state.rolled.retain(|bucket| bucket.content.id != rolled.content.id);
             if state.rolled.is_empty() && state.open.is_none() {
@@ -370,7 +359,7 @@ impl HotStore {
 
     /// How many rolled buckets of a set are still in memory.
     pub(crate) fn rolled_count(&self, set: u16) -> usize {
-        let streams = self.read();
+        let streams = self.streams.read();
         let mine = streams.iter().filter(|(stream, _)| stream.set == set);
         let in_memory = |state: &Stream| state.rolled.iter().filter(|b| b.in_memory()).count();
         mine.map(|(_, state)| in_memory(state)).sum()
@@ -378,14 +367,14 @@ impl HotStore {
 
     /// Whether a bucket is still here, although the catalog may have it already.
     pub(crate) fn has(&self, index: &IndexName, id: BucketId) -> bool {
-        let streams = self.read();
+        let streams = self.streams.read();
         let mut states = streams.iter().filter(|(stream, _)| stream.index == *index);
         states.any(|(_, state)| state.rolled.iter().any(|bucket| bucket.content.id == id))
     }
 
     /// Text of the open buckets of a set.
     pub(crate) fn open_bytes(&self, set: u16) -> u64 {
-        let streams = self.read();
+        let streams = self.streams.read();
         let mine = streams.iter().filter(|(stream, _)| stream.set == set);
         mine.filter_map(|(_, state)| state.open.as_ref()).map(|open| open.raw_bytes).sum()
     }
@@ -395,7 +384,7 @@ impl HotStore {
     }
 
     pub(crate) fn status(&self) -> Vec<HotStatus> {
-        let streams = self.read();
+        let streams = self.streams.read();
         let mut status = Vec::new();
         for (stream, state) in streams.iter() {
             let rolled = state.rolled.iter().map(|bucket| (&bucket.content, true));
@@ -420,7 +409,7 @@ impl bucket::HotBuckets for HotStore {
     fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket> {
         // Under the lock only references are taken; columns are made after it.
         let mut found = Vec::new();
-        for (stream, state) in self.read().iter() {
+        for (stream, state) in self.streams.read().iter() {
             if !indexes.contains(&stream.index) {
                 continue;
             }
@@ -429,7 +418,7 @@ impl bucket::HotBuckets for HotStore {
                 let first_time = EventTime(content.first_time);
                 let last_time = EventTime(content.last_time);
                 if range.overlaps(first_time, last_time) {
-                    let body = rolled.map(|rolled| rolled.body().clone());
+                    let body = rolled.map(|rolled| rolled.body.lock().clone());
                     let (chunks, stored) = match body {
                         None => (content.chunks.clone(), None),
                         Some(Body::Memory(chunks)) => (chunks, None),

@@ -8,14 +8,15 @@
 //! of the planned name and size that is there already is an earlier attempt of this process whose
 //! answer was lost.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
 use model::{BucketEntry, BucketState, StreamId};
 use object_store::ObjectStore;
+use parking_lot::{Condvar, Mutex, RwLock};
 use runtime::{Shutdown, metrics as names};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
@@ -64,11 +65,11 @@ pub(crate) struct Sets(RwLock<HashMap<u16, Arc<SetState>>>);
 
 impl Sets {
     pub(crate) fn add(&self, set: Arc<SetState>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(set.id.set, set);
+        self.0.write().insert(set.id.set, set);
     }
 
     pub(crate) fn get(&self, set: u16) -> Option<Arc<SetState>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&set).cloned()
+        self.0.read().get(&set).cloned()
     }
 }
 
@@ -114,8 +115,7 @@ impl Uploads {
 
     /// Blocks the thread until a bucket is done, or `wait` is over.
     pub(crate) fn wait_for_progress(&self, wait: Duration) {
-        let guard = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _woken = self.progress.1.wait_timeout(guard, wait);
+        self.progress.1.wait_for(&mut self.progress.0.lock(), wait);
     }
 
     /// Waits until no bucket waits.
@@ -145,7 +145,7 @@ impl Uploads {
     fn failed(&self, error: &Error, pause: Duration) {
         let cause = cause(error);
         let is_due = {
-            let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut logged = self.logged.lock();
             let due = logged.get(cause).is_none_or(|since| since.elapsed() >= LOG_EVERY);
             if due {
                 logged.insert(cause, Instant::now());
@@ -158,13 +158,13 @@ impl Uploads {
         }
         self.failures.fetch_add(1, Ordering::SeqCst);
         metrics::counter!(names::ROLL_FAILURES).increment(1);
-        let mut last = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_error.lock();
         *last = Some(error.to_string());
     }
 
     pub(crate) fn status(&self) -> UploadStatus {
         let waiting = self.waiting.load(Ordering::SeqCst);
-        let last_error = self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last_error = self.last_error.lock().clone();
         UploadStatus {
             waiting,
             committed: self.committed.load(Ordering::SeqCst),

@@ -3,7 +3,7 @@
 //! Work is bounded in memory (`mergeMaxBytes`) and in processor time: after each merge its worker
 //! rests so long that it takes no more than `mergeCpuPercent` of a core.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -55,7 +55,7 @@ impl Lifecycle {
     fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketEntry>>> {
         let snapshot = self.catalog.snapshot();
         let settings = &self.settings.lifecycle;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let seen = seen.entry(index.clone()).or_default();
         let mut now = HashMap::default();
         let mut warm = Vec::new();

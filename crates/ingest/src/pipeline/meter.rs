@@ -1,9 +1,9 @@
 //! What a queue tells the metrics: fill as gauges, what passed and how long writers waited as
 //! counters.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use runtime::metrics as names;
 
 use super::queue::QueueStatus;
@@ -47,7 +47,7 @@ impl Meter {
 
     pub(crate) fn report(&self) {
         let status = (self.status)();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         #[allow(clippy::cast_precision_loss)]
         {
             self.bytes.set(status.bytes as f64);

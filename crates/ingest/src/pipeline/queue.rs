@@ -6,9 +6,9 @@
 //! which they came; what is inside when the queue closes is still handed out.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
 /// What a queue has seen, for metrics and the status page.
@@ -92,11 +92,6 @@ impl<T> Queue<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // The state is consistent at every point where a panic could happen.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn has_room(&self, state: &State<T>, bytes: u64) -> bool {
         state.items.is_empty() || state.bytes + bytes <= self.capacity
     }
@@ -109,11 +104,11 @@ impl<T> Queue<T> {
 
     /// Waits for room as long as it takes; gives the item back if the queue is closed.
     pub(crate) fn push(&self, item: T, bytes: u64) -> Result<(), T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut waiting: Option<Instant> = None;
         while !state.closed && !self.has_room(&state, bytes) {
             waiting.get_or_insert_with(Instant::now);
-            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.freed.wait(&mut state);
         }
         if let Some(since) = waiting {
             state.blocked += since.elapsed();
@@ -126,7 +121,7 @@ impl<T> Queue<T> {
     }
 
     fn try_push(&self, item: T, bytes: u64) -> Result<(), Refused<T>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return Err(Refused::Closed(item));
         }
@@ -166,13 +161,13 @@ impl<T> Queue<T> {
                 break self.try_push(item, bytes);
             }
         };
-        self.lock().blocked += since.elapsed();
+        self.state.lock().blocked += since.elapsed();
         result
     }
 
     /// Waits for an item; `None` once the queue is closed and empty.
     pub(crate) fn pop(&self) -> Option<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if let Some(item) = self.take(&mut state) {
                 return Some(item);
@@ -180,13 +175,13 @@ impl<T> Queue<T> {
             if state.closed {
                 return None;
             }
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.filled.wait(&mut state);
         }
     }
 
     /// Waits for an item for at most `wait`.
     pub(crate) fn pop_timeout(&self, wait: Duration) -> Popped<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let since = Instant::now();
         loop {
             if let Some(item) = self.take(&mut state) {
@@ -199,14 +194,13 @@ impl<T> Queue<T> {
             if left.is_zero() {
                 return Popped::Timeout;
             }
-            let woken = self.filled.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.filled.wait_for(&mut state, left);
         }
     }
 
     /// The next item if one is there.
     pub(crate) fn try_pop(&self) -> Option<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.take(&mut state)
     }
 
@@ -222,14 +216,14 @@ impl<T> Queue<T> {
 
     /// Takes no more; readers get what is left and then the end.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.filled.notify_all();
         self.freed.notify_all();
         self.freed_async.notify_waiters();
     }
 
     pub(crate) fn status(&self) -> QueueStatus {
-        let state = self.lock();
+        let state = self.state.lock();
         QueueStatus {
             set: self.set,
             stage: self.stage,

@@ -1,6 +1,6 @@
 //! The rules of one stream, compiled once and shared by all streams they fit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use foldhash::HashMap;
 use inputs::InputMeta;
@@ -8,6 +8,7 @@ use knowledge::structured::{RecordScanner, StructuredRules};
 use knowledge::timestamp::{TimestampRules, TimestampSource};
 use knowledge::{Charset, IndexTimeRules, Knowledge, LineBreaker, ParsingRules, Pattern};
 use model::EventTime;
+use parking_lot::Mutex;
 
 use super::breaker::Breaks;
 
@@ -149,7 +150,7 @@ impl RuleBook {
         let sourcetype =
             meta.sourcetype.clone().unwrap_or_else(|| self.recognise(&meta.source, first));
         let parsing = self.knowledge.parsing_rules(&sourcetype, &meta.source, &meta.host);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let address = Arc::as_ptr(&parsing) as usize;
         if let Some((_, rules)) = known.get(&address) {
             return (sourcetype, Arc::clone(rules));

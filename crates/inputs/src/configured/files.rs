@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::stanza::Keys;
-use crate::exec::{Schedule, ScriptInput};
+use crate::exec::ScriptInput;
 use crate::fifo::FifoInput;
 use crate::monitor::{HostFrom, MonitorTarget, Salt};
-use crate::s3::{Decoder, SqsInput};
+use crate::s3::SqsInput;
+use crate::settings;
 
 /// `[monitor://<path>]`.
 pub(super) fn monitor(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Option<MonitorTarget> {
     let path = path.trim();
     if path.is_empty() {
-        keys.wrong("path", "a path after monitor://");
+        keys.wrong_name("path", "a path after monitor://");
         return None;
     }
     let index = keys.index();
@@ -22,39 +22,38 @@ pub(super) fn monitor(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Optio
     let mut target = match MonitorTarget::new(path, index, host) {
         Ok(target) => target,
         Err(reason) => {
-            keys.wrong("path", format!("a path with the wildcards * and ...: {reason}"));
+            keys.wrong_name("path", format!("a path with the wildcards * and ...: {reason}"));
             return None;
         }
     };
     target.host_from = host_from(keys);
-    target.source = keys.shared("source");
-    target.sourcetype = keys.shared("sourcetype");
+    target.source = keys.shared(&settings::SOURCE);
+    target.sourcetype = keys.shared(&settings::SOURCETYPE);
     // The old names of the lists are still met.
-    target.whitelist = keys.pattern("whitelist").or_else(|| keys.pattern("_whitelist"));
-    target.blacklist = keys.pattern("blacklist").or_else(|| keys.pattern("_blacklist"));
-    target.recursive = keys.boolean("recursive").unwrap_or(true);
-    target.follow_symlink = keys.boolean("followSymlink").unwrap_or(true);
-    target.salt = match keys.text("crcSalt") {
+    target.whitelist =
+        keys.pattern(&settings::WHITELIST).or_else(|| keys.pattern(&settings::OLD_WHITELIST));
+    target.blacklist =
+        keys.pattern(&settings::BLACKLIST).or_else(|| keys.pattern(&settings::OLD_BLACKLIST));
+    target.recursive = keys.get(&settings::RECURSIVE);
+    target.follow_symlink = keys.get(&settings::FOLLOW_SYMLINK);
+    target.salt = match keys.get(&settings::CRC_SALT).as_deref() {
         None => Salt::None,
         Some("<SOURCE>") => Salt::Source,
         Some(text) => Salt::Text(text.to_owned()),
     };
-    let allowed = "a number of bytes from 256 to 1048576";
-    let length = |text: &str| text.parse().ok().filter(|bytes| (256..=1 << 20).contains(bytes));
-    target.init_crc_length = keys.read("initCrcLength", allowed, length).unwrap_or(256);
-    target.ignore_older_than = keys.duration("ignoreOlderThan");
-    target.follow_tail = keys.boolean("followTail").unwrap_or(false);
-    target.time_before_close = keys.number("time_before_close").map(Duration::from_secs);
+    target.init_crc_length = keys.get(&settings::INIT_CRC_LENGTH);
+    target.ignore_older_than =
+        Some(keys.get(&settings::IGNORE_OLDER_THAN)).filter(|age| !age.is_zero());
+    target.follow_tail = keys.get(&settings::FOLLOW_TAIL);
+    target.time_before_close = keys.get(&settings::TIME_BEFORE_CLOSE);
     Some(target)
 }
 
 /// `[batch://<path>]`.
 pub(super) fn batch(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Option<MonitorTarget> {
-    if keys.text("move_policy") != Some("sinkhole") {
-        keys.wrong(
-            "move_policy",
-            "sinkhole: files of [batch://...] are deleted when they are safe",
-        );
+    if keys.shared(&settings::MOVE_POLICY).is_none_or(|policy| &*policy != "sinkhole") {
+        let expected = "sinkhole: files of [batch://...] are deleted when they are safe";
+        keys.wrong(&settings::MOVE_POLICY, expected);
         return None;
     }
     let mut target = monitor(keys, path, host)?;
@@ -64,14 +63,13 @@ pub(super) fn batch(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> Option<
 }
 
 fn host_from(keys: &mut Keys<'_>) -> HostFrom {
-    if let Some(pattern) = keys.pattern("host_regex") {
+    if let Some(pattern) = keys.pattern(&settings::HOST_REGEX) {
         if pattern.names().len() < 2 {
-            keys.wrong("host_regex", "a regular expression with a group, the host");
+            keys.wrong(&settings::HOST_REGEX, "a regular expression with a group, the host");
         }
         return HostFrom::Path(pattern);
     }
-    let place = |text: &str| text.parse().ok().filter(|place| *place > 0);
-    match keys.read("host_segment", "a number from 1", place) {
+    match keys.get(&settings::HOST_SEGMENT) {
         Some(place) => HostFrom::Segment(place),
         None => HostFrom::Setting,
     }
@@ -81,7 +79,7 @@ fn host_from(keys: &mut Keys<'_>) -> HostFrom {
 pub(super) fn script(keys: &mut Keys<'_>, command: &str, host: &Arc<str>) -> Option<ScriptInput> {
     let mut words = command.split_whitespace().map(str::to_owned);
     let Some(program) = words.next() else {
-        keys.wrong("command", "a program after script://");
+        keys.wrong_name("command", "a program after script://");
         return None;
     };
     let mut program = PathBuf::from(program);
@@ -90,17 +88,15 @@ pub(super) fn script(keys: &mut Keys<'_>, command: &str, host: &Arc<str>) -> Opt
     {
         program = folder.join(program);
     }
-    let expected = "seconds from 0, -1 for once, or a cron expression of five fields";
-    let schedule = keys.read("interval", expected, Schedule::parse);
     Some(ScriptInput {
         name: keys.name().to_owned(),
         program,
         arguments: words.collect(),
-        schedule: schedule.unwrap_or(Schedule::Every(Duration::from_secs(60))),
+        schedule: keys.get(&settings::INTERVAL),
         index: keys.index(),
         host: keys.host().unwrap_or_else(|| Arc::clone(host)),
-        source: keys.shared("source").unwrap_or_else(|| command.trim().into()),
-        sourcetype: keys.shared("sourcetype"),
+        source: keys.shared(&settings::SOURCE).unwrap_or_else(|| command.trim().into()),
+        sourcetype: keys.shared(&settings::SOURCETYPE),
         environment: Vec::new(),
     })
 }
@@ -111,40 +107,26 @@ pub(super) fn fifo(keys: &mut Keys<'_>, path: &str, host: &Arc<str>) -> FifoInpu
         path: PathBuf::from(path.trim()),
         index: keys.index(),
         host: keys.host().unwrap_or_else(|| Arc::clone(host)),
-        source: keys.shared("source").unwrap_or_else(|| path.trim().into()),
-        sourcetype: keys.shared("sourcetype"),
+        source: keys.shared(&settings::SOURCE).unwrap_or_else(|| path.trim().into()),
+        sourcetype: keys.shared(&settings::SOURCETYPE),
     }
 }
 
 /// `[aws_sqs_based_s3://<name>]`, with the keys of Splunk's add-on for AWS.
 pub(super) fn sqs(keys: &mut Keys<'_>, name: &str, host: &Arc<str>) -> Option<SqsInput> {
-    let Some(url) = keys.text("sqs_queue_url") else {
-        keys.wrong("sqs_queue_url", "the address of a queue");
+    let Some(url) = keys.shared(&settings::SQS_QUEUE_URL) else {
+        keys.wrong(&settings::SQS_QUEUE_URL, "the address of a queue");
         return None;
     };
-    let mut input = SqsInput::new(name, url, keys.index());
-    let batch = |text: &str| text.parse().ok().filter(|size| (1..=10).contains(size));
-    if let Some(size) = keys.read("sqs_batch_size", "a number from 1 to 10", batch) {
-        input.batch_size = size;
-    }
-    if let Some(time) = keys.read("sqs_visibility_timeout", "seconds from 10 to 43200", visibility)
-    {
-        input.visibility_timeout = time;
-    }
-    let known = "CustomLogs, or CloudTrail";
-    if let Some(decoder) = keys.read("s3_file_decoder", known, Decoder::parse) {
-        input.decoder = decoder;
-    }
+    let mut input = SqsInput::new(name, &url, keys.index());
+    input.batch_size = keys.get(&settings::SQS_BATCH_SIZE);
+    input.visibility_timeout = keys.get(&settings::SQS_VISIBILITY);
+    input.decoder = keys.get(&settings::S3_DECODER);
     input.host = keys.host().unwrap_or_else(|| Arc::clone(host));
-    input.source = keys.shared("source");
-    input.sourcetype = keys.shared("sourcetype");
-    input.region = keys.text("sqs_queue_region").map(str::to_owned);
-    input.sqs_endpoint = keys.text("sqs_private_endpoint_url").map(str::to_owned);
-    input.s3_endpoint = keys.text("s3_private_endpoint_url").map(str::to_owned);
+    input.source = keys.shared(&settings::SOURCE);
+    input.sourcetype = keys.shared(&settings::SOURCETYPE);
+    input.region = keys.get(&settings::SQS_QUEUE_REGION);
+    input.sqs_endpoint = keys.get(&settings::SQS_ENDPOINT);
+    input.s3_endpoint = keys.get(&settings::S3_ENDPOINT);
     Some(input)
-}
-
-fn visibility(text: &str) -> Option<Duration> {
-    let seconds = text.parse().ok().filter(|seconds| (10..=43_200).contains(seconds))?;
-    Some(Duration::from_secs(seconds))
 }

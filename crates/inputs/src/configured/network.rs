@@ -8,6 +8,7 @@ use model::IndexName;
 use super::HttpToken;
 use super::stanza::Keys;
 use crate::HostNames;
+use crate::settings;
 use crate::tcp::{Framing, TcpInput};
 use crate::udp::UdpInput;
 
@@ -19,18 +20,18 @@ pub(super) fn tcp(
     names: &HostNames,
 ) -> Option<(SocketAddr, TcpInput)> {
     let address = address(keys, rest)?;
-    let sourcetype = keys.shared("sourcetype");
+    let sourcetype = keys.shared(&settings::SOURCETYPE);
     let framing = match sourcetype.as_deref() {
         Some("syslog") => Framing::Syslog,
         _ => Framing::Lines,
     };
     let mut input = TcpInput::new(keys.index(), framing);
-    input.source = keys.shared("source");
+    input.source = keys.shared(&settings::SOURCE);
     input.sourcetype = sourcetype;
     (input.host, input.names) = host_of(keys, host, names);
-    let most: Option<usize> = keys.number("maxSockets");
-    if let Some(most) = most.filter(|most| *most > 0) {
-        input.max_connections = most;
+    match keys.get(&settings::MAX_SOCKETS) {
+        0 => {}
+        most => input.max_connections = most,
     }
     Some((address, input))
 }
@@ -46,8 +47,8 @@ pub(super) fn udp(
     let (fixed, names) = host_of(keys, host, names);
     let input = UdpInput {
         index: keys.index(),
-        source: keys.shared("source"),
-        sourcetype: keys.shared("sourcetype"),
+        source: keys.shared(&settings::SOURCE),
+        sourcetype: keys.shared(&settings::SOURCETYPE),
         host: fixed,
         names,
     };
@@ -61,11 +62,9 @@ fn host_of(
     machine: &Arc<str>,
     names: &HostNames,
 ) -> (Option<Arc<str>>, Option<HostNames>) {
-    let known = |text: &str| ["ip", "dns", "none"].contains(&text).then(|| text.to_owned());
-    let from = keys.read("connection_host", "ip, dns or none", known);
-    match from.as_deref() {
-        Some("none") => (Some(keys.host().unwrap_or_else(|| Arc::clone(machine))), None),
-        Some("dns") => (None, Some(names.clone())),
+    match keys.get(&settings::CONNECTION_HOST).as_str() {
+        "none" => (Some(keys.host().unwrap_or_else(|| Arc::clone(machine))), None),
+        "dns" => (None, Some(names.clone())),
         _ => (None, None),
     }
 }
@@ -77,21 +76,19 @@ fn address(keys: &mut Keys<'_>, rest: &str) -> Option<SocketAddr> {
     }
     let address = rest.parse().ok();
     if address.is_none() {
-        keys.wrong("port", "a port, or an address of this machine and a port, after ://");
+        keys.wrong_name("port", "a port, or an address of this machine and a port, after ://");
     }
     address
 }
 
 /// `[http://<name>]`; a stanza without a token is not an input yet.
 pub(super) fn http(keys: &mut Keys<'_>, name: &str) -> Option<HttpToken> {
-    let token = keys.text("token")?.to_owned();
-    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let token = keys.get(&settings::TOKEN)?;
     let mut indexes = Vec::new();
-    for name in keys.text("indexes").unwrap_or_default().split(',') {
-        match IndexName::new(name.trim()) {
+    for name in keys.get(&settings::INDEXES) {
+        match IndexName::new(&name) {
             Ok(index) => indexes.push(index),
-            Err(_) if name.trim().is_empty() => {}
-            Err(error) => keys.wrong("indexes", error.to_string()),
+            Err(error) => keys.wrong(&settings::INDEXES, error.to_string()),
         }
     }
     Some(HttpToken {
@@ -99,10 +96,10 @@ pub(super) fn http(keys: &mut Keys<'_>, name: &str) -> Option<HttpToken> {
         token,
         index: keys.index(),
         indexes,
-        sourcetype: owned(keys.text("sourcetype")),
-        source: owned(keys.text("source")),
+        sourcetype: keys.get(&settings::SOURCETYPE),
+        source: keys.get(&settings::SOURCE),
         host: keys.host().map(|host| host.to_string()),
-        use_ack: keys.boolean("useACK").unwrap_or(false),
-        disabled: keys.boolean("disabled").unwrap_or(false),
+        use_ack: keys.get(&settings::USE_ACK),
+        disabled: keys.get(&settings::DISABLED),
     })
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use knowledge::layers::{Layer, Layers};
+use conf::{Layer, Layers};
 
 use super::*;
 use crate::exec::Schedule;
@@ -72,7 +72,7 @@ fn senders_are_named_where_that_is_asked_for() {
 fn limits_of_the_monitor_are_those_of_inputproc() {
     let limits = |text: &str| {
         let layers = Layers::builtin().with(Layer::SystemLocal, "limits", text);
-        MonitorSettings::read(&layers.effective("limits"))
+        MonitorSettings::read(&layers)
     };
     assert_eq!(limits("").unwrap(), MonitorSettings::default());
     assert_eq!(limits("[inputproc]\nmax_fd = 7").unwrap().max_fd, 7);
@@ -83,7 +83,10 @@ fn limits_of_the_monitor_are_those_of_inputproc() {
 #[test]
 fn mistakes_are_told_with_file_stanza_and_key() {
     for (text, told) in [
-        ("[monitor:///a]\ninitCrcLength = 5", "initCrcLength = 5: expected a number of bytes"),
+        (
+            "[monitor:///a]\ninitCrcLength = 5",
+            "initCrcLength = 5: expected a whole number of bytes from 256",
+        ),
         ("[monitor:///a]\nwhitelist = (", "whitelist = (: expected a regular expression"),
         ("[batch:///a]", "move_policy: expected sinkhole"),
         ("[script://x]\ninterval = often", "interval = often: expected seconds"),

@@ -9,39 +9,34 @@
 //! Not here: HTTP, tokens, what makes an input safe.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use conf::Type;
 use hashbrown::HashMap;
 use metrics::{counter, gauge};
 use model::EventTime;
+use parking_lot::Mutex;
 use runtime::metrics as names;
 use uuid::Uuid;
 
-/// Limits of acknowledgement, with Splunk's names and values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AckSettings {
-    /// `[http_input] max_number_of_ack_channel`: channels at the same time.
-    pub max_channels: usize,
-    /// `[http_input] max_number_of_acked_requests_pending_query`: requests whose outcome was not
-    /// asked for, in all channels.
-    pub max_pending: usize,
-    /// `[http_input] max_number_of_acked_requests_pending_query_per_ack_channel`: the same in one.
-    pub max_pending_per_channel: usize,
-    /// `[http] ackIdleCleanup`: whether a channel that is not used is forgotten.
-    pub idle_cleanup: bool,
-    /// `[http] maxIdleTime`: how long a channel may be unused.
-    pub max_idle: Duration,
-}
-
-impl Default for AckSettings {
-    fn default() -> Self {
-        Self {
-            max_channels: 1_000_000,
-            max_pending: 10_000_000,
-            max_pending_per_channel: 1_000_000,
-            idle_cleanup: true,
-            max_idle: Duration::from_secs(600),
+conf::settings! {
+    /// Limits of acknowledgement, with Splunk's names and values.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct AckSettings {
+        "limits"["http_input"] {
+            /// Channels at the same time.
+            "max_number_of_ack_channel" => pub max_channels: usize = "1000000", Type::number(1);
+            /// Requests whose outcome was not asked for, in all channels.
+            "max_number_of_acked_requests_pending_query" => pub max_pending: usize = "10000000", Type::number(1);
+            /// The same in one channel.
+            "max_number_of_acked_requests_pending_query_per_ack_channel" =>
+                pub max_pending_per_channel: usize = "1000000", Type::number(1);
+        }
+        "inputs"["http"] {
+            /// Whether a channel that is not used is forgotten.
+            "ackIdleCleanup" => pub idle_cleanup: bool = "true", Type::Boolean;
+            /// How long a channel may be unused.
+            "maxIdleTime" => pub max_idle: Duration = "600", Type::seconds(1);
         }
     }
 }
@@ -101,7 +96,7 @@ impl AckChannels {
     /// # Errors
     /// A limit is reached; the sender has to wait, and to ask for what it has sent.
     pub fn begin(&self, key: &ChannelKey, now: EventTime) -> Result<u64, AckLimit> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.sweep(&mut state, now);
         let refuse = |limit, reason: &'static str| {
             counter!(names::INGEST_REFUSED, "reason" => reason).increment(1);
@@ -129,7 +124,7 @@ impl AckChannels {
 
     /// A request's outcome: safe from now on, or to be sent again.
     pub fn settle(&self, key: &ChannelKey, id: u64, safe: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(channel) = state.channels.get_mut(key) else { return };
         if safe {
             if let Some(known) = channel.requests.get_mut(&id) {
@@ -143,7 +138,7 @@ impl AckChannels {
 
     /// Which of the requests are safe; those are forgotten.
     pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, bool)> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.sweep(&mut state, now);
         let Some(channel) = state.channels.get_mut(key) else {
             return ids.iter().map(|id| (*id, false)).collect();
@@ -166,7 +161,7 @@ impl AckChannels {
     /// Whether another request with acknowledgement would be refused in every channel.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.lock().pending >= self.settings.max_pending
+        self.state.lock().pending >= self.settings.max_pending
     }
 
     /// Forgets channels that were not used for too long, a few times per idle time.
@@ -184,10 +179,6 @@ impl AckChannels {
             tracing::info!(channels = before - state.channels.len(), "idle channels forgotten");
         }
         state.show();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -226,7 +217,7 @@ mod tests {
         assert_eq!(channels.ask(&key(1), &[one], at(0)), [(one, false)]);
         channels.settle(&key(1), two, false);
         assert_eq!(channels.ask(&key(1), &[two], at(0)), [(two, false)]);
-        assert_eq!(channels.lock().pending, 0);
+        assert_eq!(channels.state.lock().pending, 0);
     }
 
     #[test]

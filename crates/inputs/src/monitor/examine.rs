@@ -8,7 +8,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::checkpoints::{Checkpoints, Record, SEEK};
 use super::fingerprint::Fingerprint;
@@ -78,7 +79,7 @@ pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io
         Some(Packing::Other(name)) => return Ok(Decision::Ignore(format!("packed with {name}"))),
         Some(_) => {
             let signature = signature(&file, seen.size)?;
-            let known = lock(book).of_packed(signature).map(|record| record.key);
+            let known = book.lock().of_packed(signature).map(|record| record.key);
             return Ok(known.map_or(Decision::Packed(signature), Decision::Done));
         }
         None => {}
@@ -98,7 +99,7 @@ pub(crate) fn examine(book: &Mutex<Checkpoints>, candidate: Candidate<'_>) -> io
     }
     if target.knows_content() {
         for record in alike(book, salt, &head, candidate) {
-            let live = lock(book).is_live(record.key);
+            let live = book.lock().is_live(record.key);
             if seen.size >= record.offset {
                 if seek_at(&file, record.offset)? == record.seek {
                     return Ok(match live {
@@ -126,7 +127,7 @@ fn same_file(
     file: &File,
 ) -> io::Result<Option<Record>> {
     let Candidate { seen, target, .. } = candidate;
-    let Some(record) = lock(book).of_file(seen.id).cloned() else { return Ok(None) };
+    let Some(record) = book.lock().of_file(seen.id).cloned() else { return Ok(None) };
     let length = record.start_len as usize;
     let salt = target.salted(&record.path);
     let same = head.get(..length).is_some_and(|start| salt.extend(start) == record.start)
@@ -136,7 +137,7 @@ fn same_file(
         return Ok(Some(record));
     }
     // The identity is another file's now; the record may still be found by content.
-    lock(book).put(Record { id: None, ..record });
+    book.lock().put(Record { id: None, ..record });
     Ok(None)
 }
 
@@ -152,7 +153,7 @@ fn alike(
     let fits = |record: &&Record| {
         record.start_len as usize >= target.init_crc_length || family(&record.path) == family(path)
     };
-    let book = lock(book);
+    let book = book.lock();
     let mut found: Vec<_> = book.begun_as(salt, head).into_iter().filter(fits).cloned().collect();
     found.sort_by_key(|record| std::cmp::Reverse(record.offset));
     found
@@ -204,7 +205,7 @@ pub(crate) fn examine_packed(
     for record in known {
         let found = seeks.iter().find(|(place, _)| *place == record.offset);
         if found.is_some_and(|(_, seek)| *seek == record.seek) {
-            if lock(book).is_live(record.key) {
+            if book.lock().is_live(record.key) {
                 return Ok(Unpacked::CopyOf(record.key));
             }
             (from.key, from.offset, from.seek) = (Some(record.key), record.offset, record.seek);
@@ -285,10 +286,6 @@ fn without_rotation(name: &str) -> Option<&str> {
     (packed || number).then_some(stem)
 }
 
-pub(crate) fn lock(book: &Mutex<Checkpoints>) -> std::sync::MutexGuard<'_, Checkpoints> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -322,14 +319,14 @@ mod tests {
             seek,
             packed: None,
         };
-        lock(&book).put(known.clone());
+        book.lock().put(known.clone());
         let candidate =
             Candidate { path: &path, seen, target: &target, from_end: false, has_zeros: false };
         std::fs::rename(&path, directory.path().join("app.log.1")).unwrap();
         assert!(matches!(examine(&book, candidate).unwrap(), Decision::Moved));
         std::fs::write(&path, "the new file\n").unwrap();
         assert!(matches!(examine(&book, candidate).unwrap(), Decision::Moved));
-        assert_eq!(lock(&book).of_file(seen.id), Some(&known));
+        assert_eq!(book.lock().of_file(seen.id), Some(&known));
         let renamed = directory.path().join("app.log.1");
         let found = examine(&book, Candidate { path: &renamed, ..candidate }).unwrap();
         assert!(matches!(found, Decision::Follow(Start { key: Some(1), offset: 13, .. })));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use foldhash::{HashMap, HashSet};
 
 use super::checkpoints::Record;
-use super::examine::{Candidate, Decision, Start, examine, lock};
+use super::examine::{Candidate, Decision, Start, examine};
 use super::packed::{self, PackedFile};
 use super::paths::Walk;
 use super::place::{FileId, Seen};
@@ -107,7 +107,7 @@ impl Monitor {
                 {
                     self.status.remove(&tail.path);
                     tail.path.clone_from(&path);
-                    lock(&self.book).put(tail.record());
+                    self.book.lock().put(tail.record());
                 }
                 if tail.seen != seen {
                     self.request(seen.id, Goal::Read);
@@ -137,7 +137,7 @@ impl Monitor {
                 self.unpack(PackedFile { path, seen, signature, target, instance: self.instance });
             }
             Why::Settling(_) => {}
-            Why::CopyOf(key) if !changed && lock(&self.book).is_live(key) => {}
+            Why::CopyOf(key) if !changed && self.book.lock().is_live(key) => {}
             Why::Ignored if !changed => {}
             Why::Failed if !changed && parked.since.elapsed() < RETRY => {}
             _ if seen.size > 0 => new.push((path, seen, number)),
@@ -197,7 +197,7 @@ impl Monitor {
             Ok(Decision::Packed(signature)) => self.park(path, seen, Why::Settling(signature)),
             Ok(Decision::Done(key)) => {
                 self.park(path.clone(), seen, Why::Ignored);
-                if self.targets[number].delete_when_read && !lock(&self.book).is_dirty(key) {
+                if self.targets[number].delete_when_read && !self.book.lock().is_dirty(key) {
                     self.delete(&path, seen, key);
                 }
             }
@@ -226,7 +226,7 @@ impl Monitor {
         let Some(shared) = self.shared.clone() else { return };
         self.parked.remove(&path);
         let target = Arc::clone(&self.targets[number]);
-        let key = start.key.unwrap_or_else(|| lock(&self.book).new_key());
+        let key = start.key.unwrap_or_else(|| self.book.lock().new_key());
         let stream = format!("monitor:{}:{key}", self.instance);
         let mut tail = Tail::new(Beginning {
             key,
@@ -245,7 +245,7 @@ impl Monitor {
         });
         tail.generation = self.generation;
         {
-            let mut book = lock(&self.book);
+            let mut book = self.book.lock();
             book.put(tail.record());
             book.set_live(key, true);
         }
@@ -301,7 +301,7 @@ impl Monitor {
     /// Forgets a followed file; its record stays, and is found by content from now on.
     pub(super) fn leave(&mut self, tail: &Tail, written_anew: bool) {
         self.status.remove(&tail.path);
-        let mut book = lock(&self.book);
+        let mut book = self.book.lock();
         let id = if written_anew { None } else { Some(tail.seen.id) };
         book.put(Record { id, ..tail.record() });
         book.set_live(tail.key, false);

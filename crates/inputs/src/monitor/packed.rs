@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::checkpoints::{Checkpoints, Record, SEEK};
-use super::examine::{Candidate, Start, Unpacked, examine_packed, lock};
+use super::examine::{Candidate, Start, Unpacked, examine_packed};
 use super::fingerprint::Fingerprint;
 use super::flight::Flight;
 use super::place::{Seen, open};
@@ -160,7 +161,7 @@ impl Reading {
 
     /// Notes how far the content is safe, and that this file is done with if it is.
     fn note(&self, book: &Mutex<Checkpoints>, packed: &PackedFile, whole: bool) -> u64 {
-        let mut book = lock(book);
+        let mut book = book.lock();
         let key = self.start.key.unwrap_or_else(|| book.new_key());
         let short = self.last.len() < SEEK && (self.last.len() as u64) < self.at;
         let seek = match self.at == self.start.offset || short {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// What the monitor does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,11 +65,11 @@ impl MonitorStatus {
     /// All files in the order of their names.
     #[must_use]
     pub fn files(&self) -> Vec<FileStatus> {
-        self.lock().values().cloned().collect()
+        self.0.lock().values().cloned().collect()
     }
 
     pub(crate) fn set(&self, path: &Path, position: u64, size: u64, state: FileState) {
-        let mut files = self.lock();
+        let mut files = self.0.lock();
         if let Some(known) = files.get_mut(path) {
             (known.position, known.size, known.state) = (position, size, state);
             return;
@@ -77,10 +79,6 @@ impl MonitorStatus {
     }
 
     pub(crate) fn remove(&self, path: &Path) {
-        self.lock().remove(path);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, FileStatus>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(path);
     }
 }

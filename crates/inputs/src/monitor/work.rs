@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use tokio::task::JoinError;
 
-use super::examine::lock;
 use super::packed::{PackedFile, Taken};
 use super::place::{FileId, Seen};
 use super::status::FileState;
@@ -70,7 +69,7 @@ impl Monitor {
 
     /// Writes what is noted, so that it outlives the process.
     pub(super) fn write(&self) {
-        if let Err(error) = lock(&self.book).write() {
+        if let Err(error) = self.book.lock().write() {
             tracing::debug!(%error, "checkpoints wait; the next sync tells if that fails too");
         }
     }
@@ -117,7 +116,7 @@ impl Monitor {
     }
 
     fn note(&self, tail: &Tail) {
-        lock(&self.book).put(tail.record());
+        self.book.lock().put(tail.record());
         if tail.gone {
             return;
         }
@@ -198,7 +197,7 @@ impl Monitor {
         self.close_some(open);
         finished.append(&mut self.taken_in);
         for (path, seen, key) in finished {
-            let is_dirty = lock(&self.book).is_dirty(key);
+            let is_dirty = self.book.lock().is_dirty(key);
             match is_dirty {
                 true => self.taken_in.push((path, seen, key)),
                 false => self.delete(&path, seen, key),
@@ -249,7 +248,7 @@ impl Monitor {
         self.tails.remove(&seen.id);
         self.parked.remove(path);
         self.status.remove(path);
-        lock(&self.book).remove(key);
+        self.book.lock().remove(key);
     }
 
     pub(super) async fn flush_when_due(&mut self) {
@@ -267,10 +266,10 @@ impl Monitor {
         let fail = |error| Error::read("the monitor's checkpoints", error);
         let book = Arc::clone(&self.book);
         let work = tokio::task::spawn_blocking(move || {
-            let Some(flush) = lock(&book).flush()? else { return Ok(()) };
+            let Some(flush) = book.lock().flush()? else { return Ok(()) };
             let written = flush.run();
             if written.is_err() {
-                lock(&book).flush_failed(flush);
+                book.lock().flush_failed(flush);
             }
             written
         });

@@ -1,12 +1,13 @@
 //! A sink that cuts lines, keeps them in memory, and acknowledges at once or when it is told to.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use inputs::{Acknowledgement, Error, Input, InputMeta, Receipt, Sink, SinkLimits, StreamKey};
 use model::ErrorKind;
+use parking_lot::Mutex;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ impl Recorder {
     /// Its streams may be silent for that long.
     pub(crate) fn new(idle: Duration) -> Arc<Self> {
         let recorder = Self::default();
-        recorder.state.lock().unwrap().idle = idle;
+        recorder.state.lock().idle = idle;
         Arc::new(recorder)
     }
 
@@ -39,11 +40,11 @@ impl Recorder {
 
     /// The next inputs fail after they were taken.
     pub(crate) fn fail(&self, inputs: usize) {
-        self.state.lock().unwrap().refuse = inputs;
+        self.state.lock().refuse = inputs;
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         state.lines.iter().map(|(_, line)| line.clone()).collect()
     }
 
@@ -54,7 +55,7 @@ impl Recorder {
     }
 
     pub(crate) fn origins(&self) -> Vec<Arc<InputMeta>> {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         let mut origins: Vec<_> = state.lines.iter().map(|(origin, _)| origin.clone()).collect();
         origins.dedup();
         origins
@@ -62,7 +63,7 @@ impl Recorder {
 
     /// How many inputs with how many bytes came.
     pub(crate) fn traffic(&self) -> (usize, usize) {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         (state.inputs, state.bytes)
     }
 }
@@ -111,7 +112,7 @@ impl State {
 impl Sink for Recorder {
     async fn enqueue(&self, input: Input, _: Duration) -> Result<Acknowledgement, Error> {
         let (done, acknowledgement) = Acknowledgement::new();
-        let outcome = self.state.lock().unwrap().take(input);
+        let outcome = self.state.lock().take(input);
         done.send(outcome).unwrap();
         Ok(acknowledgement)
     }
@@ -122,7 +123,7 @@ impl Sink for Recorder {
     }
 
     fn limits(&self) -> SinkLimits {
-        let stream_idle = self.state.lock().unwrap().idle;
+        let stream_idle = self.state.lock().idle;
         SinkLimits { queue_wait: Duration::from_secs(1), stream_idle }
     }
 }

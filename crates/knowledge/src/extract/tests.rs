@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used)]
 use std::sync::{Arc, LazyLock};
 
+use conf::{Layer, Layers};
 use proptest::prelude::*;
 
 use super::*;
 use crate::Knowledge;
-use crate::layers::{Layer, Layers};
 
 fn knowledge(props: &str, transforms: &str) -> Knowledge {
     let layers = Layers::builtin().with(Layer::SystemLocal, "props", props).with(

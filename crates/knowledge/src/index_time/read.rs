@@ -1,19 +1,23 @@
 //! From settings to compiled rules.
 
+use conf::{Effective, Entry, Stanza};
+
 use super::ingest_eval::{IngestEval, KEYS, key};
 use super::sed::Sed;
 use super::transform::{DestKey, Format, RegexTransform, SourceKey, Template};
 use super::{Action, IndexTimeRules, RuleName, Step};
-use crate::conf::{Entry, Stanza};
 use crate::error::Error;
-use crate::layers::Effective;
-use crate::props::{Values, bad_value};
+use crate::props::{Values, bad_value, is_disabled};
+use crate::settings::{props, transforms as keys};
 
-/// Characters that are searched unless `LOOKAHEAD` says otherwise.
-const LOOKAHEAD: usize = 4096;
 /// Settings that make a stanza an index-time transform.
-const INDEX_TIME: &[&str] =
-    &["DEST_KEY", "WRITE_META", "CLONE_SOURCETYPE", "INGEST_EVAL", "STOP_PROCESSING_IF"];
+const INDEX_TIME: &[&str] = &[
+    keys::DEST_KEY.name(),
+    keys::WRITE_META.name(),
+    keys::CLONE_SOURCETYPE.name(),
+    keys::INGEST_EVAL.name(),
+    keys::STOP_PROCESSING_IF.name(),
+];
 /// The group of steps that nothing but TRANSFORMS stops.
 const TRANSFORMS: usize = 1;
 
@@ -24,10 +28,10 @@ pub(crate) fn read(
     errors: &mut Vec<Error>,
 ) -> IndexTimeRules {
     let mut rules = IndexTimeRules {
-        annotate_punct: values.boolean("ANNOTATE_PUNCT", errors).unwrap_or(false),
+        annotate_punct: values.read(&props::ANNOTATE_PUNCT, errors),
         ..IndexTimeRules::default()
     };
-    for (_, entry) in values.family("SEDCMD-").filter(|(_, entry)| !entry.value.is_empty()) {
+    for (_, entry) in values.family(&props::SEDCMD).filter(|(_, entry)| !entry.value.is_empty()) {
         match Sed::compile(&entry.value) {
             Ok(sed) => rules.add(0, &entry.key, entry, Action::Sed(sed)),
             Err(reason) => errors.push(Error::Expression {
@@ -37,10 +41,10 @@ pub(crate) fn read(
             }),
         }
     }
-    for (_, entry) in values.family("TRANSFORMS-") {
+    for (_, entry) in values.family(&props::TRANSFORMS) {
         rules.add_list(TRANSFORMS, entry, transforms, errors);
     }
-    for (number, (_, entry)) in values.family("RULESET-").enumerate() {
+    for (number, (_, entry)) in values.family(&props::RULESET).enumerate() {
         rules.add_list(TRANSFORMS + 1 + number, entry, transforms, errors);
     }
     rules
@@ -53,11 +57,6 @@ pub(crate) fn check_all(transforms: &Effective, errors: &mut Vec<Error>) {
             let _ = action(stanza, errors);
         }
     }
-}
-
-fn is_disabled(stanza: &Stanza) -> bool {
-    let entry = stanza.get("disabled");
-    entry.and_then(|entry| crate::props::boolean(&entry.value)) == Some(true)
 }
 
 impl IndexTimeRules {
@@ -98,7 +97,7 @@ impl IndexTimeRules {
 
 fn action(stanza: &Stanza, errors: &mut Vec<Error>) -> Option<Action> {
     let values = Values::of(stanza);
-    let (eval, stop) = (values.get("INGEST_EVAL"), values.get("STOP_PROCESSING_IF"));
+    let (eval, stop) = (values.get(&keys::INGEST_EVAL), values.get(&keys::STOP_PROCESSING_IF));
     if eval.is_none() && stop.is_none() {
         return regex(stanza, &values, errors).map(|found| Action::Regex(Box::new(found)));
     }
@@ -134,14 +133,14 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
         key: format!("[{}] {key}", stanza.name),
         reason: reason.to_owned(),
     };
-    if values.get("REGEX").is_none() {
+    if values.get(&keys::REGEX).is_none() {
         errors.push(fail("REGEX", "an index-time transform needs one, or INGEST_EVAL"));
         return None;
     }
-    let pattern = values.pattern("REGEX", errors)?;
+    let pattern = values.pattern(&keys::REGEX, errors)?;
     let groups = pattern.names().len() - 1;
-    let write_meta = values.boolean("WRITE_META", errors).unwrap_or(false);
-    let dest = match values.get("DEST_KEY") {
+    let write_meta = values.read(&keys::WRITE_META, errors);
+    let dest = match values.get(&keys::DEST_KEY) {
         None if write_meta => DestKey::Meta,
         None => {
             let reason = "an index-time transform needs DEST_KEY, WRITE_META = true or INGEST_EVAL";
@@ -157,7 +156,7 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
             }
         },
     };
-    let source = match values.get("SOURCE_KEY") {
+    let source = match values.get(&keys::SOURCE_KEY) {
         None => SourceKey::Raw,
         Some(entry) => match source_key(&entry.value) {
             Some(source) => source,
@@ -170,25 +169,25 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
         },
     };
     let default_format = format!("{}::$1", stanza.name);
-    let text = values.get("FORMAT").map_or(default_format.as_str(), |entry| &entry.value);
+    let text = values.get(&keys::FORMAT).map_or(default_format.as_str(), |entry| &entry.value);
     let Some(format) = format(dest, text, groups, write_meta) else {
-        let place = values.get("FORMAT").map_or(&stanza.place, |entry| &entry.place).clone();
+        let place = values.get(&keys::FORMAT).map_or(&stanza.place, |entry| &entry.place).clone();
         let key = format!("[{}] FORMAT", stanza.name);
         let reason = "expected <field>::<value> pairs such as user::$1".to_owned();
         errors.push(Error::Expression { place, key, reason });
         return None;
     };
-    let default = values.get("DEFAULT_VALUE");
-    let lookahead = values.number("LOOKAHEAD", errors);
+    let default = values.get(&keys::DEFAULT_VALUE);
+    let lookahead = usize::try_from(values.read(&keys::LOOKAHEAD, errors));
     Some(RegexTransform {
         pattern,
         source,
         dest,
         format,
         default: default.and_then(|entry| self::format(dest, &entry.value, 0, write_meta)),
-        lookahead: lookahead.and_then(|n| usize::try_from(n).ok()).unwrap_or(LOOKAHEAD),
-        repeat: values.boolean("REPEAT_MATCH", errors).unwrap_or(false),
-        clone_to: values.get("CLONE_SOURCETYPE").map(|entry| entry.value.clone()),
+        lookahead: lookahead.unwrap_or_else(|_| keys::LOOKAHEAD.default_value() as usize),
+        repeat: values.read(&keys::REPEAT_MATCH, errors),
+        clone_to: values.get(&keys::CLONE_SOURCETYPE).map(|entry| entry.value.clone()),
     })
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use conf::{Layer, Layers};
 use model::{EventTime, IndexName, Origin};
 
 use super::{EventDraft, Queue, Tally};
-use crate::layers::{Layer, Layers};
 use crate::{Knowledge, ParsingRules};
 
 const NOW: EventTime = EventTime(1_700_000_000_000_000);

@@ -2,18 +2,19 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use conf::{Layer, Layers};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use super::{RecordScanner, StructuredReader, StructuredRules};
 use crate::Knowledge;
-use crate::layers::{Layer, Layers};
 
 /// The rules of some settings, compiled once.
 fn rules(settings: &str) -> Arc<StructuredRules> {
     static KNOWN: Mutex<BTreeMap<String, Arc<StructuredRules>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     Arc::clone(known.entry(settings.to_owned()).or_insert_with(|| compiled(settings)))
 }
 

@@ -109,6 +109,11 @@ impl TimestampFinder {
         self.find_in(&bytes[start..end], begin_within, reference)
     }
 
+    /// Forgets the last timestamp; its place in the text stays known.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
+    }
+
     fn find_in(&mut self, window: &[u8], within: usize, reference: EventTime) -> Option<EventTime> {
         let remembered = self.at;
         if remembered < window.len().min(within)
@@ -195,7 +200,9 @@ impl TimestampFinder {
         reference: EventTime,
     ) -> Option<Last> {
         let Fields { month, day_of_year, epoch, year, .. } = parsed.fields;
-        let dated = month.is_some() || day_of_year.is_some() || epoch.is_some();
+        // Seconds since 1970 are read as fast as they are compared, and what may follow them depends on all
+        // their digits.
+        let dated = (month.is_some() || day_of_year.is_some()) && epoch.is_none();
         let (from, to) = parsed.fraction;
         let between = from.checked_sub(parsed.second_end)?;
         let tail = &text[to.max(parsed.second_end)..parsed.end];
@@ -211,7 +218,7 @@ impl TimestampFinder {
             tail: [0; TAIL],
             tail_length: tail.len(),
             second: time.0.div_euclid(1_000_000),
-            reference: (year.is_none() && epoch.is_none()).then_some(reference),
+            reference: year.is_none().then_some(reference),
         };
         last.head[..parsed.second_end].copy_from_slice(&text[..parsed.second_end]);
         last.tail[..tail.len()].copy_from_slice(tail);
@@ -256,12 +263,14 @@ impl Last {
         }
         let rest = &rest[self.tail_length..];
         if self.tail_length > 0 {
-            return !rest.first().is_some_and(u8::is_ascii_alphanumeric);
+            // `+01` may go on with `00` or `:00`.
+            return !matches!(rest, [b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..] | [b':', b'0'..=b'9', ..]);
         }
         match rest {
             [b'.' | b',' | b':', digit, ..] if self.mark.is_none() => !digit.is_ascii_digit(),
             [b'0'..=b'9', ..] => self.mark.is_some() && self.digits < 18,
-            [b'Z' | b'z' | b'+' | b'-', ..] | [b' ', b'+' | b'-', b'0'..=b'9', ..] => false,
+            [b'A'..=b'Z' | b'a'..=b'z' | b'+' | b'-', ..] => false,
+            [b' ', b'+' | b'-', b'0'..=b'9', ..] => false,
             [b' ', a, m, ..] if m.eq_ignore_ascii_case(&b'm') => {
                 !matches!(a, b'a' | b'A' | b'p' | b'P')
             }

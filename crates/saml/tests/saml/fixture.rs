@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use conf::{Invalid, Layer, Layers, Reader};
 use karst_saml::{Certificate, Console, Error, Expected, Login, Settings};
 
 /// When the responses of `make_forms.py` were issued.
@@ -75,15 +76,14 @@ pub(crate) const CONF: &[(&str, &str)] = &[
     ("idpCertPath", "idp.pem"),
 ];
 
-pub(crate) fn read(more: &[(&'static str, &'static str)]) -> Result<Settings, Error> {
+pub(crate) fn read(more: &[(&'static str, &'static str)]) -> Result<Settings, Invalid> {
     let console = Console { host: "karst.example.org".to_owned(), port: 8000, tls: true };
-    let stanza = |key: &str| {
-        let find = |all: &[(&'static str, &'static str)]| {
-            all.iter().find(|(own, _)| *own == key).map(|(_, value)| *value)
-        };
-        find(more).or_else(|| find(CONF))
-    };
-    Settings::read(stanza, |_| None, &console)
+    // Of a repeated key the last counts.
+    let lines = CONF.iter().chain(more).map(|(key, value)| format!("{key} = {value}\n"));
+    let text = format!("[idp]\n{}", lines.collect::<String>());
+    let layers = Layers::builtin().with(Layer::SystemLocal, "authentication", &text);
+    let conf = layers.effective("authentication");
+    Settings::read(Reader::new(&conf, "idp"), Reader::new(&conf, "attributes"), &console)
 }
 
 pub(crate) fn settings() -> Settings {

@@ -78,12 +78,15 @@ fn settings_that_are_wrong_or_weak_are_named() {
         ("inboundDigestMethod", "MD5", "a list of SHA256"),
         ("assertionTimeSkew", "601", "0 to 600"),
         ("assertionTimeSkew", "-1", "0 to 600"),
-        ("redirectPort", "70000", "a port"),
+        ("redirectPort", "70000", "from 0 to 65535"),
         ("fqdn", "ftp://x", "a host name"),
         ("fqdn", "x/y", "a host name"),
     ] {
         let error = read(&[(name, value)]).unwrap_err().to_string();
-        assert!(error.starts_with(name) && error.contains(expected), "{name}: {error}");
+        assert!(
+            error.contains(&format!("[idp] {name}")) && error.contains(expected),
+            "{name}: {error}"
+        );
     }
 }
 

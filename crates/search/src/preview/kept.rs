@@ -1,8 +1,7 @@
 //! What is kept of a running search for its previews: batches per partition, within a bound.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use arrow::array::RecordBatch;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 /// How far a search is with what is kept of it.
@@ -153,6 +152,6 @@ impl Kept {
     }
 
     fn lock(&self, partition: usize) -> MutexGuard<'_, Partition> {
-        self.partitions[partition].lock().unwrap_or_else(PoisonError::into_inner)
+        self.partitions[partition].lock()
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{
     AnyDictionaryArray, Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewArray,
@@ -18,6 +18,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 use plan::value::{NumberText, whole_number};
 
 /// The numbering of one column of one plan.
@@ -95,7 +96,7 @@ impl Keys {
         if let Some(key) = whole_number(text).and_then(key_of_whole) {
             return key;
         }
-        let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.texts.lock();
         if let Some(number) = known.numbers.get(text) {
             return *number;
         }
@@ -108,7 +109,7 @@ impl Keys {
 
     /// The texts that keys stand for.
     fn texts_of(&self, keys: &Int64Array) -> StringViewArray {
-        let known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.texts.lock();
         let mut texts = StringViewBuilder::with_capacity(keys.len());
         for key in keys {
             match key {

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::ops::Range;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::error::{DataFusionError, Result};
 use model::BucketEntry;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::unit::{Opened, Unit};
@@ -115,7 +116,7 @@ impl Opening {
 impl Drop for Opening {
     fn drop(&mut self) {
         let lost = || Err(DataFusionError::Internal("opening a bucket broke off".to_owned()));
-        let mut state = self.queue.lock();
+        let mut state = self.queue.state.lock();
         state.opening -= 1;
         match self.result.take().unwrap_or_else(lost) {
             Ok(parts) => state.end(self.place, parts),
@@ -169,7 +170,7 @@ impl Queue {
 
     /// Every bucket will be opened: none needs to wait whether the newest are enough.
     pub(super) fn will_be_emptied(&self) {
-        self.lock().window = WINDOW;
+        self.state.lock().window = WINDOW;
     }
 
     /// The next piece; `None` when there will be no more. `open` cuts a bucket into pieces; it runs as a
@@ -183,7 +184,7 @@ impl Queue {
             // From here on no change is missed.
             changed.as_mut().enable();
             let (piece, places) = {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if let Some(error) = state.failed.take() {
                     return Err(error);
                 }
@@ -197,15 +198,11 @@ impl Queue {
             if piece.is_some() {
                 return Ok(piece);
             }
-            if all_are_open && self.lock().is_done() {
+            if all_are_open && self.state.lock().is_done() {
                 return Ok(None);
             }
             changed.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -241,7 +238,7 @@ mod tests {
 
     #[test]
     fn more_are_opened_at_a_time_while_nothing_is_found() {
-        let mut state = Queue::new(Vec::new(), 1).state.into_inner().unwrap();
+        let mut state = Queue::new(Vec::new(), 1).state.into_inner();
         let mut windows = Vec::new();
         let mut opened = 0;
         while opened < 300 {
@@ -258,7 +255,7 @@ mod tests {
 
     #[test]
     fn nothing_is_opened_ahead_of_a_full_window() {
-        let mut state = Queue::new(Vec::new(), 1).state.into_inner().unwrap();
+        let mut state = Queue::new(Vec::new(), 1).state.into_inner();
         assert_eq!(state.begin(100), 0..8);
         for place in [5, 3] {
             state.opening -= 1;

@@ -6,8 +6,8 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use arrow::array::RecordBatch;
 use datafusion::error::Result;
 use futures::Stream;
 use futures::stream::{BoxStream, StreamExt};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Sleep;
 
 use crate::control::ScanControl;
@@ -111,7 +112,7 @@ impl Slices {
     }
 
     fn lock(&self, partition: usize) -> MutexGuard<'_, Partition> {
-        self.partitions[partition].lock().unwrap_or_else(PoisonError::into_inner)
+        self.partitions[partition].lock()
     }
 }
 

@@ -20,7 +20,7 @@ const BUSY: [&str; 4] = [
 
 async fn service() -> SearchService {
     let events: Vec<_> = (0..ROWS).map(log_event).collect();
-    let settings = Settings { batch_search_max_pipeline: 2, ..Settings::default() };
+    let settings = Settings { batch_search_max_pipeline: Some(2), ..Settings::default() };
     filled(&events, 4, settings).await.0
 }
 

@@ -80,7 +80,7 @@ async fn far_away(faults: Faults, retries: usize) -> Option<FarAway> {
     let far = runtime::store::open(&server.url("far"), &far).unwrap().store;
     // Where a line is good, requests are counted: on a busy machine a hedge would be one more.
     let hedge_percent = if retries == 0 { 0.0 } else { 5.0 };
-    let settings = cache::Settings { hedge_percent, ..cache::Settings::default() };
+    let settings = cache::Settings { hedge_percent, ..cache::Settings::in_memory() };
     let cache = CachedStore::open(far, settings).await.unwrap();
     let objects = Arc::new(Cached(cache.clone()));
     let service = service_over(catalog, Vec::new(), objects, &knowledge, vec![main_index()]);

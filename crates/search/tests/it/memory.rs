@@ -11,7 +11,7 @@ const ROWS: usize = 120_000;
 async fn service(megabytes: usize) -> SearchService {
     let events: Vec<_> = (0..ROWS).map(log_event).collect();
     let settings = Settings {
-        batch_search_max_pipeline: 2,
+        batch_search_max_pipeline: Some(2),
         search_memory_bytes: megabytes << 20,
         ..Settings::default()
     };

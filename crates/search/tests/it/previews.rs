@@ -13,7 +13,7 @@ const ROWS: usize = 30_000;
 fn hasty() -> Settings {
     Settings {
         batch_rows: 256,
-        batch_search_max_pipeline: 2,
+        batch_search_max_pipeline: Some(2),
         preview_interval: Duration::ZERO,
         preview_duty_cycle: 0.9,
         ..Settings::default()
@@ -87,7 +87,7 @@ async fn results_are_the_same_with_previews_and_without() {
         "stats count by host | append [search alpha | stats count]",
     ];
     for pipelines in [1, 2] {
-        let settings = Settings { batch_search_max_pipeline: pipelines, ..hasty() };
+        let settings = Settings { batch_search_max_pipeline: Some(pipelines), ..hasty() };
         let service = service(settings).await;
         let mut previews = 0;
         for search in searches {

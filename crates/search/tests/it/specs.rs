@@ -46,7 +46,7 @@ struct State {
 impl Stored {
     async fn new(kind: Kind) -> Self {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let settings = cache::Settings { dram_bytes: 32 << 20, ..cache::Settings::default() };
+        let settings = cache::Settings { dram_bytes: 32 << 20, ..cache::Settings::in_memory() };
         let cache = Arc::new(CachedStore::open(Arc::clone(&store), settings).await.unwrap());
         let catalog = open(&store).await;
         let state = Mutex::new(State { catalog, buckets: Vec::new() });

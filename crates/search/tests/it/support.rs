@@ -166,7 +166,7 @@ pub(crate) async fn filled(
     }
     let catalog = open(&store).await;
     catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
-    let sizes = cache::Settings { dram_bytes: 64 << 20, ..cache::Settings::default() };
+    let sizes = cache::Settings { dram_bytes: 64 << 20, ..cache::Settings::in_memory() };
     let cache = Arc::new(CachedStore::open(store, sizes).await.unwrap());
     let objects = Arc::new(Counted(Arc::clone(&cache)));
     let names = vec![IndexName::new("main").unwrap()];

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use parking_lot::Mutex;
 use reqwest::{Client, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
@@ -56,7 +56,7 @@ impl Channel {
         let Some(id) = answer.get("ackId").and_then(Value::as_u64) else {
             bail!("the answer names no ackId; is useACK on for this token? It says {answer}");
         };
-        if self.lock().insert(id, open).is_some() {
+        if self.open.lock().insert(id, open).is_some() {
             bail!("the server gave the ackId {id} to two open requests of a channel");
         }
         Ok(())
@@ -71,7 +71,7 @@ impl Channel {
     pub(super) async fn watch(&self, client: &Client, shared: &Shared) -> Result<()> {
         loop {
             let ended = self.ended.load(Ordering::Acquire);
-            let ids: Vec<u64> = self.lock().keys().copied().collect();
+            let ids: Vec<u64> = self.open.lock().keys().copied().collect();
             if ids.is_empty() && ended {
                 return Ok(());
             }
@@ -103,7 +103,7 @@ impl Channel {
 
     fn note(&self, ids: Vec<u64>, shared: &Shared) {
         let now = Instant::now();
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         for id in ids {
             if let Some(one) = open.remove(&id) {
                 shared.acknowledged(one.contents, now.duration_since(one.since));
@@ -116,10 +116,6 @@ impl Channel {
             }
             waits
         });
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

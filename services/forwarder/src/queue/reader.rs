@@ -129,7 +129,7 @@ impl Cursor {
     /// Opens the segment with the next record; the one that is open may have grown.
     fn find_segment(&mut self, durable: u64) -> Result<(), Error> {
         let (path, first, end) = {
-            let state = self.shared.lock();
+            let state = self.shared.state.lock();
             let after = state.segments.partition_point(|segment| segment.first <= self.next);
             let Some(segment) = after.checked_sub(1).and_then(|at| state.segments.get(at)) else {
                 let path = self.shared.settings.directory.clone();

@@ -169,7 +169,7 @@ async fn who_waits_in_vain_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let queue = DiskQueue::open(Settings { memory: 400, ..settings(folder.path()) }).unwrap();
     // The disk holds the first up; the memory it takes is all there is.
-    let state = queue.shared.lock();
+    let state = queue.shared.state.lock();
     queue.push(entry("one"), WAIT, |_| ()).await.unwrap();
     let refused = queue.push(entry("two"), Duration::from_millis(20), |_| ()).await;
     drop(state);

@@ -5,8 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -217,15 +217,15 @@ impl Writer {
 
     /// Waits a little; tells whether the queue was closed.
     fn pause(&self) -> bool {
-        let state = self.shared.lock();
-        let waited = self.shared.room.wait_timeout_while(state, AGAIN, |state| !state.closed);
-        waited.unwrap_or_else(PoisonError::into_inner).0.closed
+        let mut state = self.shared.state.lock();
+        self.shared.room.wait_while_for(&mut state, |state| !state.closed, AGAIN);
+        state.closed
     }
 
     fn wait_for_room(&self, size: u64) -> Room {
         let settings = &self.shared.settings;
         let since = Instant::now();
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let mut told = false;
         loop {
             // One group larger than the whole queue is let in when the queue is almost empty.
@@ -247,8 +247,7 @@ impl Writer {
                 told = true;
             }
             let left = settings.drop_after.map(|limit| limit.saturating_sub(since.elapsed()));
-            let woken = self.shared.room.wait_timeout(state, left.unwrap_or(AGAIN).min(AGAIN));
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.shared.room.wait_for(&mut state, left.unwrap_or(AGAIN).min(AGAIN));
             let name = settings.name.to_string();
             metrics::counter!(names::FORWARDER_BLOCKED, "queue" => name).increment(1);
         }
@@ -279,7 +278,7 @@ impl Writer {
         }
         *at += size;
         self.next += group.len() as u64;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.bytes += size;
         if let Some(segment) = state.segments.back_mut() {
             segment.bytes += size;
@@ -295,7 +294,7 @@ impl Writer {
         if let Err(error) = file.set_len(at).and_then(|()| file.sync_all()) {
             tracing::error!(path = %path.display(), %error, "a failed write cannot be cut back");
         }
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         if let Some(segment) = state.segments.back_mut() {
             segment.finished = Some(Instant::now());
         }
@@ -309,7 +308,7 @@ impl Writer {
 
     fn finish(&mut self) {
         self.active = None;
-        if let Some(segment) = self.shared.lock().segments.back_mut() {
+        if let Some(segment) = self.shared.state.lock().segments.back_mut() {
             segment.finished = Some(Instant::now());
         }
     }
@@ -330,7 +329,7 @@ impl Writer {
             return Err(fail(error));
         }
         let at = SEGMENT_HEADER as u64;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         if let Some(old) = state.segments.pop_back_if(|segment| segment.path == path) {
             state.bytes = state.bytes.saturating_sub(old.bytes);
         }

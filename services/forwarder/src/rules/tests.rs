@@ -1,7 +1,7 @@
 //! What becomes of events by the rules of a configuration.
 #![allow(clippy::unwrap_used)]
 
-use knowledge::layers::{Layer, Layers};
+use conf::{Layer, Layers};
 use model::IndexName;
 
 use super::*;

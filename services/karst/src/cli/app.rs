@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use apps::Install;
+use conf::Layers;
 use knowledge::Knowledge;
-use knowledge::layers::Layers;
 
 use crate::config::{AppOptions, AppWhat};
 
@@ -16,7 +16,8 @@ pub(crate) fn app(options: AppOptions) -> Result<ExitCode> {
     let AppWhat::Install(options) = options.what;
     let to = options.conf_dir.unwrap_or_else(|| PathBuf::from("conf"));
     let install = Install { from: options.from, to: to.clone(), update: options.update };
-    let report = apps::install(&install).context("the app was not installed")?;
+    let report = apps::install(&install, &crate::settings::registry())
+        .context("the app was not installed")?;
     let mut out = std::io::stdout().lock();
     let (app, files) = (&report.app, report.files);
     writeln!(out, "{app}: {files} files in {}", to.join("apps").join(app).display())?;

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use conf::Layers;
 use knowledge::Knowledge;
-use knowledge::layers::Layers;
 
 use crate::config::BtoolOptions;
+use crate::settings;
 
 pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     let layers = match &options.conf_dir {
@@ -29,10 +30,22 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     }
     drop(out);
     let knowledge = Knowledge::new(layers);
-    let errors = knowledge.errors().iter().map(|error| format!("error: {error}"));
-    let warnings = knowledge.warnings().iter().map(|warning| format!("warning: {warning}"));
+    let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+    let registry = settings::registry();
+    let layers = knowledge.layers();
+    let stanzas = layers.stanzas(&options.conf);
+    let invalid = stanzas.flat_map(|(_, stanza)| registry.invalid(&options.conf, stanza));
+    // What knowledge compiles has been checked by it, in more detail.
+    let is_told = |place: &str| errors.iter().any(|error| error.starts_with(place));
+    let invalid = invalid
+        .filter(|one| one.place.as_ref().is_none_or(|place| !is_told(&format!("{place}:"))))
+        .map(|invalid| format!("error: {invalid}"));
+    let unknown = registry.warnings(layers);
+    let warnings = unknown.iter().chain(knowledge.warnings());
+    let warnings = warnings.map(|warning| format!("warning: {warning}"));
     let file = format!("/{}.conf:", options.conf);
-    for trouble in errors.chain(warnings).filter(|trouble| trouble.contains(&file)) {
+    let errors = errors.iter().map(|error| format!("error: {error}"));
+    for trouble in errors.chain(invalid).chain(warnings).filter(|trouble| trouble.contains(&file)) {
         eprintln!("{trouble}");
     }
     Ok(ExitCode::SUCCESS)

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use conf::{Layer, Layers};
 use knowledge::Knowledge;
-use knowledge::layers::{Layer, Layers};
 
 use crate::config::{SplOptions, SplWhat};
 

@@ -16,7 +16,7 @@ use access::password_policy::PasswordPolicy;
 use access::{Accounts, AuthenticationSettings, Console, UserChange};
 use anyhow::{Context, Result, bail, ensure};
 use catalog::Catalog;
-use knowledge::layers::Layers;
+use conf::Layers;
 use reqwest::Method;
 use runtime::{Clock, SystemClock};
 
@@ -219,12 +219,9 @@ async fn change_in(
     password: &str,
     must_change: bool,
 ) -> Result<()> {
-    let settings = AuthenticationSettings::read(
-        &layers.effective("authentication"),
-        &layers.effective("server"),
-        // No browser is sent anywhere.
-        &Console { host: "localhost".to_owned(), port: 0, tls: true },
-    )?;
+    // No browser is sent anywhere.
+    let console = Console { host: "localhost".to_owned(), port: 0, tls: true };
+    let settings = AuthenticationSettings::read(layers, &console)?;
     let accounts = Accounts::load(catalog.clone(), settings, clock).await?;
     let change = UserChange {
         password: Some(password.to_owned()),

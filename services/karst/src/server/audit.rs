@@ -11,17 +11,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::{Audit, Proxies};
-use audit::{Anchor, AuditLog, Entry, Head, Info, Key, OnFailure, Reader, Record, Settings};
+use audit::{Anchor, AuditLog, Entry, Head, Info, Key, Reader, Record, Settings};
 use catalog::Catalog;
+use conf::{Layers, Type};
 use ingest::Ingest;
 use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
-use knowledge::layers::Layers;
 use model::IndexName;
 use runtime::health::{self, Health, Severity};
 use runtime::{Clock, Shutdown};
 use serde_json::{Value, json};
 
-use super::conf::{self, key, seconds, size};
 use super::identity::write_once;
 
 /// The channel of the records' numbers: a data directory has one trail.
@@ -50,52 +49,27 @@ pub(crate) fn head_path(data: &Path) -> PathBuf {
     data.join("auth").join("audit-head.json")
 }
 
-/// What the settings say.
-#[derive(Debug)]
-struct Configured {
-    settings: Settings,
-    proxies: Proxies,
-    denials_per_second: u32,
+conf::settings! {
+    /// What the settings say.
+    #[derive(Debug)]
+    pub(super) struct Configured {
+        "server"["audit"] {
+            /// Addresses and networks whose X-Forwarded-For is believed. Default: none.
+            "trustedProxies" => proxies: Option<String> = "", PROXIES;
+            /// Refusals of unknown senders that are recorded per address and second.
+            "denialsPerSecond" => denials_per_second: u32 = "10", Type::number(0);
+        }
+        nested {
+            /// Settings of the trail.
+            settings: Settings;
+        }
+    }
 }
 
-const KEYS: &[conf::Key<Configured>] = &[
-    key("server", "audit", "maxFileSize", |to, text| {
-        to.settings.file_bytes = size(text)?;
-        Some(())
-    }),
-    key("server", "audit", "keepDays", |to, text| {
-        to.settings.keep_days = text.parse().ok()?;
-        Some(())
-    }),
-    key("server", "audit", "queueSize", |to, text| {
-        to.settings.queue_bytes = usize::try_from(size(text)?).ok().filter(|bytes| *bytes > 0)?;
-        Some(())
-    }),
-    key("server", "audit", "maxRecordSize", |to, text| {
-        to.settings.record_bytes = usize::try_from(size(text)?).ok().filter(|b| *b >= 4096)?;
-        Some(())
-    }),
-    key("server", "audit", "onFailure", |to, text| {
-        to.settings.on_failure = match text {
-            "refuse" => OnFailure::Refuse,
-            "continue" => OnFailure::Continue,
-            _ => return None,
-        };
-        Some(())
-    }),
-    key("server", "audit", "anchorIntervalSecs", |to, text| {
-        to.settings.anchor_interval = seconds(text).filter(|time| !time.is_zero())?;
-        Some(())
-    }),
-    key("server", "audit", "trustedProxies", |to, text| {
-        to.proxies = Proxies::parse(text)?;
-        Some(())
-    }),
-    key("server", "audit", "denialsPerSecond", |to, text| {
-        to.denials_per_second = text.parse().ok()?;
-        Some(())
-    }),
-];
+const PROXIES: Type = Type::Form {
+    expected: "addresses and networks such as 10.0.0.5, 192.168.0.0/16",
+    fits: |text| Proxies::parse(text).is_some(),
+};
 
 /// What the trail is opened with.
 pub(crate) struct Parts<'a> {
@@ -120,12 +94,8 @@ pub(crate) struct Trail {
 
 /// Opens the trail, records the start, and begins to index.
 pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
-    let mut configured = Configured {
-        settings: Settings::default(),
-        proxies: Proxies::default(),
-        denials_per_second: 10,
-    };
-    conf::apply(KEYS, parts.layers, &mut configured)?;
+    let configured = Configured::read(parts.layers)?;
+    let proxies = configured.proxies.as_deref().and_then(Proxies::parse).unwrap_or_default();
     let delivered = parts.ingest.delivered(CHANNEL).below();
     let mut anchors = read_anchors(parts.catalog, &head_path(parts.data))?;
     if delivered > 1 {
@@ -160,7 +130,7 @@ pub(crate) async fn open(parts: Parts<'_>) -> Result<Trail> {
         told,
     };
     tasks.spawn(feeder.run(from, tasks.clone()));
-    let audit = Arc::new(Audit::new(log, configured.proxies, configured.denials_per_second));
+    let audit = Arc::new(Audit::new(log, proxies, configured.denials_per_second));
     let head_path = head_path(parts.data);
     let catalog = parts.catalog.clone();
     tasks.spawn(watch(Arc::clone(&audit), catalog.clone(), head_path.clone(), tasks.clone()));

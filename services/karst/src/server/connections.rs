@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use metrics::{counter, gauge};
+use parking_lot::Mutex;
 use runtime::metrics as names;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -102,7 +103,7 @@ impl Connections {
     pub(crate) fn admit(&self, peer: IpAddr, management: bool) -> Result<Connection, Refusal> {
         let client = client_of(peer);
         let limits = &self.limits;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let of_client = open.clients.get(&client).copied().unwrap_or(0);
         let local = client.is_loopback();
         // Reserved connections are in addition to a client's share.
@@ -128,7 +129,7 @@ impl Connections {
     /// Counts a refused connection, and logs at intervals.
     pub(crate) fn refused(&self, peer: IpAddr, refusal: Refusal) {
         counter!(names::HTTP_REFUSED, "reason" => refusal.label()).increment(1);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
             open.told = Some(Instant::now());
             let setting = refusal.label();
@@ -138,7 +139,7 @@ impl Connections {
 
     /// Whether four fifths of the connections are in use, so that idle ones should be closed early.
     pub(crate) fn is_busy(&self) -> bool {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock();
         open.general * 5 >= self.limits.general * 4
     }
 
@@ -150,7 +151,7 @@ impl Connections {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.of.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.of.open.lock();
         match self.share {
             Share::General => open.general -= 1,
             Share::Management => open.management -= 1,
@@ -237,7 +238,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(fill(&connections, "10.0.0.1", false).0.len(), 10);
         }
-        assert!(connections.open.lock().unwrap().clients.is_empty());
+        assert!(connections.open.lock().clients.is_empty());
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use api::ConsoleFiles;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use parking_lot::Mutex;
 use rust_embed::RustEmbed;
 
 #[derive(RustEmbed)]
@@ -41,7 +41,7 @@ impl ConsoleFiles for EmbeddedConsole {
         }
     }
     fn packed(&self, path: &str) -> Option<Bytes> {
-        let known = self.packed.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        let known = self.packed.lock().get(path).cloned();
         if let Some(known) = known {
             return known;
         }
@@ -49,7 +49,7 @@ impl ConsoleFiles for EmbeddedConsole {
         let text = ["text/", "application/javascript", "application/json", "image/svg"];
         let worth = bytes.len() >= SMALL && text.iter().any(|kind| media_type.starts_with(kind));
         let packed = worth.then(|| pack(&bytes)).flatten();
-        let mut kept = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.packed.lock();
         kept.insert(path.to_owned(), packed.clone());
         packed
     }

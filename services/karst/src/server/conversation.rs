@@ -6,11 +6,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
@@ -100,7 +101,7 @@ impl Conversation {
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.lock());
     }
 
     /// Registers a request, which lasts until the returned value is dropped.
@@ -120,7 +121,7 @@ impl Conversation {
         loop {
             let now = Instant::now();
             let due = {
-                let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let state = self.0.lock();
                 state.due(timeouts, busy())
             };
             let look_again = now + look_again_after(timeouts);
@@ -281,7 +282,7 @@ mod tests {
 
     /// When the connection is overdue, in seconds from its beginning, and why.
     fn due(of: &Conversation, busy: bool) -> Option<(u64, Cause)> {
-        let state = of.0.lock().unwrap();
+        let state = of.0.lock();
         let begin = state.quiet_since;
         state.due(&timeouts(), busy).map(|(at, cause)| ((at - begin).as_secs(), cause))
     }

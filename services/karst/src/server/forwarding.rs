@@ -72,8 +72,7 @@ fn configured(knowledge: &Knowledge) -> Result<Vec<(SocketAddr, bool)>> {
         let plain = stanza.name.strip_prefix("splunktcp://").map(|rest| (rest, false));
         let tls = stanza.name.strip_prefix("splunktcp-ssl://").map(|rest| (rest, true));
         let Some((rest, encrypted)) = plain.or(tls) else { continue };
-        let off = stanza.get("disabled").map(|entry| entry.value.to_ascii_lowercase());
-        if off.is_some_and(|off| ["1", "true", "yes"].contains(&&*off)) {
+        if inputs::configured::is_disabled(stanza) {
             continue;
         }
         let rest = rest.trim();

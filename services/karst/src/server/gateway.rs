@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
@@ -13,6 +13,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::future::Either;
+use parking_lot::Mutex;
 use serde_json::json;
 use tower::Service;
 use tower::util::BoxCloneService;
@@ -33,11 +34,11 @@ impl Progress {
 
     /// Sets the current step.
     pub(crate) fn set(&self, step: impl Into<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = step.into();
+        *self.0.lock() = step.into();
     }
 
     fn get(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 
@@ -67,11 +68,11 @@ impl Gateway {
         S::Future: Send,
     {
         let service = BoxCloneService::new(service);
-        *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(service);
+        *self.service.lock() = Some(service);
     }
 
     fn served(&self) -> Option<Served> {
-        self.service.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.service.lock().clone()
     }
 }
 

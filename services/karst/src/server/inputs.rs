@@ -29,7 +29,7 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
         anyhow::anyhow!("inputs.conf is invalid:\n{}", errors.join("\n"))
     });
     let mut all = read?;
-    all.monitor_settings = MonitorSettings::read(&knowledge.conf("limits"))?;
+    all.monitor_settings = MonitorSettings::read(knowledge.layers())?;
     add_syslog(options, &mut all)?;
     add_files(options, &host, &mut all)?;
     Ok(all)

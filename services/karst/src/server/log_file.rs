@@ -6,10 +6,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use runtime::{Clock, Shutdown, SystemClock, metrics as names};
 use serde_json::json;
 use tokio::sync::watch;
@@ -47,19 +48,15 @@ impl LogFile {
 
     /// Why it cannot be written, while that is so.
     pub(crate) fn failing(&self) -> watch::Receiver<Option<Arc<str>>> {
-        self.lock().failing.subscribe()
+        self.0.lock().failing.subscribe()
     }
 
     /// Tries again while it cannot be written, until the server stops.
     pub(crate) async fn keep_trying(self, shutdown: Shutdown) {
         while shutdown.sleep(RETRY).await {
             // If it fails again, nothing has changed.
-            let _ = self.lock().say_what_is_missing();
+            let _ = self.0.lock().say_what_is_missing();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,7 +135,7 @@ impl<'a> MakeWriter<'a> for LogFile {
     type Writer = Line<'a>;
 
     fn make_writer(&'a self) -> Line<'a> {
-        Line(self.lock())
+        Line(self.0.lock())
     }
 }
 
@@ -155,12 +152,12 @@ mod tests {
         let failing = log.failing();
         let say = |text: &str| log.make_writer().write_all(text.as_bytes()).unwrap();
         say("first\n");
-        let there = log.lock().file.try_clone().unwrap();
-        log.lock().file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let there = log.0.lock().file.try_clone().unwrap();
+        log.0.lock().file = OpenOptions::new().append(true).open("/dev/full").unwrap();
         say("second\n");
         say("third\n");
         assert!(failing.borrow().as_ref().unwrap().contains("cannot be written"));
-        log.lock().file = there;
+        log.0.lock().file = there;
         say("fourth\n");
         assert_eq!(*failing.borrow(), None);
         let text = fs::read_to_string(&path).unwrap();

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
 use runtime::telemetry::{self, Format};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
@@ -64,7 +64,7 @@ impl Loggers {
 
 impl api::LogLevels for Loggers {
     fn all(&self) -> Vec<(String, String)> {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.shown.lock();
         let level = |name: &str| shown.get(name).cloned().unwrap_or_else(|| "INFO".to_owned());
         PARTS.iter().map(|(name, _)| ((*name).to_owned(), level(name))).collect()
     }
@@ -79,7 +79,7 @@ impl api::LogLevels for Loggers {
             tracing::warn!(%error, name, "the level of a log stays as it is");
             return false;
         }
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         shown.insert(name, level.to_owned());
         true
     }

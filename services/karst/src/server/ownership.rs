@@ -8,26 +8,18 @@ use std::time::Duration;
 
 use anyhow::Result;
 use catalog::{Catalog, Holder, Lease, LeaseSettings, Lost};
+use conf::Layers;
 use jiff::Timestamp;
-use knowledge::layers::Layers;
 use object_store::ObjectStore;
 use runtime::{Clock, Shutdown, SystemClock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::assemble::host_name;
-use super::conf::{self, Key, key, seconds};
 use super::gateway::Progress;
 use super::identity;
 use super::lock::{self, DataLock};
 use crate::config::ServerOptions;
-
-const KEYS: &[Key<LeaseSettings>] =
-    &[key("server", "general", "catalogLeaseInterval", |to, text| {
-        let limits = Duration::from_secs(1)..=Duration::from_secs(60);
-        to.renewal = seconds(text).filter(|renewal| limits.contains(renewal))?;
-        Some(())
-    })];
 
 /// Why the catalog is lost.
 const WHAT_HELPS: &str = "events that are here stay in this server's data directory: to bring them in, stop \
@@ -83,8 +75,7 @@ impl Ownership {
         lock: &DataLock,
         progress: &Progress,
     ) -> Result<Self> {
-        let mut settings = LeaseSettings::default();
-        conf::apply(KEYS, layers, &mut settings)?;
+        let settings = LeaseSettings::read(layers)?;
         let scheme = if options.management_plain { "http" } else { "https" };
         let holder = Holder {
             instance: identity::known(lock.directory()).unwrap_or_default(),

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use knowledge::layers::Layers;
+use conf::{Layers, Type};
 use runtime::Budget;
-
-use super::conf::{self, Key, key, seconds, size};
 
 /// Maximum default.
 const MOST: usize = 1 << 30;
@@ -14,36 +12,32 @@ const MOST: usize = 1 << 30;
 /// Minimum: below it no ordinary request would fit.
 const LEAST: usize = 16 << 20;
 
-#[derive(Debug)]
-struct Requests {
-    memory: usize,
-    wait: Duration,
+conf::settings! {
+    /// Memory of requests.
+    #[derive(Debug)]
+    pub(super) struct Requests {
+        "server"["httpServer"] {
+            /// Memory that all requests together may take for their bodies, packed, unpacked and decoded.
+            /// Default: an eighth of the machine's memory, 16MB to 1GB.
+            "maxRequestMemory" => memory: Option<usize> = "", Type::size(LEAST as u64);
+            /// How long a request waits for memory that others hold before it is answered with 503.
+            "requestMemoryWaitSecs" => wait: Duration = "5", Type::seconds(0);
+        }
+    }
 }
-
-const KEYS: &[Key<Requests>] = &[
-    key("server", "httpServer", "maxRequestMemory", |to, text| {
-        to.memory = usize::try_from(size(text)?).ok().filter(|bytes| *bytes >= LEAST)?;
-        Some(())
-    }),
-    key("server", "httpServer", "requestMemoryWaitSecs", |to, text| {
-        to.wait = seconds(text)?;
-        Some(())
-    }),
-];
 
 /// The effective budget.
 pub(super) fn budget(layers: &Layers) -> Result<Budget> {
     let eighth = runtime::process::memory().and_then(|bytes| usize::try_from(bytes / 8).ok());
-    let memory = eighth.unwrap_or(MOST).clamp(LEAST, MOST);
-    let mut requests = Requests { memory, wait: Duration::from_secs(5) };
-    conf::apply(KEYS, layers, &mut requests)?;
-    Ok(Budget::new(requests.memory, requests.wait))
+    let usual = eighth.unwrap_or(MOST).clamp(LEAST, MOST);
+    let requests = Requests::read(layers)?;
+    Ok(Budget::new(requests.memory.unwrap_or(usual), requests.wait))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use knowledge::layers::Layer;
+    use conf::Layer;
 
     use super::*;
 
@@ -61,13 +55,5 @@ mod tests {
         let conf = "[httpServer]\nmaxRequestMemory = 1KB";
         let layers = Layers::builtin().with(Layer::SystemLocal, "server", conf);
         assert!(budget(&layers).unwrap_err().to_string().contains("maxRequestMemory"));
-    }
-
-    #[test]
-    fn every_key_is_known_to_the_registry() {
-        for key in KEYS {
-            let known = knowledge::registry::find(key.conf, key.name);
-            assert!(known.is_some_and(|setting| setting.honoured), "{}", key.name);
-        }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ::inputs::configured::Configured;
 use access::AuthenticationSettings;
 use anyhow::Result;
+use conf::Layers;
 use knowledge::Knowledge;
-use knowledge::layers::Layers;
 
 use super::{assemble, inputs};
 use crate::config::ServerOptions;
@@ -34,19 +34,17 @@ impl Setup {
         let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
         anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
         let inputs = inputs::configured(options, &knowledge)?;
-        let authentication = AuthenticationSettings::read(
-            &knowledge.conf("authentication"),
-            &knowledge.conf("server"),
-            &assemble::console_address(options),
-        )?;
-        let search = search::Settings::read(&knowledge.conf("limits"))?;
+        let console = assemble::console_address(options);
+        let authentication = AuthenticationSettings::read(&layers, &console)?;
+        let search = search::Settings::of(&layers)?;
         let knowledge = Arc::new(knowledge);
         Ok((Self { layers, knowledge, authentication, search }, inputs))
     }
 
     /// Logs warnings about the files, once the log is set up.
     pub(crate) fn warn(&self) {
-        for warning in self.knowledge.warnings() {
+        let settings = crate::settings::registry().warnings(&self.layers);
+        for warning in settings.iter().chain(self.knowledge.warnings()) {
             tracing::warn!("{warning}");
         }
     }

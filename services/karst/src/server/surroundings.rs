@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use api::ApiState;
 use axum::body::Body;
 use axum::http::{Request, header};
+use conf::Type;
 use ingest::Ingest;
 use inputs::{CutEvents, Input, MissingTime, OriginRef, SinkExt, StreamKey};
 use knowledge::Knowledge;
@@ -21,6 +22,17 @@ use tower::ServiceExt;
 const MAX_ANSWER: usize = 256 << 20;
 /// Events per batch of `collect`.
 const BATCH: usize = 10_000;
+
+conf::settings! {
+    /// Geolocation.
+    #[derive(Debug)]
+    pub(super) struct Places {
+        "limits"["iplocation"] {
+            /// File with places of addresses (MaxMind's .mmdb). Default: none.
+            "db_path" => path: Option<String> = "", Type::Text;
+        }
+    }
+}
 
 /// The interface of the server to searches.
 pub(crate) struct ServerSurroundings {
@@ -39,13 +51,12 @@ impl std::fmt::Debug for ServerSurroundings {
 impl ServerSurroundings {
     /// Reads the geolocation database, if configured.
     pub(crate) fn new(ingest: Arc<Ingest>, knowledge: &Knowledge) -> Result<Self> {
-        let limits = knowledge.conf("limits");
-        let path = limits.get("iplocation", "db_path").map(|entry| entry.value.clone());
+        let path = Places::read(knowledge.layers())?.path;
         let open = |path: String| {
             Reader::open_readfile(Path::new(&path))
                 .with_context(|| format!("limits.conf [iplocation] db_path = {path}"))
         };
-        let places = path.filter(|path| !path.is_empty()).map(open).transpose()?;
+        let places = path.map(open).transpose()?;
         Ok(Self { ingest, places, api: OnceLock::new() })
     }
 

@@ -4,10 +4,11 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use parking_lot::{Mutex, RwLock};
 use rcgen::KeyPair;
 use runtime::health::{CERTIFICATE, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
@@ -122,18 +123,18 @@ impl Certificates {
             renew_if_due(&self.certificate, &self.key, names, now)?;
         }
         let files = files(&self.certificate, &self.key);
-        let changed = *self.seen.lock().unwrap_or_else(PoisonError::into_inner) != files;
+        let changed = *self.seen.lock() != files;
         if changed {
             let new = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
-            *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
-            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = files;
+            *self.current.write() = new;
+            *self.seen.lock() = files;
             tracing::info!(path = %self.certificate.display(), "a new certificate is in use");
         }
         Ok(self.ends_soon(now))
     }
 
     fn ends_soon(&self, now: i64) -> Option<String> {
-        let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
+        let current = Arc::clone(&self.current.read());
         let end = certificate::not_after(current.cert.first()?)?;
         #[allow(clippy::cast_precision_loss)]
         metrics::gauge!(names::CERTIFICATE_END).set(end as f64);
@@ -151,7 +152,7 @@ impl Certificates {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(Arc::clone(&self.current.read()))
     }
 }
 
@@ -226,7 +227,7 @@ mod tests {
     const NOW: i64 = 1_790_000_000;
 
     fn served(certificates: &Certificates) -> Vec<u8> {
-        certificates.current.read().unwrap().cert[0].to_vec()
+        certificates.current.read().cert[0].to_vec()
     }
 
     fn own(folder: &Path, now: i64) -> Certificates {

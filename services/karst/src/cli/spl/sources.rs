@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use knowledge::conf::ConfFile;
+use conf::ConfFile;
 
 use super::{json, xml, yaml};
 use crate::config::FileKind;
@@ -143,7 +143,8 @@ fn conf(text: &str) -> Vec<Found> {
     let file = ConfFile::parse("", text);
     let mut found = Vec::new();
     for stanza in &file.stanzas {
-        let is_eval = stanza.get("iseval").is_some_and(|entry| is_true(&entry.value));
+        let is_eval =
+            stanza.get("iseval").and_then(|entry| conf::boolean(&entry.value)) == Some(true);
         for entry in &stanza.entries {
             let reading = match (entry.key.as_str(), is_eval) {
                 ("search", _) => Reading::Search,
@@ -156,10 +157,6 @@ fn conf(text: &str) -> Vec<Found> {
         }
     }
     found
-}
-
-fn is_true(value: &str) -> bool {
-    ["1", "true", "t", "yes", "y"].contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
 fn lines(text: &str) -> Vec<Found> {

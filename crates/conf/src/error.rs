@@ -1,0 +1,62 @@
+//! What can go wrong with configuration files.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use model::ErrorKind;
+
+use crate::file::Place;
+
+/// A configuration directory or file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}: {source}; check that it exists and is readable", path = .path.display())]
+pub struct Error {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+impl Error {
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self.source.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::Unavailable,
+        }
+    }
+}
+
+/// An invalid value of a setting, or a required setting without a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Invalid {
+    /// File and line; of a missing setting those of its stanza, `None` if that is missing too.
+    pub place: Option<Place>,
+    /// The file, without `.conf`.
+    pub conf: String,
+    /// The stanza; empty where the settings of several stanzas are combined.
+    pub stanza: String,
+    /// The key.
+    pub key: String,
+    /// What is written; empty for a missing setting.
+    pub value: String,
+    /// What should be written.
+    pub expected: String,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: ")?,
+            None => write!(f, "{}.conf: ", self.conf)?,
+        }
+        if !self.stanza.is_empty() {
+            write!(f, "[{}] ", self.stanza)?;
+        }
+        match self.value.as_str() {
+            "" => write!(f, "{}: expected {}", self.key, self.expected),
+            value => write!(f, "{} = {value}: expected {}", self.key, self.expected),
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! Configuration in layers: which file's value counts, and where it came from.
+//!
+//! Precedence, highest first: `system/local`, `apps/*/local`, `apps/*/default` (apps in lexicographic
+//! order, the first wins), then what is built in as `system/default`. A search of a user in an app sees
+//! them in another order ([`Layers::view`]). This is the one module of the crate that reads files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::file::{ConfFile, Entry, Place, Stanza, Warning};
+use crate::metadata::{Access, Metadata};
+
+/// Where a file stands; the order of the variants is the precedence, highest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Objects of a user in an app; only that user's searches there see them.
+    User(String, String),
+    /// `system/local`.
+    SystemLocal,
+    /// Objects of an app that are kept beside its files.
+    AppStored(String),
+    /// `apps/<app>/local`.
+    AppLocal(String),
+    /// `apps/<app>/default`.
+    AppDefault(String),
+    /// Built into Karst.
+    SystemDefault,
+}
+
+#[derive(Debug, Clone)]
+struct LayerFile {
+    layer: Layer,
+    conf: String,
+    file: ConfFile,
+}
+
+/// How the names of forms end.
+const FORM_SUFFIX: &str = ".form";
+/// The file whose single settings are objects, with permissions of their own.
+const SETTINGS_ARE_OBJECTS: &str = "props";
+
+const BUILTIN: &[(&str, &str)] = &[
+    ("indexes", include_str!("defaults/indexes.conf")),
+    ("inputs", include_str!("defaults/inputs.conf")),
+    ("limits", include_str!("defaults/limits.conf")),
+    ("macros", include_str!("defaults/macros.conf")),
+    ("props", include_str!("defaults/props.conf")),
+    ("savedsearches", include_str!("defaults/savedsearches.conf")),
+    ("server", include_str!("defaults/server.conf")),
+    ("transforms", include_str!("defaults/transforms.conf")),
+];
+
+/// All configuration files, sorted by precedence.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    files: Vec<LayerFile>,
+    others: Files,
+    metadata: Metadata,
+    /// Directories of apps, with files or without.
+    directories: BTreeSet<String>,
+    /// Data models: app, name, JSON. What is `local` comes before what is `default`.
+    models: Vec<(String, String, String)>,
+}
+
+impl Layer {
+    /// The app the layer belongs to.
+    #[must_use]
+    pub fn app(&self) -> Option<&str> {
+        match self {
+            Self::User(_, app)
+            | Self::AppStored(app)
+            | Self::AppLocal(app)
+            | Self::AppDefault(app) => Some(app),
+            Self::SystemLocal | Self::SystemDefault => None,
+        }
+    }
+
+    /// Its place among the layers that a user's searches in an app see; none if they do not see it.
+    fn rank(&self, user: &str, app: &str) -> Option<u8> {
+        let own = self.app() == Some(app);
+        Some(match self {
+            Self::User(owner, _) if own && owner == user => 0,
+            Self::User(..) => return None,
+            Self::AppStored(_) if own => 1,
+            Self::AppLocal(_) if own => 2,
+            Self::AppDefault(_) if own => 3,
+            Self::AppStored(_) => 4,
+            Self::AppLocal(_) => 5,
+            Self::AppDefault(_) => 6,
+            Self::SystemLocal => 7,
+            Self::SystemDefault => 8,
+        })
+    }
+}
+
+/// Files that settings name, and forms: those that end in `.xml` and `.form`, by their path in the directory.
+#[derive(Debug, Clone, Default)]
+pub struct Files(BTreeMap<String, String>);
+
+impl Files {
+    /// The text of a file by the path that Splunk gives it: with `/etc/` in front, or without.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&str> {
+        let path = path.trim().trim_start_matches("$SPLUNK_HOME").trim_start_matches('/');
+        let path = path.strip_prefix("etc/").unwrap_or(path);
+        self.0.get(path).map(String::as_str)
+    }
+
+    /// The forms with their names, those that are `local` first.
+    pub fn forms(&self) -> impl Iterator<Item = (&str, &str)> {
+        let form = |local: bool| {
+            self.0.iter().filter_map(move |(path, text)| {
+                let (folder, file) = path.rsplit_once('/')?;
+                let name = file.strip_suffix(FORM_SUFFIX)?;
+                (folder.ends_with("local") == local).then_some((name, text.as_str()))
+            })
+        };
+        form(true).chain(form(false))
+    }
+}
+
+impl Layers {
+    /// Only what is built in.
+    #[must_use]
+    pub fn builtin() -> Self {
+        let mut layers = Self::default();
+        for (conf, text) in BUILTIN {
+            let name = format!("system/default/{conf}.conf");
+            layers.insert(Layer::SystemDefault, conf, ConfFile::parse(&name, text));
+        }
+        layers
+    }
+
+    /// What is built in, and above it the files below a directory that has `system/local` and
+    /// `apps/*/{default,local}`. A missing directory is an empty one.
+    ///
+    /// # Errors
+    /// [`Error`] names the file that cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, Error> {
+        let mut layers = Self::builtin();
+        layers.read_folder(directory, "system/local", &Layer::SystemLocal)?;
+        let apps = directory.join("apps");
+        for app in list(&apps)? {
+            if !apps.join(&app).is_dir() {
+                continue;
+            }
+            layers.directories.insert(app.clone());
+            let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
+            layers.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
+            layers.read_folder(directory, &default, &Layer::AppDefault(app.clone()))?;
+            for folder in [local, default] {
+                layers.read_models(directory, &app, &format!("{folder}/data/models"))?;
+            }
+            for name in ["local.meta", "default.meta"] {
+                let path = directory.join(format!("apps/{app}/metadata/{name}"));
+                match fs::read(&path) {
+                    Ok(bytes) => {
+                        let text = String::from_utf8_lossy(&bytes);
+                        let file = ConfFile::parse(&path.to_string_lossy(), &text);
+                        layers.metadata.read(&app, &file);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(source) => return Err(Error { path, source }),
+                }
+            }
+        }
+        Ok(layers)
+    }
+
+    /// Adds a file from text, for tests and for settings that do not come from files.
+    /// `conf` is the name without `.conf`.
+    #[must_use]
+    pub fn with(mut self, layer: Layer, conf: &str, text: &str) -> Self {
+        let name = match &layer {
+            Layer::SystemLocal => format!("system/local/{conf}.conf"),
+            Layer::AppLocal(app) => format!("apps/{app}/local/{conf}.conf"),
+            Layer::AppDefault(app) => format!("apps/{app}/default/{conf}.conf"),
+            Layer::SystemDefault => format!("system/default/{conf}.conf"),
+            Layer::AppStored(app) => format!("apps/{app}/{conf}"),
+            Layer::User(user, app) => format!("users/{user}/{app}/{conf}"),
+        };
+        self.insert(layer, conf, ConfFile::parse(&name, text));
+        self
+    }
+
+    /// Adds a file that is read already. `conf` is the name without `.conf`.
+    #[must_use]
+    pub fn with_file(mut self, layer: Layer, conf: &str, file: ConfFile) -> Self {
+        self.insert(layer, conf, file);
+        self
+    }
+
+    /// What the searches of a user in an app see, highest first: the user's own objects there, the app,
+    /// what other apps export, the system.
+    #[must_use]
+    pub fn view(&self, user: &str, app: &str) -> Self {
+        let mut files = Vec::new();
+        for file in &self.files {
+            let Some(rank) = file.layer.rank(user, app) else { continue };
+            let mut file = file.clone();
+            if let (4..=6, Some(other)) = (rank, file.layer.app()) {
+                let other = other.to_owned();
+                self.export_only(&other, &file.conf, &mut file.file.stanzas);
+            }
+            files.push((rank, file));
+        }
+        files.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.layer.cmp(&b.1.layer)));
+        let files = files.into_iter().map(|(_, file)| file).collect();
+        let mut view = Self { files, ..self.clone() };
+        let shown = |other: &str, name: &str| {
+            other == app || self.metadata.shows(other, "datamodels", name)
+        };
+        view.models.retain(|(other, name, _)| shown(other, name));
+        view
+    }
+
+    /// Leaves what an app shows to others of a file.
+    fn export_only(&self, app: &str, conf: &str, stanzas: &mut Vec<Stanza>) {
+        if conf != SETTINGS_ARE_OBJECTS {
+            stanzas.retain(|stanza| self.metadata.shows(app, conf, &stanza.name));
+            return;
+        }
+        for stanza in stanzas.iter_mut() {
+            let name = &stanza.name;
+            let shown = |key: &str| self.metadata.shows_setting(app, conf, name, key);
+            stanza.entries.retain(|entry| shown(&entry.key));
+        }
+        stanzas.retain(|stanza| {
+            !stanza.entries.is_empty() || self.metadata.shows(app, conf, &stanza.name)
+        });
+    }
+
+    /// Whether other apps see an object of an app.
+    #[must_use]
+    pub fn shows(&self, app: &str, conf: &str, name: &str) -> bool {
+        self.metadata.shows(app, conf, name)
+    }
+
+    /// Whether an app says that other apps see an object.
+    #[must_use]
+    pub fn exports(&self, app: &str, conf: &str, name: &str) -> bool {
+        self.metadata.exports(app, conf, name)
+    }
+
+    /// Who reads and changes the objects of apps, as their metadata says: by `app`, `app/file` and
+    /// `app/file/object`.
+    #[must_use]
+    pub fn access(&self) -> BTreeMap<String, Access> {
+        self.metadata.access()
+    }
+
+    /// Adds what an app's `metadata/default.meta` says, for tests.
+    #[must_use]
+    pub fn with_metadata(mut self, app: &str, text: &str) -> Self {
+        let name = format!("apps/{app}/metadata/default.meta");
+        self.metadata.read(app, &ConfFile::parse(&name, text));
+        self
+    }
+
+    /// Without the shared stanzas (app, file, name), settings of props (the name is `stanza/KEY`) and data
+    /// models that `hidden` names.
+    #[must_use]
+    pub fn without(mut self, hidden: impl Fn(&str, &str, &str) -> bool) -> Self {
+        for file in &mut self.files {
+            if matches!(file.layer, Layer::User(..)) {
+                continue;
+            }
+            let app = file.layer.app().unwrap_or("system");
+            file.file.stanzas.retain(|stanza| !hidden(app, &file.conf, &stanza.name));
+            if file.conf == SETTINGS_ARE_OBJECTS {
+                for Stanza { name, entries, .. } in &mut file.file.stanzas {
+                    entries.retain(|e| !hidden(app, &file.conf, &format!("{name}/{}", e.key)));
+                }
+            }
+        }
+        self.models.retain(|(app, name, _)| !hidden(app, "datamodels", name));
+        self
+    }
+
+    /// Without the objects of users: what is true for everybody.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        let mut shared = self.clone();
+        shared.files.retain(|file| !matches!(file.layer, Layer::User(..)));
+        shared
+    }
+
+    /// Says whether other apps see a stanza of an app.
+    #[must_use]
+    pub fn exporting(mut self, app: &str, conf: &str, stanza: &str, shown: bool) -> Self {
+        self.metadata.export(app, conf, stanza, shown);
+        self
+    }
+
+    /// The names of the apps that have a directory or objects.
+    #[must_use]
+    pub fn apps(&self) -> BTreeSet<String> {
+        let named = self.files.iter().filter_map(|file| file.layer.app().map(str::to_owned));
+        named.chain(self.directories.iter().cloned()).collect()
+    }
+
+    /// The stanzas of a file with the layer of each, highest first.
+    pub fn stanzas(&self, conf: &str) -> impl Iterator<Item = (&Layer, &Stanza)> {
+        let files = self.files.iter().filter(move |file| file.conf == conf);
+        files.flat_map(|file| file.file.stanzas.iter().map(|stanza| (&file.layer, stanza)))
+    }
+
+    fn insert(&mut self, layer: Layer, conf: &str, file: ConfFile) {
+        self.files.push(LayerFile { layer, conf: conf.to_owned(), file });
+        self.files.sort_by(|a, b| a.layer.cmp(&b.layer));
+    }
+
+    /// The files besides those with settings.
+    #[must_use]
+    pub fn files(&self) -> &Files {
+        &self.others
+    }
+
+    fn read_folder(&mut self, root: &Path, folder: &str, layer: &Layer) -> Result<(), Error> {
+        for name in list(&root.join(folder))? {
+            if ![".conf", ".xml", FORM_SUFFIX].iter().any(|suffix| name.ends_with(suffix)) {
+                continue;
+            }
+            let path = root.join(folder).join(&name);
+            let bytes = fs::read(&path).map_err(|source| Error { path: path.clone(), source })?;
+            let text = String::from_utf8_lossy(&bytes);
+            let Some(conf) = name.strip_suffix(".conf") else {
+                self.others.0.insert(format!("{folder}/{name}"), text.into_owned());
+                continue;
+            };
+            let mut file = ConfFile::parse(&path.to_string_lossy(), &text);
+            if matches!(text, std::borrow::Cow::Owned(_)) {
+                let place = Place { file: file.file.clone(), line: 1 };
+                let text = "the file is not UTF-8; bad bytes were replaced".to_owned();
+                file.warnings.push(Warning { place, text });
+            }
+            self.insert(layer.clone(), conf, file);
+        }
+        Ok(())
+    }
+
+    fn read_models(&mut self, root: &Path, app: &str, folder: &str) -> Result<(), Error> {
+        for name in list(&root.join(folder))? {
+            let Some(model) = name.strip_suffix(".json") else { continue };
+            let path = root.join(folder).join(&name);
+            let bytes = fs::read(&path).map_err(|source| Error { path: path.clone(), source })?;
+            let json = String::from_utf8_lossy(&bytes).into_owned();
+            self.add_model(app, model, json);
+        }
+        Ok(())
+    }
+
+    fn add_model(&mut self, app: &str, name: &str, json: String) {
+        let known = self.models.iter().any(|(a, n, _)| a == app && n == name);
+        if !known {
+            self.models.push((app.to_owned(), name.to_owned(), json));
+        }
+    }
+
+    /// Adds a data model from text, for tests and for models that do not come from files.
+    #[must_use]
+    pub fn with_model(mut self, app: &str, name: &str, json: &str) -> Self {
+        self.add_model(app, name, json.to_owned());
+        self
+    }
+
+    /// Adds a form from text, by its path in the directory, for tests.
+    #[must_use]
+    pub fn with_form(mut self, path: &str, text: &str) -> Self {
+        self.others.0.insert(path.to_owned(), text.to_owned());
+        self
+    }
+
+    /// The data models: app, name and JSON of each.
+    pub fn models(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.models.iter().map(|(app, name, json)| (app.as_str(), name.as_str(), json.as_str()))
+    }
+
+    /// The names of all files, without `.conf`.
+    #[must_use]
+    pub fn confs(&self) -> Vec<&str> {
+        let names: BTreeSet<&str> = self.files.iter().map(|file| file.conf.as_str()).collect();
+        names.into_iter().collect()
+    }
+
+    /// What counts of a file (named without `.conf`) when all layers are taken together.
+    #[must_use]
+    pub fn effective(&self, conf: &str) -> Effective {
+        let mut effective = Effective { conf: conf.to_owned(), stanzas: Vec::new() };
+        for file in self.files.iter().filter(|file| file.conf == conf) {
+            for stanza in &file.file.stanzas {
+                effective.merge(stanza);
+            }
+        }
+        effective.stanzas.sort_by(|a, b| a.name.cmp(&b.name));
+        effective
+    }
+
+    /// What is wrong with the syntax of the files. [`crate::Registry::warnings`] knows the settings.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let files = self.files.iter().flat_map(|file| &file.file.warnings);
+        self.metadata.warnings().iter().chain(files).cloned().collect()
+    }
+}
+
+/// Names in a directory in lexicographic order; none if there is no such directory.
+fn list(folder: &Path) -> Result<Vec<String>, Error> {
+    let fail = |source| Error { path: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(fail(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry.map_err(fail)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// One file as all layers make it: stanzas by name, each value with the place it came from.
+#[derive(Debug, Clone)]
+pub struct Effective {
+    /// Name of the file without `.conf`.
+    pub conf: String,
+    /// Stanzas sorted by name.
+    pub stanzas: Vec<Stanza>,
+}
+
+impl Effective {
+    /// Takes what no higher layer has said.
+    fn merge(&mut self, lower: &Stanza) {
+        let known = self.stanzas.iter_mut().find(|stanza| stanza.name == lower.name);
+        let Some(stanza) = known else {
+            self.stanzas.push(lower.clone());
+            return;
+        };
+        for entry in &lower.entries {
+            if stanza.get(&entry.key).is_none() {
+                stanza.entries.push(entry.clone());
+            }
+        }
+    }
+
+    /// A stanza by name.
+    #[must_use]
+    pub fn stanza(&self, name: &str) -> Option<&Stanza> {
+        let found = self.stanzas.binary_search_by(|stanza| stanza.name.as_str().cmp(name));
+        found.ok().map(|at| &self.stanzas[at])
+    }
+
+    /// The value of a key in a stanza, or in `[default]`.
+    #[must_use]
+    pub fn get(&self, stanza: &str, key: &str) -> Option<&Entry> {
+        let own = self.stanza(stanza).and_then(|stanza| stanza.get(key));
+        own.or_else(|| self.stanza("default").and_then(|stanza| stanza.get(key)))
+    }
+
+    /// A stanza's entries completed with those of `[default]`, in key order, for `btool`.
+    #[must_use]
+    pub fn complete(&self, stanza: &str) -> Vec<&Entry> {
+        let mut entries: Vec<&Entry> = Vec::new();
+        for name in [stanza, "default"] {
+            for entry in self.stanza(name).map_or(&[][..], |stanza| &stanza.entries) {
+                if !entries.iter().any(|known| known.key == entry.key) {
+                    entries.push(entry);
+                }
+            }
+        }
+        entries.sort_by(|a, b| a.key.cmp(&b.key));
+        entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn layers_win_in_splunks_order() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "apps/b/local/x.conf", "[s]\na = b-local\nb = b-local");
+        write(root.path(), "apps/a/default/x.conf", "[s]\na = a-default\nc = a-default");
+        write(root.path(), "apps/b/default/x.conf", "[s]\nc = b-default\nd = b-default");
+        write(root.path(), "system/local/x.conf", "[s]\na = system");
+        let effective = Layers::read(root.path()).unwrap().effective("x");
+        let value = |key| effective.get("s", key).unwrap().value.clone();
+        assert_eq!(
+            [value("a"), value("b"), value("c"), value("d")],
+            ["system", "b-local", "a-default", "b-default"]
+        );
+        assert!(effective.get("s", "d").unwrap().place.to_string().ends_with("default/x.conf:3"));
+    }
+
+    #[test]
+    fn local_settings_override_what_is_built_in() {
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", "[default]\nTRUNCATE = 5");
+        assert_eq!(layers.effective("props").get("anything", "TRUNCATE").unwrap().value, "5");
+    }
+
+    #[test]
+    fn a_missing_directory_leaves_the_built_in_settings() {
+        let layers = Layers::read(Path::new("/nonexistent/karst")).unwrap();
+        assert!(layers.effective("indexes").stanza("main").is_some());
+    }
+
+    #[test]
+    fn built_in_files_have_no_warnings() {
+        assert_eq!(Layers::builtin().warnings(), []);
+    }
+}

@@ -1,0 +1,101 @@
+//! The reference page of a file, written from the declarations.
+
+use std::fmt::Write;
+
+use crate::registry::Registry;
+use crate::setting::{Effect, Setting, Type};
+
+/// What each page begins with.
+const INTRODUCTION: &str = "\
+Written from the declarations in the code; `KARST_BLESS=1` with the tests of `karst-server` or
+`karst-forwarder` rewrites it. A change has its effect from the next start of the program, except where
+the setting is marked \"live\": those REST changes at once.
+";
+
+impl Registry {
+    /// The page of a file, in Markdown.
+    #[must_use]
+    pub fn page(&self, conf: &str) -> String {
+        let settings: Vec<_> = self.settings(conf).collect();
+        let used = || settings.iter().filter(|setting| setting.effect != Effect::None);
+        let mut page = format!("# {conf}.conf\n\n{INTRODUCTION}");
+        let mut stanzas: Vec<&str> = used().map(|setting| setting.stanza).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        stanzas.retain(|stanza| seen.insert(*stanza));
+        for stanza in stanzas {
+            let of: Vec<_> = used().filter(|setting| setting.stanza == stanza).collect();
+            let _ = write!(page, "\n## {}\n\n", heading(stanza));
+            page += "| setting | value | default | what it does |\n| --- | --- | --- | --- |\n";
+            for setting in of {
+                page += &row(setting);
+            }
+        }
+        let mut without: Vec<&str> = settings
+            .iter()
+            .filter(|setting| setting.effect == Effect::None)
+            .map(|setting| setting.name)
+            .collect();
+        without.sort_unstable();
+        if !without.is_empty() {
+            page +=
+                "\n## Without effect\n\nSettings of Splunk that are accepted with a warning:\n\n";
+            let names: Vec<String> = without.iter().map(|name| format!("`{name}`")).collect();
+            page += &wrapped(&names.join(", "));
+        }
+        page
+    }
+}
+
+fn heading(stanza: &str) -> String {
+    if stanza.is_empty() {
+        return "All stanzas".to_owned();
+    }
+    stanza.split(", ").map(|one| format!("`[{one}]`")).collect::<Vec<_>>().join(", ")
+}
+
+fn row(setting: &Setting) -> String {
+    let code = |text: &str| match text {
+        "" => String::new(),
+        text if text.contains('|') => format!("<code>{}</code>", text.replace('|', "&#124;")),
+        text => format!("`{text}`"),
+    };
+    let live = if setting.effect == Effect::Live { " (live)" } else { "" };
+    let kind = match setting.kind {
+        Type::Choice(words) => {
+            words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+        }
+        kind => cell(&kind.expected()),
+    };
+    let (name, default) = (code(setting.name), code(setting.default));
+    format!("| {name}{live} | {kind} | {default} | {} |\n", cell(&setting.description()))
+}
+
+/// Text that does not end its cell, and has no tags outside of code.
+fn cell(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        0 => part.replace('<', "&lt;"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`").replace('|', "\\|")
+}
+
+/// Lines of at most 140 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        if width > 0 && width + 1 + word.len() > 140 {
+            lines.push('\n');
+            width = 0;
+        }
+        if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines += word;
+        width += word.len();
+    }
+    lines.push('\n');
+    lines
+}

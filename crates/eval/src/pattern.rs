@@ -1,0 +1,414 @@
+//! Regular expressions in PCRE's syntax, on the fastest engine that can run them.
+//!
+//! Most patterns run on the `regex` crate (linear time), and what is simple of them on a matcher of
+//! our own ([`sequence`]); those with look-around, back-references or other PCRE-only parts on
+//! `fancy-regex`, whose effort per search is bounded. A search that hits that bound counts as no
+//! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
+
+mod literal;
+mod sequence;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sequence::{Outcome, Sequence, Spans};
+
+/// Steps of backtracking per search of a PCRE-only pattern.
+const BACKTRACK_LIMIT: usize = 1_000_000;
+/// Bytes of a compiled pattern.
+const SIZE_LIMIT: usize = 64 << 20;
+
+/// A compiled regular expression.
+#[derive(Clone)]
+pub struct Pattern {
+    engine: Engine,
+    names: Vec<Option<String>>,
+    text: String,
+}
+
+#[derive(Clone)]
+enum Engine {
+    Linear { regex: regex::Regex, sequence: Option<Arc<Sequence>> },
+    Backtracking(fancy_regex::Regex),
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pattern").field(&self.text).finish()
+    }
+}
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// The last line of the compiler's complaint.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        let translated = translate(text, true);
+        let linear = regex::RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).build();
+        if let Ok(regex) = linear {
+            let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
+            let sequence = Sequence::compile(&translated).map(Arc::new);
+            let engine = Engine::Linear { regex, sequence };
+            return Ok(Self { engine, names, text: text.to_owned() });
+        }
+        let translated = translate(text, false);
+        let built = fancy_regex::RegexBuilder::new(&translated)
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .delegate_size_limit(SIZE_LIMIT)
+            .build();
+        let regex = built.map_err(|error| {
+            let text = error.to_string();
+            text.lines().last().unwrap_or_default().trim().to_owned()
+        })?;
+        let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
+        Ok(Self { engine: Engine::Backtracking(regex), names, text: text.to_owned() })
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Names of the groups; the whole match is the first.
+    #[must_use]
+    pub fn names(&self) -> &[Option<String>] {
+        &self.names
+    }
+
+    /// Whether it runs in linear time.
+    #[must_use]
+    pub fn is_linear(&self) -> bool {
+        matches!(self.engine, Engine::Linear { .. })
+    }
+
+    /// The longest text that every match is known to hold.
+    #[must_use]
+    pub fn required_literal(&self) -> Option<Vec<u8>> {
+        match &self.engine {
+            Engine::Linear { regex, .. } => literal::required_literal(regex.as_str()),
+            Engine::Backtracking(_) => None,
+        }
+    }
+
+    /// Whether it matches anywhere.
+    #[must_use]
+    pub fn is_match(&self, text: &str) -> bool {
+        match &self.engine {
+            Engine::Linear { regex, sequence } => match search(sequence.as_deref(), text, 0) {
+                Outcome::Match(_) => true,
+                Outcome::None => false,
+                Outcome::GaveUp => regex.is_match(text),
+            },
+            Engine::Backtracking(regex) => regex.is_match(text).unwrap_or(false),
+        }
+    }
+
+    /// The first match that begins at or after a character boundary: its begin and end.
+    #[must_use]
+    pub fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+        match &self.engine {
+            Engine::Linear { regex, sequence } => match search(sequence.as_deref(), text, from) {
+                Outcome::Match(spans) => spans.get(0),
+                Outcome::None => None,
+                Outcome::GaveUp => regex.find_at(text, from).map(|m| (m.start(), m.end())),
+            },
+            Engine::Backtracking(regex) => {
+                let found = regex.find_from_pos(text, from).ok().flatten();
+                found.map(|m| (m.start(), m.end()))
+            }
+        }
+    }
+
+    /// Visits the groups of every match, one after the other, until the visitor has enough.
+    pub fn each_match<'t>(&self, text: &'t str, mut visit: impl FnMut(&Groups<'t>) -> bool) {
+        match &self.engine {
+            // Behind an empty match the search would begin at the same place again; `captures_iter` knows how
+            // to go on.
+            Engine::Linear { sequence: Some(sequence), .. } if !sequence.can_be_empty() => {
+                let mut from = 0;
+                while let Some(groups) = self.groups_at(text, from) {
+                    from = groups.span(0).map_or(text.len(), |(_, end)| end);
+                    if !visit(&groups) {
+                        return;
+                    }
+                }
+            }
+            Engine::Linear { regex, .. } => {
+                for groups in regex.captures_iter(text) {
+                    if !visit(&Groups(Found::Linear(groups))) {
+                        return;
+                    }
+                }
+            }
+            Engine::Backtracking(regex) => {
+                for groups in regex.captures_iter(text).map_while(Result::ok) {
+                    if !visit(&Groups(Found::Backtracking(groups))) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The groups of the first match that begins at or after a character boundary.
+    #[must_use]
+    pub fn groups_at<'t>(&self, text: &'t str, from: usize) -> Option<Groups<'t>> {
+        match &self.engine {
+            Engine::Linear { regex, sequence } => {
+                let found = match sequence.as_deref() {
+                    Some(sequence) if !sequence.finds_beginnings() => {
+                        // `regex` finds a match fast, but often needs its slow backtracker for the groups.
+                        let begin = regex.find_at(text, from)?.start();
+                        sequence.match_at(text, begin)
+                    }
+                    sequence => search(sequence, text, from),
+                };
+                match found {
+                    Outcome::Match(spans) => Some(Groups(Found::Sequence { text, spans })),
+                    Outcome::None => None,
+                    Outcome::GaveUp => regex.captures_at(text, from).map(Found::Linear).map(Groups),
+                }
+            }
+            Engine::Backtracking(regex) => {
+                let found = regex.captures_from_pos(text, from).ok().flatten();
+                found.map(Found::Backtracking).map(Groups)
+            }
+        }
+    }
+}
+
+/// Finds all matches on the engine that is chosen and, where that is the matcher of our own, on `regex`.
+///
+/// # Panics
+/// If they differ.
+pub(crate) fn compare(pattern: &str, text: &str) {
+    let Ok(pattern) = Pattern::compile(pattern) else { return };
+    let mut found: Vec<Vec<_>> = Vec::new();
+    pattern.each_match(text, |groups| {
+        found.push((0..pattern.names.len()).map(|group| groups.span(group)).collect());
+        true
+    });
+    assert_eq!(pattern.is_match(text), !found.is_empty(), "a match");
+    let Engine::Linear { regex, sequence: Some(_) } = &pattern.engine else { return };
+    let span = |found: regex::Match<'_>| (found.start(), found.end());
+    let expected: Vec<Vec<_>> = regex
+        .captures_iter(text)
+        .map(|groups| groups.iter().map(|group| group.map(span)).collect())
+        .collect();
+    assert_eq!(found, expected, "matches");
+    let first = expected.first().and_then(|groups| groups.first().copied().flatten());
+    assert_eq!(pattern.find_at(text, 0), first, "the first match");
+    if let Some(literal) = pattern.required_literal().filter(|_| first.is_some()) {
+        let held = memchr::memmem::find(text.as_bytes(), &literal).is_some();
+        assert!(held, "the literal is not in the text");
+    }
+}
+
+fn search(sequence: Option<&Sequence>, text: &str, from: usize) -> Outcome {
+    sequence.map_or(Outcome::GaveUp, |sequence| sequence.search(text, from))
+}
+
+/// The groups of a match.
+#[derive(Debug)]
+pub struct Groups<'t>(Found<'t>);
+
+#[derive(Debug)]
+enum Found<'t> {
+    Sequence { text: &'t str, spans: Spans },
+    Linear(regex::Captures<'t>),
+    Backtracking(fancy_regex::Captures<'t>),
+}
+
+impl<'t> Groups<'t> {
+    /// The text of a group that took part; 0 is the whole match.
+    #[must_use]
+    pub fn get(&self, group: usize) -> Option<&'t str> {
+        match &self.0 {
+            Found::Sequence { text, spans } => spans.get(group).map(|(from, to)| &text[from..to]),
+            Found::Linear(groups) => groups.get(group).map(|m| m.as_str()),
+            Found::Backtracking(groups) => groups.get(group).map(|m| m.as_str()),
+        }
+    }
+
+    /// Begin and end of a group that took part.
+    #[must_use]
+    pub fn span(&self, group: usize) -> Option<(usize, usize)> {
+        match &self.0 {
+            Found::Sequence { spans, .. } => spans.get(group),
+            Found::Linear(groups) => groups.get(group).map(|m| (m.start(), m.end())),
+            Found::Backtracking(groups) => groups.get(group).map(|m| (m.start(), m.end())),
+        }
+    }
+}
+
+/// Spells what PCRE allows and the engines refuse or read differently in their own way: an opening
+/// bracket inside a class, a brace that is no repetition, `\<` and `\>`, `\Z`, and classes that are
+/// about ASCII; word boundaries, too, where the engine knows such.
+fn translate(pattern: &str, ascii_boundaries: bool) -> String {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut chars = pattern.char_indices().peekable();
+    let mut in_class = false;
+    let mut class_start = 0;
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some((_, escaped @ ('<' | '>'))) => out.push(escaped),
+                Some((_, 'Z')) if !in_class => out.push_str(r"(?:\n?\z)"),
+                Some((_, 'h')) if in_class => out.push_str(r"\t\x20"),
+                Some((_, 'h')) => out.push_str(r"[\t\x20]"),
+                Some((_, 'd')) if in_class => out.push_str("[:digit:]"),
+                Some((_, 'D')) if in_class => out.push_str("[:^digit:]"),
+                Some((_, 'w')) if in_class => out.push_str("[:word:]"),
+                Some((_, 'W')) if in_class => out.push_str("[:^word:]"),
+                Some((_, 's')) if in_class => out.push_str("[:space:]"),
+                Some((_, 'S')) if in_class => out.push_str("[:^space:]"),
+                Some((_, 'd')) => out.push_str("[0-9]"),
+                Some((_, 'D')) => out.push_str("[^0-9]"),
+                Some((_, 'w')) => out.push_str("[0-9A-Za-z_]"),
+                Some((_, 'W')) => out.push_str("[^0-9A-Za-z_]"),
+                Some((_, 's')) => out.push_str("[[:space:]]"),
+                Some((_, 'S')) => out.push_str("[^[:space:]]"),
+                Some((_, 'b')) if in_class => out.push_str(r"\x08"),
+                Some((_, 'b')) if ascii_boundaries => out.push_str(r"(?-u:\b)"),
+                Some((_, 'B')) if ascii_boundaries => out.push_str(r"(?-u:\B)"),
+                Some((_, 'R')) if !in_class => out.push_str(r"(?:\r\n|\n|\r)"),
+                Some((next, escaped)) => {
+                    out.push('\\');
+                    out.push(escaped);
+                    // The braces of \x{..}, \p{..}, \k{..} belong to the escape.
+                    if matches!(escaped, 'x' | 'p' | 'P' | 'k' | 'g' | 'u')
+                        && pattern[next + 1..].starts_with('{')
+                        && let Some(end) = pattern[next..].find('}')
+                    {
+                        while let Some(&(inside, c)) = chars.peek() {
+                            if inside > next + end {
+                                break;
+                            }
+                            out.push(c);
+                            chars.next();
+                        }
+                    }
+                }
+                None => out.push('\\'),
+            },
+            '[' if in_class => {
+                if !pattern[at + 1..].starts_with(':') {
+                    out.push('\\');
+                }
+                out.push('[');
+                if pattern[at + 1..].starts_with(':')
+                    && let Some(end) = pattern[at..].find(":]")
+                {
+                    while let Some(&(inside, c)) = chars.peek() {
+                        if inside > at + end + 1 {
+                            break;
+                        }
+                        out.push(c);
+                        chars.next();
+                    }
+                }
+            }
+            '[' => {
+                in_class = true;
+                out.push('[');
+                if chars.peek().is_some_and(|(_, c)| *c == '^') {
+                    out.push('^');
+                    chars.next();
+                }
+                class_start = chars.peek().map_or(pattern.len(), |(at, _)| *at);
+            }
+            ']' if in_class && at == class_start => out.push_str(r"\]"),
+            ']' => {
+                if !in_class {
+                    out.push('\\');
+                }
+                in_class = false;
+                out.push(']');
+            }
+            '&' | '~' if in_class => {
+                out.push('\\');
+                out.push(c);
+            }
+            '{' if !in_class && !is_repetition(&pattern[at..]) => out.push_str(r"\{"),
+            '}' if !in_class && !closes_repetition(&pattern[..at]) => out.push_str(r"\}"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn is_repetition(text: &str) -> bool {
+    let Some(body) = text[1..].split('}').next().filter(|body| body.len() + 1 < text.len()) else {
+        return false;
+    };
+    let (least, most) = body.split_once(',').unwrap_or((body, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    !least.is_empty() && digits(least) && digits(most)
+}
+
+fn closes_repetition(before: &str) -> bool {
+    before.rfind('{').is_some_and(|open| is_repetition(&format!("{}}}", &before[open..])))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(pattern: &str, text: &str, expected: Option<&str>, linear: bool) {
+        let compiled = Pattern::compile(pattern).unwrap();
+        let found = compiled.groups_at(text, 0);
+        assert_eq!(
+            found.as_ref().and_then(|g| g.get(g.span(1).map_or(0, |_| 1))),
+            expected,
+            "{pattern}"
+        );
+        assert_eq!(compiled.is_linear(), linear, "{pattern}");
+    }
+
+    #[test]
+    fn pcre_spellings_are_understood() {
+        check(r"(?<user>\w+)@", "a bob@x", Some("bob"), true);
+        check(r"[^[]+\[(\d+)\]", "sshd[12]:", Some("12"), true);
+        check(r"([]a]+)", "x]a", Some("]a"), true);
+        check(r"\<(\d{1,3})\>", "<34>1", Some("34"), true);
+        check(r"{(\w+)}", "{abc}", Some("abc"), true);
+        check(r"([[:alpha:]]+)", "12ab", Some("ab"), true);
+        check(r"\x{41}(.)", "Ab", Some("b"), true);
+        check(r"(a)\Z", "a\n", Some("a"), true);
+        check(r"x\{(\d)", "x{1", Some("1"), true);
+    }
+
+    #[test]
+    fn look_around_and_back_references_run_on_the_other_engine() {
+        check(r"(?<=id=)(\d+)(?!\d)", "id=12", Some("12"), false);
+        check(r"(.)\1", "abb", Some("b"), false);
+        check(r"(?>a+)b", "aab", Some("aab"), false);
+    }
+
+    #[test]
+    fn classes_and_borders_of_words_are_about_ascii() {
+        check(r"(\w+)", "é1x", Some("1x"), true);
+        check(r"([^\W\d]+)", "12ab\u{660}", Some("ab"), true);
+        check(r"(\S+)", "\u{a0}a b", Some("\u{a0}a"), true);
+        check(r"([\w-.]+)", "<a-b.c>", Some("a-b.c"), true);
+        check(r"(\bb)", "éb", Some("b"), true);
+    }
+
+    #[test]
+    fn a_bad_pattern_says_why() {
+        assert!(!Pattern::compile("(a").unwrap_err().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn compiling_never_panics(pattern in "\\PC{0,30}|[\\[\\]{}()\\\\^a0-9,:?<>|*+.&~-]{0,30}") {
+            if let Ok(compiled) = Pattern::compile(&pattern) {
+                let _ = compiled.groups_at("abc [1] {x}", 0).map(|groups| groups.get(1));
+            }
+        }
+    }
+}

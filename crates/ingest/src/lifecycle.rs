@@ -1,0 +1,346 @@
+//! The life of buckets after the indexer: small ones are joined, old ones are frozen or archived,
+//! archived ones come back, and objects that nobody needs any more are deleted.
+//!
+//! Decisions are pure (`merge`, `retention`); every change of what exists is one catalog commit, so
+//! that a search sees a bucket or its successor, never both and never neither. An object that has no
+//! bucket is in the catalog's list of discarded ones: those under way are noted before they are
+//! written, those replaced in the commit that replaces them. A process that is killed at any moment
+//! therefore neither loses an event nor leaves an object behind, and nothing is deleted before the
+//! grace for running searches is over.
+//!
+//! One process does this for a deployment: the one that has the catalog open. It leaves the format
+//! of buckets to `bucket` and hot buckets to `hot`.
+
+mod archive;
+mod join;
+mod merge;
+mod retention;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bucket::FieldSource;
+use catalog::{Catalog, Commit, Discarded};
+use foldhash::{HashMap, HashSet};
+use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parking_lot::Mutex;
+use runtime::{Clock, Shutdown, metrics as names};
+
+use self::archive::Archive;
+use self::retention::Reason;
+use crate::fields::KnownFields;
+use crate::hot::limits::HotLimits;
+use crate::hot::store::HotStore;
+use crate::{Error, Parts, Settings};
+
+/// Discarded objects that are deleted between two commits.
+const DELETED_AT_A_TIME: usize = 256;
+/// How long an object may be under way before another process may take it for left behind.
+const UNDER_WAY: Duration = Duration::from_secs(3600);
+
+/// What to bring back from an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thaw {
+    /// The index.
+    pub index: IndexName,
+    /// Buckets with events in this range.
+    pub range: TimeRange,
+    /// The archive, as `coldToFrozenDir` would name it; that of the index if not given.
+    pub from: Option<String>,
+}
+
+/// What was brought back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Thawed {
+    /// Buckets that are searchable now and were not before.
+    pub buckets: u64,
+    /// Their events.
+    pub events: u64,
+    /// Buckets of the range that were there already.
+    pub present: u64,
+}
+
+/// See the module.
+pub(crate) struct Lifecycle {
+    store: Arc<dyn ObjectStore>,
+    catalog: Arc<Catalog>,
+    fields: Arc<dyn FieldSource>,
+    limits: Arc<HotLimits>,
+    hot: Arc<HotStore>,
+    clock: Arc<dyn Clock>,
+    settings: Arc<Settings>,
+    shutdown: Shutdown,
+    /// Paths of objects that this process is writing.
+    under_way: Mutex<HashSet<String>>,
+    /// When buckets were first seen in the catalog.
+    seen: Mutex<HashMap<IndexName, HashMap<BucketId, Instant>>>,
+}
+
+impl fmt::Debug for Lifecycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lifecycle").field("under_way", &self.under_way).finish_non_exhaustive()
+    }
+}
+
+impl Lifecycle {
+    pub(crate) fn new(
+        parts: &Parts,
+        limits: &Arc<HotLimits>,
+        hot: &Arc<HotStore>,
+        shutdown: Shutdown,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            store: Arc::clone(&parts.store),
+            catalog: Arc::clone(&parts.catalog),
+            fields: Arc::new(KnownFields(Arc::clone(&parts.knowledge))),
+            limits: Arc::clone(limits),
+            hot: Arc::clone(hot),
+            clock: Arc::clone(&parts.clock),
+            settings: Arc::new(parts.settings.clone()),
+            shutdown,
+            under_way: Mutex::default(),
+            seen: Mutex::default(),
+        })
+    }
+
+    /// Works until the signal to stop.
+    pub(crate) async fn run(self: Arc<Self>) {
+        while self.shutdown.sleep(self.settings.lifecycle.rotate_period).await {
+            tokio::select! {
+                () = self.shutdown.stopped() => return,
+                () = self.round() => {}
+            }
+        }
+    }
+
+    /// Freezes, joins and cleans up what is due.
+    pub(crate) async fn round(self: &Arc<Self>) {
+        let snapshot = self.catalog.snapshot();
+        let mut indexes: Vec<IndexName> = snapshot.indexes().cloned().collect();
+        indexes.sort();
+        for index in &indexes {
+            self.report(index, snapshot.buckets(index));
+            self.retain(index).await;
+        }
+        self.join_small(&indexes).await;
+        self.clean_up().await;
+    }
+
+    fn report(&self, index: &IndexName, buckets: &[Arc<BucketEntry>]) {
+        let label = index.as_str().to_owned();
+        let bytes: u64 = buckets.iter().map(|bucket| bucket.size).sum();
+        #[allow(clippy::cast_precision_loss)]
+        {
+            metrics::gauge!(names::INDEX_BYTES, "index" => label.clone()).set(bytes as f64);
+            metrics::gauge!(names::INDEX_BUCKETS, "index" => label).set(buckets.len() as f64);
+        }
+    }
+
+    fn in_future(&self, time: Duration) -> EventTime {
+        let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        EventTime(self.clock.now().0.saturating_add(micros))
+    }
+
+    /// The object at `path` once the grace for running searches is over.
+    fn discarded(&self, path: &str) -> Discarded {
+        let delete_after = self.in_future(self.settings.lifecycle.merge_delete_grace);
+        Discarded { path: path.to_owned(), delete_after }
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), Error> {
+        let done = self.catalog.commit(commit).await;
+        done.map_err(|error| Error::Catalog(Arc::new(error)))
+    }
+
+    /// Notes an object that is about to be written, so that it does not outlive a crash.
+    async fn begin(self: &Arc<Self>, path: String) -> Result<UnderWay, Error> {
+        self.under_way.lock().insert(path.clone());
+        let guard = UnderWay { of: Arc::clone(self), path: path.clone() };
+        let discard = vec![Discarded { path, delete_after: self.in_future(UNDER_WAY) }];
+        self.commit(Commit { discard, ..Commit::default() }).await?;
+        Ok(guard)
+    }
+
+    /// Freezes what is too old or too much.
+    pub(crate) async fn retain(&self, index: &IndexName) {
+        let Some(keep) = self.limits.keep(index) else { return };
+        let snapshot = self.catalog.snapshot();
+        let due = retention::due(snapshot.buckets(index), self.clock.now(), keep);
+        if due.is_empty() {
+            return;
+        }
+        let configured = self.limits.configured(index);
+        let place = configured.and_then(|index| index.cold_to_frozen.as_deref());
+        let archive = match place.map(|to| self.archive(to)).transpose() {
+            Ok(archive) => archive,
+            Err(error) => {
+                tracing::error!(%index, %error, "frozen buckets stay: their archive cannot be used");
+                metrics::counter!(names::FROZEN_FAILURES, "index" => index.as_str().to_owned())
+                    .increment(due.len() as u64);
+                return;
+            }
+        };
+        for (bucket, reason) in due {
+            if self.hot.has(index, bucket.id) {
+                continue;
+            }
+            if let Err(error) = self.freeze(&bucket, reason, archive.as_ref()).await {
+                tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
+                metrics::counter!(names::FROZEN_FAILURES, "index" => index.as_str().to_owned())
+                    .increment(1);
+                return;
+            }
+        }
+    }
+
+    async fn freeze(
+        &self,
+        bucket: &BucketEntry,
+        reason: Reason,
+        archive: Option<&Archive>,
+    ) -> Result<(), Error> {
+        if let Some(archive) = archive {
+            archive.keep(&self.store, bucket, self.settings.multipart_threshold).await?;
+        }
+        self.remove(bucket).await?;
+        let index = bucket.index.as_str().to_owned();
+        tracing::info!(%index, bucket = %bucket.id, reason = reason.name(),
+            archived = archive.is_some(), "bucket frozen");
+        metrics::counter!(names::FROZEN_BUCKETS, "index" => index, "reason" => reason.name())
+            .increment(1);
+        Ok(())
+    }
+
+    /// Takes a bucket out of the catalog; its object goes after the grace.
+    async fn remove(&self, bucket: &BucketEntry) -> Result<(), Error> {
+        self.commit(Commit {
+            expect: vec![bucket.id],
+            remove: vec![bucket.id],
+            discard: vec![self.discarded(&bucket.path)],
+            ..Commit::default()
+        })
+        .await
+    }
+
+    /// Takes every bucket of an index out of the catalog; how many.
+    pub(crate) async fn empty(&self, index: &IndexName) -> Result<u64, Error> {
+        let mut count = 0;
+        loop {
+            let snapshot = self.catalog.snapshot();
+            let Some(bucket) = snapshot.buckets(index).first().cloned() else { return Ok(count) };
+            match self.remove(&bucket).await {
+                Ok(()) => count += 1,
+                // A merge was faster; its bucket is in the next snapshot.
+                Err(error) if error.kind() == model::ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives thawed buckets of the range back to the archive they came from; how many.
+    pub(crate) async fn freeze_thawed(
+        &self,
+        index: &IndexName,
+        range: &TimeRange,
+    ) -> Result<u64, Error> {
+        let snapshot = self.catalog.snapshot();
+        let thawed = snapshot
+            .buckets(index)
+            .iter()
+            .filter(|bucket| bucket.state == BucketState::Thawed && bucket.summary.overlaps(range));
+        let mut count = 0;
+        for bucket in thawed {
+            self.remove(bucket).await?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn archive(&self, place: &str) -> Result<Archive, Error> {
+        Archive::open(place, &self.settings.lifecycle.archive_options)
+    }
+
+    /// Brings archived buckets back.
+    pub(crate) async fn thaw(self: &Arc<Self>, wanted: &Thaw) -> Result<Thawed, Error> {
+        let configured = self.limits.configured(&wanted.index);
+        let own = configured.and_then(|index| index.cold_to_frozen.as_deref());
+        let place = wanted.from.as_deref().or(own).ok_or_else(|| Error::Archive {
+            place: String::new(),
+            reason: format!("index {} has no coldToFrozenDir; name the archive", wanted.index),
+        })?;
+        let archive = self.archive(place)?;
+        let mut thawed = Thawed::default();
+        for found in archive.find(&self.store, &wanted.index, &wanted.range).await? {
+            if self.catalog.snapshot().contains(&wanted.index, found.entry.id) {
+                thawed.present += 1;
+                continue;
+            }
+            let path = format!(
+                "{}-thawed-{}.parquet",
+                found.entry.path.trim_end_matches(".parquet"),
+                runtime::random::time_ordered_uuid().as_simple()
+            );
+            let note = self.begin(path.clone()).await?;
+            let threshold = self.settings.multipart_threshold;
+            archive.bring_back(&self.store, &found, &path, threshold).await?;
+            let (rows, state) = (found.entry.summary.rows, BucketState::Thawed);
+            let entry = BucketEntry { path: path.clone(), state, ..found.entry };
+            self.commit(Commit { add: vec![entry], forget: vec![path], ..Commit::default() })
+                .await?;
+            drop(note);
+            thawed.buckets += 1;
+            thawed.events += rows;
+        }
+        let label = wanted.index.as_str().to_owned();
+        metrics::counter!(names::THAWED_BUCKETS, "index" => label).increment(thawed.buckets);
+        Ok(thawed)
+    }
+
+    /// Deletes discarded objects whose time has come.
+    pub(crate) async fn clean_up(&self) {
+        let snapshot = self.catalog.snapshot();
+        #[allow(clippy::cast_precision_loss)]
+        metrics::gauge!(names::GARBAGE_OBJECTS).set(snapshot.discarded().count() as f64);
+        let now = self.clock.now();
+        let due: Vec<String> = {
+            let under_way = self.under_way.lock();
+            let all = snapshot.discarded();
+            let due = all.filter(|(path, time)| *time <= now && !under_way.contains(*path));
+            due.map(|(path, _)| path.to_owned()).collect()
+        };
+        for some in due.chunks(DELETED_AT_A_TIME) {
+            let mut forget = Vec::new();
+            for path in some {
+                match self.store.delete(&Path::from(path.as_str())).await {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => forget.push(path.clone()),
+                    Err(error) => {
+                        tracing::warn!(%path, %error, "a discarded object is not deleted yet");
+                    }
+                }
+            }
+            if let Err(error) = self.commit(Commit { forget, ..Commit::default() }).await {
+                tracing::warn!(%error, "deleted objects could not be forgotten");
+                return;
+            }
+        }
+    }
+}
+
+/// Keeps an object that is being written from being cleaned up.
+#[derive(Debug)]
+struct UnderWay {
+    of: Arc<Lifecycle>,
+    path: String,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.of.under_way.lock().remove(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! `inputs.conf` into inputs: what it says, checked, and everything it says running.
+//!
+//! Used alike by the indexer, over its pipeline, and by the forwarder, over its queue. Left to the
+//! program: inputs over HTTP (`[http://...]`), whose tokens are handed out as they are written.
+
+mod files;
+mod network;
+mod run;
+mod stanza;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use conf::{Effective, Reader, Stanza};
+use model::IndexName;
+
+use crate::exec::ScriptInput;
+use crate::fifo::FifoInput;
+use crate::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
+use crate::s3::SqsInput;
+use crate::tcp::TcpInput;
+use crate::udp::UdpInput;
+use crate::{Error, HostNames};
+
+pub use run::{Bound, bind, start, start_bound};
+use stanza::Keys;
+
+/// A token of `[http://<name>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpToken {
+    /// What the stanza calls it.
+    pub name: String,
+    /// The secret.
+    pub token: String,
+    /// Where events go that name no index.
+    pub index: IndexName,
+    /// Indexes events may go to; empty: all.
+    pub indexes: Vec<IndexName>,
+    /// Sourcetype of events that name none.
+    pub sourcetype: Option<String>,
+    /// Source of events that name none.
+    pub source: Option<String>,
+    /// Host of events that name none.
+    pub host: Option<String>,
+    /// Whether senders are told when their events are safe.
+    pub use_ack: bool,
+    /// Whether everything is refused.
+    pub disabled: bool,
+}
+
+/// Everything an `inputs.conf` switches on.
+#[derive(Debug, Default)]
+pub struct Configured {
+    /// Files to follow, and to take in once.
+    pub monitor: Vec<MonitorTarget>,
+    /// How the monitor works.
+    pub monitor_settings: MonitorSettings,
+    /// Programs whose output is taken in.
+    pub scripts: Vec<ScriptInput>,
+    /// Named pipes.
+    pub fifos: Vec<FifoInput>,
+    /// TCP listeners.
+    pub tcp: Vec<(SocketAddr, TcpInput)>,
+    /// UDP listeners.
+    pub udp: Vec<(SocketAddr, UdpInput)>,
+    /// Queues that tell of new S3 objects.
+    pub sqs: Vec<SqsInput>,
+    /// Tokens of the HTTP event collector, for the program to keep.
+    pub http: Vec<HttpToken>,
+    /// Names of senders, for all inputs that want them.
+    pub names: HostNames,
+    /// Stanzas of inputs that do not exist here, with what can be done instead.
+    pub warnings: Vec<String>,
+}
+
+impl Configured {
+    /// Reads an `inputs.conf`; `host` is the name of this machine.
+    ///
+    /// # Errors
+    /// All mistakes, each with file, stanza and key.
+    pub fn read(conf: &Effective, host: &str) -> Result<Self, Vec<Error>> {
+        let mut configured = Self::default();
+        let mut errors = Vec::new();
+        let host: Arc<str> = host.into();
+        for stanza in &conf.stanzas {
+            let mut keys = Keys::new(conf, stanza);
+            if !keys.get(&crate::settings::DISABLED) || stanza.name.starts_with("http://") {
+                configured.add(&mut keys, &host);
+            }
+            errors.append(&mut keys.errors);
+        }
+        if errors.is_empty() { Ok(configured) } else { Err(errors) }
+    }
+
+    fn add(&mut self, keys: &mut Keys<'_>, host: &Arc<str>) {
+        let Some((kind, rest)) = split(keys.name()) else { return };
+        match kind {
+            "monitor" => self.monitor.extend(files::monitor(keys, rest, host)),
+            "batch" => self.monitor.extend(files::batch(keys, rest, host)),
+            "script" => self.scripts.extend(files::script(keys, rest, host)),
+            "fifo" => self.fifos.push(files::fifo(keys, rest, host)),
+            "tcp" => self.tcp.extend(network::tcp(keys, rest, host, &self.names)),
+            "udp" => self.udp.extend(network::udp(keys, rest, host, &self.names)),
+            "http" => self.http.extend(network::http(keys, rest)),
+            // The port for forwarders is the program's.
+            "splunktcp" | "splunktcp-ssl" => {}
+            "aws_sqs_based_s3" | "aws_sqs_s3" => {
+                self.sqs.extend(files::sqs(keys, rest, host));
+            }
+            other => {
+                let name = keys.name();
+                let text = format!("[{name}]: there is no input \"{other}\"; it is left out");
+                self.warnings.push(text);
+            }
+        }
+    }
+
+    /// All indexes that events may go to, each with where that is said; for the program to check.
+    #[must_use]
+    pub fn indexes(&self) -> BTreeMap<IndexName, &'static str> {
+        let mut all = BTreeMap::new();
+        let mut note = |index: &IndexName, what| {
+            all.entry(index.clone()).or_insert(what);
+        };
+        self.monitor.iter().for_each(|one| note(&one.index, "a file input"));
+        self.scripts.iter().for_each(|one| note(&one.index, "a script input"));
+        self.fifos.iter().for_each(|one| note(&one.index, "a fifo input"));
+        self.tcp.iter().for_each(|(_, one)| note(&one.index, "a tcp input"));
+        self.udp.iter().for_each(|(_, one)| note(&one.index, "a udp input"));
+        self.sqs.iter().for_each(|one| note(&one.index, "an S3 input"));
+        for token in &self.http {
+            note(&token.index, "an http token");
+            token.indexes.iter().for_each(|index| note(index, "an http token"));
+        }
+        all
+    }
+}
+
+/// Whether a stanza says that its input is switched off.
+#[must_use]
+pub fn is_disabled(stanza: &Stanza) -> bool {
+    let disabled = crate::settings::DISABLED;
+    let entry = stanza.get(disabled.name());
+    entry.and_then(|entry| disabled.value(&entry.value)) == Some(true)
+}
+
+/// The groups of outputs that an input is routed to (`_TCP_ROUTING`); empty where nothing is said.
+#[must_use]
+pub fn routing<'a>(conf: &'a Effective, stanza: &'a str) -> &'a str {
+    Reader::new(conf, stanza).text(&crate::settings::TCP_ROUTING).unwrap_or_default()
+}
+
+/// `kind://rest` or `kind:rest`; stanzas such as `[default]` and `[http]` are settings of others.
+fn split(name: &str) -> Option<(&str, &str)> {
+    let (kind, rest) = name.split_once("://")?;
+    Some((kind, rest))
+}
+
+/// What running inputs need.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// Folder for checkpoints; of this process alone.
+    pub state: PathBuf,
+    /// `AWS_*` variables as the process got them.
+    pub aws: BTreeMap<String, String>,
+    /// Where the followed files are to be told.
+    pub files: MonitorStatus,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Search-time field extraction, in Splunk's order: `EXTRACT`, `REPORT`, `KV_MODE`, `FIELDALIAS`.
+//!
+//! Guarantees: a field that an earlier rule found is not found again by a later one (except for
+//! `MV_ADD` and arrays); limits are reported, not silent; no input makes it panic or take more than
+//! linear memory. The fixed fields (`host`, `source`, `sourcetype`, `index`, `_raw`, `_time`,
+//! `_indextime`) are never produced. Leaves to others: calculated fields, whose text
+//! [`FieldRules::evals`] hands to the planner.
+
+mod aliases;
+mod extractor;
+mod json;
+mod kv;
+mod rules;
+mod run;
+mod seen;
+#[cfg(test)]
+mod tests;
+mod transform;
+mod xml;
+
+use conf::{Type, Unit};
+
+pub use extractor::Extractor;
+pub use kv::KvMode;
+pub use rules::{FieldRules, Wanted};
+
+pub(crate) use aliases::Alias;
+pub(crate) use rules::FieldRulesBuilder;
+pub(crate) use transform::{Reading, Transform, parse_format};
+
+/// Visits every scalar of an event that is a JSON object, with its path.
+pub(crate) fn json_scalars<'a>(
+    raw: &'a str,
+    visit: &mut dyn FnMut(&str, std::borrow::Cow<'a, str>) -> std::ops::ControlFlow<()>,
+) {
+    if let Some(object) = json::parse(raw) {
+        let _ = json::walk(object, visit);
+    }
+}
+
+/// Part of every fingerprint: changes whenever the same rules give other fields than before.
+pub(crate) const CODE_VERSION: u64 = 1;
+
+/// Names that extraction never produces.
+const FIXED: &[&str] = &model::columns::ALL;
+
+conf::settings! {
+    /// Bounds of extraction from one event. Zero means no limit. The form of `Debug` is part of fingerprints.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct ExtractionLimits {
+        "limits"["kv"] {
+            /// Fields of one event in all, 0 for no limit. Splunk: 512.
+            "maxcols" => pub columns: usize = "10000", Type::number(0);
+            /// Fields automatic extraction takes from one event, 0 for no limit. Splunk: 100.
+            "limit" => pub automatic: usize = "10000", Type::number(0);
+            /// Bytes of an event that automatic extraction reads, 0 for all. Splunk: 10240.
+            "maxchars" => pub chars: usize = "1048576", Type::of(Unit::Bytes, 0, i64::MAX);
+        }
+    }
+}
+
+/// What came of an extraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Extraction {
+    /// Values that were handed out.
+    pub values: usize,
+    /// The limit that cut the rest, if one did.
+    pub cut: Option<ExtractionLimit>,
+}
+
+/// A limit that extraction ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtractionLimit {
+    /// `maxcols`.
+    Columns,
+    /// `limit`.
+    Automatic,
+    /// `maxchars`.
+    Chars,
+}
+
+impl ExtractionLimit {
+    /// The setting to raise.
+    #[must_use]
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Columns => "limits.conf [kv] maxcols",
+            Self::Automatic => "limits.conf [kv] limit",
+            Self::Chars => "limits.conf [kv] maxchars",
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Settings of `indexes.conf`, a stanza per index.
+
+use std::time::Duration;
+
+use conf::{FromValue, Setting, Type, Value};
+
+/// How durable an event is when its sender gets the acknowledgement (`ackLevel`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum AckLevel {
+    /// In the indexer's journal, synced.
+    #[default]
+    Local,
+    /// In object storage and in the catalog.
+    Remote,
+}
+
+impl FromValue for AckLevel {
+    fn from_value(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Text("local") => Some(Self::Local),
+            Value::Text("remote") => Some(Self::Remote),
+            _ => None,
+        }
+    }
+}
+
+/// Whole numbers, or `auto`.
+const fn or_auto(expected: &'static str) -> Type {
+    Type::Form { expected, fits: |text| text == "auto" || text.parse::<u64>().is_ok() }
+}
+
+const DATA_SIZE: Type = Type::Form {
+    expected: "auto (192 MB), auto_high_volume (1 GB) or a whole number of MB",
+    fits: |text| matches!(text, "auto" | "auto_high_volume") || text.parse::<u64>().is_ok(),
+};
+
+conf::keys! {
+    "indexes"["<index>"] {
+        /// Size of the raw text at which a hot bucket rolls.
+        MAX_DATA_SIZE: String = "maxDataSize", "auto", DATA_SIZE;
+        /// Event time that a hot bucket may span.
+        MAX_HOT_SPAN: Duration = "maxHotSpanSecs", "7776000", Type::seconds(0);
+        /// Time without events after which a hot bucket rolls, 0 for never.
+        MAX_HOT_IDLE: Duration = "maxHotIdleSecs", "0", Type::seconds(0);
+        /// Hot buckets at a time; auto is 3.
+        MAX_HOT_BUCKETS: String = "maxHotBuckets", "auto", or_auto("auto (3) or a whole number");
+        /// Age at which a bucket is frozen.
+        FROZEN_AFTER: Duration = "frozenTimePeriodInSecs", "188697600", Type::seconds(0);
+        /// Events older than this go to a quarantine bucket.
+        QUARANTINE_PAST: Duration = "quarantinePastSecs", "77760000", Type::seconds(0);
+        /// Events further ahead than this go to a quarantine bucket.
+        QUARANTINE_FUTURE: Duration = "quarantineFutureSecs", "2592000", Type::seconds(0);
+        /// Size of the index above which its oldest buckets freeze.
+        MAX_TOTAL_SIZE: u64 = "maxTotalDataSizeMB", "500000", Type::megabytes(0);
+        /// When senders get their acknowledgement: local (synced in the journal) or remote (in object
+        /// storage).
+        ACK_LEVEL: AckLevel = "ackLevel", "local", Type::Choice(&["local", "remote"]);
+        /// Where frozen buckets are kept: a prefix in object storage, a directory (absolute) or
+        /// s3://bucket/prefix. Without it they are deleted.
+        COLD_TO_FROZEN: Option<String> = "coldToFrozenDir", "", Type::Text;
+        /// Whether the index is switched off.
+        DISABLED: bool = "disabled", "false", Type::Boolean;
+    }
+}
+
+/// Settings of Splunk's file that have no effect.
+pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
+    "indexes",
+    [
+        "bloomHomePath",
+        "coldPath",
+        "coldPath.maxDataSizeMB",
+        "coldToFrozenScript",
+        "datatype",
+        "defaultDatabase",
+        "enableDataArchive",
+        "enableTsidxReduction",
+        "homePath",
+        "homePath.maxDataSizeMB",
+        "hotlist_recency_secs",
+        "journalCompression",
+        "maxConcurrentOptimizes",
+        "maxDataArchiveRetentionPeriod",
+        "maxGlobalDataSizeMB",
+        "maxGlobalRawDataSizeMB",
+        "maxWarmDBCount",
+        "minRawFileSyncSecs",
+        "path",
+        "queryLanguageDefinition",
+        "rawChunkSizeBytes",
+        "remotePath",
+        "repFactor",
+        "serviceMetaPeriod",
+        "storageType",
+        "summaryHomePath",
+        "syncMeta",
+        "thawedPath",
+        "timePeriodInSecBeforeTsidxReduction",
+        "tstatsHomePath",
+    ],
+);

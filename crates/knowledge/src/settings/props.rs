@@ -1,0 +1,227 @@
+//! Settings of `props.conf`: stanzas of source types, sources and hosts.
+
+use conf::{Setting, Type, Unit};
+
+use crate::charset::Charset;
+use crate::extract::KvMode;
+use eval::Pattern;
+
+const CHARACTER: Type = Type::Form {
+    expected: "one character, or space, tab, fs, gs, rs, us, whitespace or \\xHH",
+    fits: |text| {
+        let is_blanks = ["whitespace", "ws"].iter().any(|word| word.eq_ignore_ascii_case(text));
+        is_blanks || character(text).flatten().is_some()
+    },
+};
+const QUOTE: Type = Type::Form {
+    expected: "one character, none, or \\xHH",
+    fits: |text| character(text).is_some(),
+};
+const ENCODING: Type = Type::Form {
+    expected: "the name of an encoding such as UTF-8, LATIN-1, UTF-16LE, SHIFT-JIS, EUC-JP, GBK, BIG5, KOI8-R or \
+               CP1251, or AUTO",
+    fits: |text| Charset::parse(text).is_some(),
+};
+const MODE: Type = Type::Form {
+    expected: "none, auto, auto_escaped, json or xml (multi is not supported)",
+    fits: |text| KvMode::parse(text).is_some(),
+};
+const STRUCTURE: Type = Type::Form {
+    expected: "csv, tsv, psv, w3c or json (hec is not supported)",
+    fits: |text| {
+        let known = ["csv", "tsv", "psv", "w3c", "json", "none", "false"];
+        known.iter().any(|name| name.eq_ignore_ascii_case(text))
+    },
+};
+const ALIASES: Type = Type::Form {
+    expected: "<field> AS <alias>, or ASNEW",
+    fits: |text| crate::extract::Alias::parse_all(text).is_ok(),
+};
+const ANY: Type = Type::number(i64::MIN);
+const SIGNED_SECONDS: Type = Type::of(Unit::Seconds, i64::MIN, i64::MAX);
+const SIGNED_DAYS: Type = Type::of(Unit::Days, i64::MIN, i64::MAX);
+
+conf::keys! {
+    "props"["<source type>, source::<pattern>, host::<pattern>"] {
+        /// The first group that takes part is dropped and ends an event's line.
+        LINE_BREAKER: Pattern = "LINE_BREAKER", "([\\r\\n]+)", Type::Regex;
+        /// Bytes before the end of a chunk in which a break that the next chunk completes may begin; below
+        /// 65536 that many.
+        LINE_BREAKER_LOOKBEHIND: usize = "LINE_BREAKER_LOOKBEHIND", "100", Type::number(0);
+        /// Whether lines are joined into events.
+        SHOULD_LINEMERGE: bool = "SHOULD_LINEMERGE", "true", Type::Boolean;
+        /// When merging, a line with a timestamp starts an event.
+        BREAK_ONLY_BEFORE_DATE: bool = "BREAK_ONLY_BEFORE_DATE", "true", Type::Boolean;
+        /// When merging, lines that start an event.
+        BREAK_ONLY_BEFORE: Pattern = "BREAK_ONLY_BEFORE", "", Type::Regex;
+        /// When merging, lines that end an event.
+        MUST_BREAK_AFTER: Pattern = "MUST_BREAK_AFTER", "", Type::Regex;
+        /// When merging, lines that never start an event.
+        MUST_NOT_BREAK_BEFORE: Pattern = "MUST_NOT_BREAK_BEFORE", "", Type::Regex;
+        /// When merging, lines after which no event starts until one matches `MUST_BREAK_AFTER`.
+        MUST_NOT_BREAK_AFTER: Pattern = "MUST_NOT_BREAK_AFTER", "", Type::Regex;
+        /// Maximum number of lines of a merged event.
+        MAX_EVENTS: usize = "MAX_EVENTS", "256", Type::number(0);
+        /// Bytes of a line that are kept, 0 for all.
+        TRUNCATE: usize = "TRUNCATE", "10000", Type::number(0);
+        /// Encoding of the source; AUTO finds out.
+        CHARSET: String = "CHARSET", "UTF-8", ENCODING;
+        /// Lines that are not events, such as headers.
+        PREAMBLE_REGEX: Pattern = "PREAMBLE_REGEX", "", Type::Regex;
+        /// The timestamp is looked for after the first match.
+        TIME_PREFIX: String = "TIME_PREFIX", "", Type::Regex;
+        /// `strptime` format of the timestamp. Default: common formats are recognised.
+        TIME_FORMAT: String = "TIME_FORMAT", "", Type::Text;
+        /// Bytes after the prefix that are looked at, 0 or -1 for all. Default: the timestamp begins within
+        /// 128, in JSON anywhere.
+        MAX_TIMESTAMP_LOOKAHEAD: Option<i64> = "MAX_TIMESTAMP_LOOKAHEAD", "", ANY;
+        /// Zone of timestamps that name none: IANA name, offset or POSIX rule. Default: UTC.
+        TZ: String = "TZ", "", Type::Text;
+        /// Days a timestamp may lie back; 30 years, so that samples of old logs keep their dates. Splunk:
+        /// 2000.
+        MAX_DAYS_AGO: i64 = "MAX_DAYS_AGO", "10951", SIGNED_DAYS;
+        /// Days a timestamp may lie ahead.
+        MAX_DAYS_HENCE: i64 = "MAX_DAYS_HENCE", "2", SIGNED_DAYS;
+        /// Time by which a timestamp of unusual format may lie behind the one before it without being
+        /// counted.
+        MAX_DIFF_SECS_AGO: i64 = "MAX_DIFF_SECS_AGO", "3600", SIGNED_SECONDS;
+        /// The same for one ahead of the one before it.
+        MAX_DIFF_SECS_HENCE: i64 = "MAX_DIFF_SECS_HENCE", "604800", SIGNED_SECONDS;
+        /// CURRENT: the time of arrival. NONE: the input's, such as a file's. Or a file of patterns such as
+        /// /etc/apps/x/local/datetime.xml.
+        DATETIME_CONFIG: String = "DATETIME_CONFIG", "", Type::Text;
+        /// Fields are indexed with the event; of csv, tsv, psv and w3c a header names them.
+        INDEXED_EXTRACTIONS: String = "INDEXED_EXTRACTIONS", "", STRUCTURE;
+        /// Names of the columns of a structured source without a header.
+        FIELD_NAMES: String = "FIELD_NAMES", "", Type::LIST;
+        /// What separates values. Default: that of the format.
+        FIELD_DELIMITER: String = "FIELD_DELIMITER", "", CHARACTER;
+        /// What values may be quoted with.
+        FIELD_QUOTE: String = "FIELD_QUOTE", "\"", QUOTE;
+        /// What separates the header's names. Default: `FIELD_DELIMITER`.
+        HEADER_FIELD_DELIMITER: String = "HEADER_FIELD_DELIMITER", "", CHARACTER;
+        /// What the header's names may be quoted with. Default: `FIELD_QUOTE`.
+        HEADER_FIELD_QUOTE: String = "HEADER_FIELD_QUOTE", "", QUOTE;
+        /// Line of the header, empty lines not counted; 0: the first that is not a preamble.
+        HEADER_FIELD_LINE_NUMBER: i64 = "HEADER_FIELD_LINE_NUMBER", "0", ANY;
+        /// Characters of the header's names that are not replaced by `_`.
+        SPECIAL_CHARACTERS: String = "HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS", "", Type::Text;
+        /// The beginning of the header line, which is not part of the header.
+        FIELD_HEADER_REGEX: Pattern = "FIELD_HEADER_REGEX", "", Type::Regex;
+        /// Values that stand for none in structured sources.
+        MISSING_VALUE_REGEX: Pattern = "MISSING_VALUE_REGEX", "", Type::Regex;
+        /// Fields of a structured source that make the timestamp.
+        TIMESTAMP_FIELDS: String = "TIMESTAMP_FIELDS", "", Type::LIST;
+        /// Whether `INDEXED_EXTRACTIONS = json` names arrays without `{}`.
+        TRIM_BRACES: bool = "JSON_TRIM_BRACES_IN_ARRAY_NAMES", "false", Type::Boolean;
+        /// `s/regex/replacement/flags` and `y/abc/xyz/` over `_raw` as events arrive, in the order of the
+        /// classes.
+        SEDCMD: String = "SEDCMD-*", "", Type::Text;
+        /// Stanzas of transforms.conf that run on events as they arrive.
+        TRANSFORMS: String = "TRANSFORMS-*", "", Type::LIST;
+        /// The same, after all `TRANSFORMS`.
+        RULESET: String = "RULESET-*", "", Type::LIST;
+        /// Whether the indexed field `punct` shows an event's punctuation. Splunk: true.
+        ANNOTATE_PUNCT: bool = "ANNOTATE_PUNCT", "false", Type::Boolean;
+        /// Number that decides between matching stanzas of one kind. Default: 0 for patterns, 100 for
+        /// literal names.
+        PRIORITY: i64 = "priority", "", ANY;
+        /// Whether the stanza is ignored.
+        DISABLED: bool = "disabled", "false", Type::Boolean;
+    }
+    "props"["<source type>, source::<pattern>, host::<pattern>"] {
+        /// Automatic extraction at search time.
+        KV_MODE: String = "KV_MODE", "auto", MODE, live;
+        /// Whether `KV_MODE = auto` extracts from events that are JSON objects.
+        AUTO_KV_JSON: bool = "AUTO_KV_JSON", "true", Type::Boolean, live;
+        /// Named groups become fields; may be followed by `in <field>`.
+        EXTRACT: String = "EXTRACT-*", "", Type::Regex, live;
+        /// Stanzas of transforms.conf that extract fields at search time.
+        REPORT: String = "REPORT-*", "", Type::LIST, live;
+        /// Further names of fields; `ASNEW` keeps an existing alias. Several may follow each other.
+        FIELDALIAS: String = "FIELDALIAS-*", "", ALIASES, live;
+        /// Expression of a calculated field.
+        EVAL: String = "EVAL-*", "", Type::Text, live;
+        /// Automatic lookup: the name of a lookup and the arguments of the command `lookup`.
+        LOOKUP: String = "LOOKUP-*", "", Type::Text, live;
+    }
+    "props"["source::<pattern>, rule::<name>, delayedrule::<name>"] {
+        /// The source type of what matches.
+        SOURCETYPE: String = "sourcetype", "", Type::Text;
+    }
+    "props"["rule::<name>, delayedrule::<name>"] {
+        /// Pattern that more than this percentage of the lines match.
+        MORE_THAN: Pattern = "MORE_THAN_*", "", Type::Regex;
+        /// Pattern that fewer than this percentage of the lines match.
+        LESS_THAN: Pattern = "LESS_THAN_*", "", Type::Regex;
+    }
+}
+
+/// A character as it is written in `FIELD_DELIMITER` and `FIELD_QUOTE`; `Some(None)` where none is wanted.
+pub(crate) fn character(text: &str) -> Option<Option<char>> {
+    Some(Some(match text.to_ascii_lowercase().as_str() {
+        "none" => return Some(None),
+        "space" => ' ',
+        "tab" | "\\t" => '\t',
+        "fs" => '\u{1c}',
+        "gs" => '\u{1d}',
+        "rs" => '\u{1e}',
+        "us" => '\u{1f}',
+        lower => {
+            if let Some(hex) = lower.strip_prefix("\\x") {
+                return u8::from_str_radix(hex, 16).ok().map(|byte| Some(char::from(byte)));
+            }
+            let mut characters = text.chars();
+            match (characters.next(), characters.next(), characters.next()) {
+                (Some(one), None, None) => one,
+                // A quoted delimiter.
+                (Some('"'), Some(one), Some('"')) if text.chars().count() == 3 => one,
+                _ => return None,
+            }
+        }
+    }))
+}
+
+/// Settings that are kept with a stanza and have nothing to do.
+pub(crate) const NOTES: &[Setting] =
+    &conf::notes("props", ["category", "description", "pulldown_type"]);
+
+/// Settings of Splunk's file that have no effect.
+pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
+    "props",
+    [
+        "ADD_EXTRA_TIME_FIELDS",
+        "CHECK_FOR_HEADER",
+        "CHECK_METHOD",
+        "DEPTH_LIMIT",
+        "DETERMINE_TIMESTAMP_DATE_WITH_SYSTEM_TIME",
+        "EVENT_BREAKER",
+        "EVENT_BREAKER_ENABLE",
+        "HEADER_MODE",
+        "KV_TRIM_SPACES",
+        "LB_CHUNK_BREAKER",
+        "LB_CHUNK_BREAKER_TRUNCATE",
+        "LEARN_MODEL",
+        "LEARN_SOURCETYPE",
+        "MATCH_LIMIT",
+        "MAX_EXPECTED_EVENT_LINES",
+        "METRIC-SCHEMA-TRANSFORMS",
+        "METRICS_PROTOCOL",
+        "NO_BINARY_CHECK",
+        "PREFIX_SOURCETYPE",
+        "RULESET_DESC-*",
+        "SEGMENTATION",
+        "SEGMENTATION-*",
+        "TZ_ALIAS",
+        "detect_trailing_nulls",
+        "force_local_processing",
+        "given_type",
+        "initCrcLength",
+        "invalid_cause",
+        "is_valid",
+        "maxDist",
+        "rename",
+        "unarchive_cmd",
+        "unarchive_sourcetype",
+    ],
+);

@@ -1,0 +1,136 @@
+//! Settings of `outputs.conf`, of the forwarder's part of `server.conf`, and all declarations of this
+//! program.
+
+use std::time::Duration;
+
+use conf::{Registry, Setting, Type, Unit};
+
+const SPAN: Type = Type::Span { least: 0 };
+const SIZE: Type = Type::Form {
+    expected: "bytes, or a size such as 500KB, 7MB, 2GB, or auto for the default",
+    fits: |text| text == "auto" || conf::size(text).is_some(),
+};
+const PATIENCE: Type = Type::of(Unit::Seconds, i64::MIN, i64::MAX);
+
+conf::keys! {
+    "outputs"["tcpout"] {
+        /// Groups that get what no input routes.
+        DEFAULT_GROUP: String = "defaultGroup", "", Type::LIST;
+        /// Whether all indexes are forwarded, whatever the filters say.
+        FILTER_DISABLE: bool = "forwardedindex.filter.disable", "false", Type::Boolean;
+        /// `forwardedindex.<number>.whitelist` and `.blacklist`: names of indexes that are forwarded or
+        /// not; the last filter that matches decides.
+        FILTER: String = "forwardedindex.*", "", Type::Regex;
+    }
+    "outputs"["tcpout, tcpout:<group>"] {
+        /// Whether the group is switched off.
+        DISABLED: bool = "disabled", "false", Type::Boolean;
+        /// The indexers, as host:port.
+        SERVER: Vec<String> = "server", "", Type::LIST;
+        /// How often another indexer becomes the target.
+        LB_FREQUENCY: Duration = "autoLBFrequency", "30", SPAN;
+        /// After how much text another indexer becomes the target; 0: never for that reason.
+        LB_VOLUME: String = "autoLBVolume", "0", SIZE;
+        /// What may wait in memory for the queue on disk, 64 KB to 1 GB; an indexer may have three times as
+        /// much unacknowledged.
+        MAX_QUEUE_SIZE: String = "maxQueueSize", "4MB", SIZE;
+        /// What the queue on disk may take, per pipeline set, 1 MB or more.
+        PERSISTENT_QUEUE_SIZE: String = "persistentQueueSize", "1GB", SIZE;
+        /// Whether batches are compressed, on the disk and on the wire.
+        COMPRESSED: bool = "compressed", "true", Type::Boolean;
+        /// When the queue is full for that long, what comes is dropped; 0 or less: inputs wait.
+        DROP_ON_QUEUE_FULL: i64 = "dropEventsOnQueueFull", "-1", PATIENCE;
+        /// How long batches that an indexer may have are kept for it.
+        DEAD_INDEXER_TIMEOUT: Duration = "deadIndexerTimeout", "3600", SPAN;
+        /// How long connecting may take.
+        CONNECTION_TIMEOUT: Duration = "connectionTimeout", "20", SPAN;
+        /// How long an indexer may be silent.
+        READ_TIMEOUT: Duration = "readTimeout", "300", SPAN;
+        /// How often a silent connection is tried.
+        HEARTBEAT: Duration = "heartbeatFrequency", "30", SPAN;
+        /// What the indexers want to see.
+        TOKEN: Option<String> = "token", "", Type::Secret;
+        /// Batches are always acknowledged; false is reported.
+        USE_ACK: bool = "useACK", "true", Type::Boolean;
+    }
+    "outputs"["tcpout, tcpout:<group>, tcpout-server://<host:port>"] {
+        /// Whether connections are encrypted. Default: whether `sslRootCAPath` is set.
+        USE_SSL: Option<bool> = "useSSL", "", Type::Boolean;
+        /// Whether the server's certificate is verified. Default: whether `sslRootCAPath` is set.
+        VERIFY: Option<bool> = "sslVerifyServerCert", "", Type::Boolean;
+        /// File of certificates that are trusted.
+        ROOT_CA: Option<String> = "sslRootCAPath", "", Type::Text;
+        /// The name in the server's certificate, if it is not the one in `server`.
+        COMMON_NAME: Option<String> = "sslCommonNameToCheck", "", Type::Text;
+    }
+}
+
+/// Settings of Splunk's file that have no effect: load is always balanced, events are always cooked.
+const UNUSED: &[Setting] = &conf::without_effect(
+    "outputs",
+    ["autoLB", "blockOnCloning", "sendCookedData", "useClientSSLCompression", "writeTimeout"],
+);
+
+conf::settings! {
+    /// Settings of the process.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Process {
+        "server"["general"] {
+            /// Pipeline sets that run side by side.
+            "parallelIngestionPipelines" => pub(crate) pipelines: u16 = "1", Type::range(1, 64);
+        }
+    }
+}
+
+/// The settings of the files that configure a forwarder. `server.conf` and `limits.conf`, of which it reads
+/// one setting each, are shared with other programs and not checked.
+#[must_use]
+pub fn registry() -> Registry {
+    let own: &[&[Setting]] = &[SETTINGS, UNUSED];
+    Registry::new(&[knowledge::settings::DECLARED, inputs::settings::DECLARED, own]).only(&[
+        "inputs",
+        "outputs",
+        "props",
+        "transforms",
+    ])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::{Layer, Layers};
+
+    use super::*;
+
+    #[test]
+    fn the_page_of_outputs_is_written_from_the_declarations() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conf/outputs.md");
+        let page = registry().page("outputs");
+        if std::env::var_os("KARST_BLESS").is_some() {
+            std::fs::write(path, page).unwrap();
+            return;
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(written == page, "docs/conf/outputs.md: run this test with KARST_BLESS=1");
+    }
+
+    #[test]
+    fn unknown_settings_and_those_without_effect_are_reported() {
+        let outputs = "[tcpout:a]\nservr = c\nautoLB = true\nforwardedindex.0.whitelist = x";
+        let layers = Layers::builtin().with(Layer::SystemLocal, "outputs", outputs);
+        let warnings = registry().warnings(&layers);
+        let shown: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        let place = "system/local/outputs.conf";
+        let unknown =
+            format!("{place}:2: unknown setting servr in [tcpout:a]; did you mean server?");
+        let unused = format!("{place}:3: autoLB has no effect in this version");
+        assert_eq!(shown, [unknown, unused]);
+    }
+
+    #[test]
+    fn defaults_are_values() {
+        for setting in SETTINGS.iter().filter(|setting| !setting.default.is_empty()) {
+            assert!(setting.kind.read(setting.default).is_some(), "{}", setting.name);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! `karst server`: the roles in one process, from the first file to the last acknowledgement.
+
+mod assemble;
+pub(crate) mod audit;
+mod bodies;
+mod certificate;
+mod connections;
+mod console;
+mod conversation;
+mod credentials;
+mod descriptors;
+mod forwarding;
+mod gateway;
+mod hangup;
+mod http_conf;
+mod identity;
+mod ingest_conf;
+mod inputs;
+mod listen;
+mod lock;
+mod log_file;
+mod logs;
+mod ownership;
+mod ports;
+mod request_conf;
+mod requests;
+mod serving;
+mod setup;
+mod store_conf;
+mod streaming;
+mod surroundings;
+mod telling;
+mod tls;
+mod views;
+mod whole;
+mod wrong_scheme;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use runtime::Shutdown;
+use search::SearchThreads;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::assemble::{Ground, Karst};
+use self::credentials::InitialPassword;
+use self::gateway::Progress;
+use self::lock::DataLock;
+use self::ownership::Ownership;
+use self::ports::Ports;
+use self::serving::Serving;
+use self::setup::Setup;
+use self::tls::Certificates;
+use crate::config::{Role, ServerOptions};
+
+/// The declarations of settings that only this program reads.
+pub(crate) const DECLARED: &[&[conf::Setting]] = &[
+    audit::Configured::SETTINGS,
+    http_conf::HttpServer::SETTINGS,
+    http_conf::Http2::SETTINGS,
+    http_conf::Timeouts::SETTINGS,
+    request_conf::Requests::SETTINGS,
+    surroundings::Places::SETTINGS,
+];
+
+pub(crate) use ownership::{claim as claim_catalog, now_text};
+pub(crate) use store_conf::store as store_options;
+
+/// How long a stop may take: unfinished requests, then hot buckets into object storage.
+const DRAIN: Duration = Duration::from_secs(30);
+/// How much of it unfinished requests may take.
+const REQUESTS: Duration = Duration::from_secs(8);
+/// How much of it is kept for what comes last: commits under way, catalog, cache and lease.
+const LAST_STEPS: Duration = Duration::from_secs(12);
+
+/// The stack of a thread that plans and runs searches: plans are walked by functions that call themselves,
+/// and `max_plan_depth` is what fits here. Only what is used is taken from the system.
+const SEARCH_STACK: usize = 128 << 20;
+/// The same of a thread that answers requests: it shows plans and drops them.
+const IO_STACK: usize = 32 << 20;
+
+/// How the allocator is to work: memory comes in huge pages where the system has them. Clearing small
+/// ones was a tenth of what ingest costs.
+const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
+
+/// Runs the server until it is told to stop.
+pub(crate) fn run(options: Box<ServerOptions>) -> Result<ExitCode> {
+    runtime::process::make_files_private();
+    if let Err(error) = runtime::allocator::begin_again_with(&ALLOCATOR) {
+        eprintln!("karst: cannot begin again with settings of the allocator: {error}");
+    }
+    let roles = [Role::Indexer, Role::SearchHead, Role::ControlPlane];
+    let wanted = &options.roles;
+    if !wanted.is_empty() && !roles.iter().all(|role| wanted.contains(role)) {
+        anyhow::bail!(
+            "a process with some roles only is not supported yet: leave out --role, or name all of \
+             indexer, search-head and control-plane"
+        );
+    }
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.max(2))
+        .thread_name("karst-io")
+        .thread_stack_size(IO_STACK)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    // Searches get threads of their own, so that a heavy one does not hold up requests and acks.
+    let threads = SearchThreads::new(cores.max(2), SEARCH_STACK);
+    let threads = threads.context("cannot start the threads of searches")?;
+    let result = runtime.block_on(serve(&options, threads.clone()));
+    threads.shut_down();
+    runtime.shutdown_background();
+    match result? {
+        Ended::Stopped => Ok(ExitCode::SUCCESS),
+        Ended::Fenced(reason) => anyhow::bail!("stopped: {reason}"),
+        // Returns only where it cannot.
+        Ended::ToBeginAgain => Err(::runtime::process::begin_again()).context("cannot start again"),
+    }
+}
+
+/// Why the server ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Ended {
+    /// It was told to stop.
+    Stopped,
+    /// Somebody asked for a restart.
+    ToBeginAgain,
+    /// Another server has its catalog.
+    Fenced(Arc<str>),
+}
+
+/// The start, in this order: nothing is opened or written before the directory is locked and every port
+/// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait.
+async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended> {
+    let hangups = hangup::listen()?;
+    let lock = DataLock::take(options)?;
+    let (setup, inputs) = Setup::read(options)?;
+    let http = http_conf::settings(&setup.layers, options)?;
+    descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
+    let ports = Ports::bind(options, &setup, &inputs).await?;
+    let loggers = logs::install(options)?;
+    setup.warn();
+    let shutdown = Shutdown::new();
+    let certificates = ports.need_tls().then(|| Certificates::open(options, lock.directory()));
+    let certificates = certificates.transpose()?;
+    let tls = certificates.as_ref().map(Certificates::acceptor).transpose()?;
+    let progress = Progress::new("opening the object store");
+    let serving = Serving::new(http.clone(), &shutdown);
+    let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
+    let store = assemble::object_store(options, &setup.layers).await?;
+    let ownership = Ownership::take(&store, options, &setup.layers, &lock, &progress).await?;
+    let initial = InitialPassword::below(lock.directory());
+    let (initial, progress) = (&initial, &progress);
+    let ground = Ground { options, setup, http, store, loggers, initial, progress };
+    let run = async {
+        let karst = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
+        let intake = shutdown.part();
+        shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
+        listeners.open(options, &karst)?;
+        inputs::start(options, inputs, ports.inputs, &karst, &intake).await?;
+        forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
+        if let Some(certificates) = &certificates {
+            let health = karst.state.health.clone();
+            let keep = Arc::clone(certificates).keep(health, hangups, shutdown.clone());
+            shutdown.spawn(keep);
+        } else {
+            shutdown.spawn(hangup::ignore(hangups, shutdown.clone()));
+        }
+        let certificate = certificates.as_ref().map(|certificates| certificates.path());
+        credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
+        listeners.announce();
+        initial.show();
+        let ended = wait_for_end(options, &karst, &ownership, &intake).await;
+        stop(karst, &intake, &shutdown, &lock).await;
+        ended
+    };
+    let ended = run.await;
+    ownership.release().await;
+    ended
+}
+
+/// Waits until somebody wants the server to end, or it has no catalog any more.
+async fn wait_for_end(
+    options: &ServerOptions,
+    karst: &Karst,
+    ownership: &Ownership,
+    intake: &Shutdown,
+) -> Result<Ended> {
+    let reason = tokio::select! {
+        stopped = stop_signal() => return stopped.map(|()| Ended::Stopped),
+        () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
+        reason = ownership.ended(karst.catalog()) => reason,
+    };
+    // First: what is refused would be logged by every input that goes on.
+    intake.stop();
+    karst.fence(&reason);
+    let said = Duration::from_secs(options.fenced_seconds);
+    let until = tokio::time::Instant::now() + said;
+    let mut told = reason;
+    loop {
+        tokio::select! {
+            stopped = stop_signal() => return stopped.map(|()| Ended::Fenced(told)),
+            () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
+            () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
+            // The catalog knows that somebody has taken it, the lease knows who.
+            reason = ownership.lost(), if !told.contains("management") => {
+                tracing::warn!("{reason}");
+                karst.fence(&reason);
+                told = reason;
+            }
+        }
+    }
+}
+
+/// Ends everything, within [`DRAIN`].
+async fn stop(karst: Karst, intake: &Shutdown, shutdown: &Shutdown, lock: &DataLock) {
+    let until = tokio::time::Instant::now() + DRAIN.saturating_sub(LAST_STEPS);
+    intake.stop();
+    shutdown.stop();
+    tracing::info!("stopping: no new requests, hot buckets go to object storage");
+    let ended = tokio::join!(intake.finish(REQUESTS), shutdown.finish(REQUESTS));
+    for error in [ended.0, ended.1].into_iter().filter_map(Result::err) {
+        tracing::warn!(%error, "some requests did not end in time");
+    }
+    credentials::remove_local_session(lock.directory());
+    karst.close(until.saturating_duration_since(tokio::time::Instant::now())).await;
+}
+
+async fn stop_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
