@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringArray, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
@@ -15,6 +15,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::{config_err, resources_err};
 use datafusion::error::Result;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Bytes between two questions of a function for more.
 const STEP: usize = 1 << 20;
@@ -58,7 +59,7 @@ impl Ledger {
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 
     fn take(&self, bytes: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 //! Exact fields are found by hash, so that a large file costs no more per event than a small one;
 //! patterns and networks are tried in the order of the rows, and what was found for values is remembered.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use eval::Network;
 use exprs::AskedLookup;
@@ -12,6 +12,7 @@ use exprs::compile::{LookupQuestion, lookup_calls};
 use hashbrown::HashMap;
 use knowledge::time::{LocalClock, TimeFormat};
 use knowledge::{LookupDefinition, LookupPlace, MatchType};
+use parking_lot::Mutex;
 use spl::Spanned;
 use spl::ast::Command;
 
@@ -180,7 +181,7 @@ impl Lookup {
         let owned: Vec<Option<String>> =
             values.iter().map(|value| value.map(str::to_owned)).collect();
         if self.times.is_none() {
-            let known = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.remembered.lock();
             if let Some(found) = known.get(&owned) {
                 return Arc::clone(found);
             }
@@ -199,7 +200,7 @@ impl Lookup {
             self.exactly(values).iter().filter(holds).take(most).copied().collect();
         let found = self.limited(&found, time);
         if self.times.is_none() {
-            let mut known = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.remembered.lock();
             if known.len() >= REMEMBERED {
                 known.clear();
             }

@@ -1,9 +1,10 @@
-//! What a search may take, and what it says of its result: limits, messages, columns.
+//! What a search says of its result: messages, columns, which fields are shown.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use exprs::required_fields::wildcard;
 use exprs::types::ValueType;
+use parking_lot::Mutex;
 
 /// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,7 +32,7 @@ impl MessageLog {
     /// Adds a message unless it is there.
     pub fn add(&self, kind: MessageKind, text: impl Into<String>) {
         let message = Message { kind, text: text.into() };
-        let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = self.0.lock();
         if !messages.contains(&message) {
             messages.push(message);
         }
@@ -40,7 +41,7 @@ impl MessageLog {
     /// What has been said so far.
     #[must_use]
     pub fn all(&self) -> Vec<Message> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 

@@ -186,9 +186,9 @@ async fn a_sliding_window_forgets_rows() {
 
 #[tokio::test]
 async fn a_cut_list_is_reported() {
-    let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let said = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let heard = Arc::clone(&said);
-    let report = Report::new(move |text| heard.lock().unwrap().push(text.to_owned()));
+    let report = Report::new(move |text| heard.lock().push(text.to_owned()));
     let options =
         AggregateOptions { list_limit: 2, values_limit: 1, report, ..AggregateOptions::default() };
     let table = table();
@@ -200,7 +200,7 @@ async fn a_cut_list_is_reported() {
     let batches = rows.collect().await.unwrap();
     assert_eq!(shown(batches[0].column(0)), [Some("1|2".to_owned())]);
     assert_eq!(shown(batches[0].column(1)), [Some("1".to_owned())]);
-    let said = said.lock().unwrap().join(" ");
+    let said = said.lock().join(" ");
     assert!(said.contains("list()") && said.contains("values()"), "{said}");
 }
 

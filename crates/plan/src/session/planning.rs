@@ -8,14 +8,15 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::config_err;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::Error;
 
@@ -89,7 +90,7 @@ impl PlanningTime {
             return Err(Error::Cancelled);
         }
         let Some(limit) = self.0.limit else { return Ok(()) };
-        let clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock = self.0.clock.lock();
         if clock.spent() < limit {
             return Ok(());
         }
@@ -112,7 +113,7 @@ impl PlanningTime {
     }
 
     fn shift(&self, step: i32) {
-        let mut clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock = self.0.clock.lock();
         clock.spent = clock.spent();
         clock.under_way += step;
         clock.since = (clock.under_way > 0).then(Instant::now);
@@ -199,7 +200,7 @@ mod tests {
     #[tokio::test]
     async fn what_runs_within_planning_does_not_count() {
         let time = PlanningTime::new(Duration::from_secs(3600));
-        let is_running = || time.0.clock.lock().unwrap().since.is_some();
+        let is_running = || time.0.clock.lock().since.is_some();
         let inner = time.paused(Box::pin(async { is_running() }));
         let outer = time.counted(Box::pin(async { (is_running(), inner.await, is_running()) }));
         assert_eq!(outer.await, (true, false, true));
