@@ -15,6 +15,11 @@ pub(super) const GROUPS: usize = 16;
 const STEPS: usize = 256;
 /// Maximum number of retreats of a search from one place.
 const RETREATS: u32 = 512;
+/// Maximum number of bytes that the runs of a search from one place walk over, per byte of its text, if ways
+/// led nowhere.
+const WALKED_PER_BYTE: usize = 8;
+/// Bytes of a lazy run that are looked at first.
+const WINDOW: u32 = 128;
 /// Maximum number of places that a search tries to begin at; then it is left to `regex`.
 const BEGINNINGS: u32 = 32;
 /// No place.
@@ -266,8 +271,8 @@ impl Sequence {
         if text.len() >= NOWHERE as usize {
             return Outcome::GaveUp;
         }
-        Walk { steps: &self.steps, text: text.as_bytes(), spans: Spans([NOWHERE; 2 * GROUPS]) }
-            .run(at)
+        let spans = Spans([NOWHERE; 2 * GROUPS]);
+        Walk { steps: &self.steps, text: text.as_bytes(), spans, walked: 0 }.run(at)
     }
 }
 
@@ -476,24 +481,27 @@ enum Retreat {
     /// A run gives a character back, down to a place.
     Shorter { step: u16, least: u32, at: u32 },
     /// A run takes one more, up to a place.
-    Longer { step: u16, at: u32, most: u32 },
+    Longer { step: u16, at: u32, known: u32, most: u32 },
 }
 
 struct Walk<'p> {
     steps: &'p [Step],
     text: &'p [u8],
     spans: Spans,
+    /// Bytes that greedy runs went over, there and back. Lazy ones take no more than the match has.
+    walked: usize,
 }
 
 impl Walk<'_> {
     fn run(mut self, from: usize) -> Outcome {
         let mut retreats: Vec<Retreat> = Vec::new();
         let mut taken_back = 0;
+        let most = WALKED_PER_BYTE * (self.text.len() - from.min(self.text.len())) + 1_024;
         let mut way = Some((0, from));
         loop {
             let Some((step, at)) = way else {
                 taken_back += 1;
-                if taken_back > RETREATS {
+                if taken_back > RETREATS || self.walked > most {
                     return Outcome::GaveUp;
                 }
                 let Some(retreat) = retreats.pop() else { return Outcome::None };
@@ -515,8 +523,8 @@ impl Walk<'_> {
         at: usize,
         retreats: &mut Vec<Retreat>,
     ) -> Option<(usize, usize)> {
-        let text = self.text;
-        match &self.steps[step] {
+        let (text, steps) = (self.text, self.steps);
+        match &steps[step] {
             Step::Bytes(bytes) => {
                 text[at..].starts_with(bytes).then(|| (step + 1, at + bytes.len()))
             }
@@ -525,12 +533,17 @@ impl Walk<'_> {
                 set.bytes.has(byte).then(|| (step + 1, at + width(byte)))
             }
             Step::Run { set, least, most, lazy, next } => {
-                let longest = set.run(text, at, *most);
-                let shortest = self.behind(at, *least, longest)?;
                 let run = step;
                 if *lazy {
-                    self.extend(run, next, shortest, longest, retreats)
-                } else if next.done || next.apart {
+                    let known = set.run(text, at, (*most).min((*least).max(WINDOW)));
+                    let shortest = self.behind(at, *least, known)?;
+                    let longest = text.len().min(at.saturating_add(*most as usize));
+                    return self.extend(run, shortest, known, longest, retreats);
+                }
+                let longest = set.run(text, at, *most);
+                self.walked += longest - at;
+                let shortest = self.behind(at, *least, longest)?;
+                if next.done || next.apart {
                     // No way back is kept: the match ends here, or what follows cannot begin with a
                     // character of the set, so that a shorter run never helps.
                     (next.done || next.allows(text.get(longest))).then_some((step + 1, longest))
@@ -584,7 +597,7 @@ impl Walk<'_> {
 
     /// Takes as much as what follows allows, down to a place.
     fn shorten(
-        &self,
+        &mut self,
         run: usize,
         next: &Next,
         least: usize,
@@ -592,7 +605,9 @@ impl Walk<'_> {
         retreats: &mut Vec<Retreat>,
     ) -> Option<(usize, usize)> {
         let fits = |at: &usize| next.allows(self.text.get(*at)) && self.is_border(*at);
-        let end = (least..=most).rev().find(fits)?;
+        let end = (least..=most).rev().find(fits);
+        self.walked += most - end.unwrap_or(least);
+        let end = end?;
         if end > least {
             // One entry for all shorter runs: `retreat` looks for the next one from here.
             let (least, at) = (place_of(least), place_of(end - 1));
@@ -601,22 +616,42 @@ impl Walk<'_> {
         Some((run + 1, end))
     }
 
-    /// Takes as little as what follows allows, up to a place.
+    /// Takes as little as what follows allows, up to a place. The run is known to go from `at` to `known`.
+    ///
+    /// It is followed in windows: to its end, the rest of a long text would be walked over again for every
+    /// match in it.
     fn extend(
         &self,
         run: usize,
-        next: &Next,
-        least: usize,
+        mut at: usize,
+        mut known: usize,
         most: usize,
         retreats: &mut Vec<Retreat>,
     ) -> Option<(usize, usize)> {
+        let Step::Run { set, next, .. } = &self.steps[run] else { return None };
         let fits = |at: &usize| next.allows(self.text.get(*at)) && self.is_border(*at);
-        let end = (least..=most).find(fits)?;
-        if end < most {
-            let (at, most) = (place_of(end + 1), place_of(most));
-            retreats.push(Retreat::Longer { step: number_of(run), at, most });
+        let mut window = WINDOW as usize;
+        loop {
+            if let Some(found) = (at..=known).find(fits) {
+                let taken = |byte: &u8| set.bytes.has(*byte);
+                let longer = found < most && self.text.get(found).is_some_and(taken);
+                if found < known || longer {
+                    retreats.push(Retreat::Longer {
+                        step: number_of(run),
+                        at: place_of(found + 1),
+                        known: place_of(known),
+                        most: place_of(most),
+                    });
+                }
+                return Some((run + 1, found));
+            }
+            let end = set.run(self.text, known, place_of(window.min(most - known)));
+            if end == known {
+                return None;
+            }
+            (at, known) = (known + 1, end);
+            window *= 2;
         }
-        Some((run + 1, end))
     }
 
     fn retreat(
@@ -624,10 +659,6 @@ impl Walk<'_> {
         retreat: &Retreat,
         retreats: &mut Vec<Retreat>,
     ) -> Option<(usize, usize)> {
-        let next_of = |step: u16| match &self.steps[usize::from(step)] {
-            Step::Run { next, .. } => Some(next),
-            _ => None,
-        };
         match *retreat {
             Retreat::Group { slot, was } => {
                 self.spans.0[usize::from(slot)] = was;
@@ -635,12 +666,13 @@ impl Walk<'_> {
             }
             Retreat::Other { step, at } => Some((usize::from(step), at as usize)),
             Retreat::Shorter { step, least, at } => {
-                let next = next_of(step)?;
+                let steps = self.steps;
+                let Step::Run { next, .. } = steps.get(usize::from(step))? else { return None };
                 self.shorten(usize::from(step), next, least as usize, at as usize, retreats)
             }
-            Retreat::Longer { step, at, most } => {
-                let next = next_of(step)?;
-                self.extend(usize::from(step), next, at as usize, most as usize, retreats)
+            Retreat::Longer { step, at, known, most } => {
+                let (at, known, most) = (at as usize, known as usize, most as usize);
+                self.extend(usize::from(step), at, known, most, retreats)
             }
         }
     }
