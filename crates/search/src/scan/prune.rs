@@ -10,7 +10,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use exprs::predicate::{Breakers, FieldValue, Leaf, RegexTest, TermPattern, leaf};
 use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
-use plan::{ComparisonOperator, SearchPattern, WordPattern};
+use plan::{ComparisonOperator, WordPattern};
 
 use super::FIXED;
 
@@ -290,7 +290,7 @@ fn condition(expr: &Expr) -> Condition {
 fn of_leaf(leaf: &Leaf<'_>) -> Condition {
     match leaf {
         Leaf::Term { pattern } => {
-            Condition::Raw(TermQuery::for_wildcard(&glob(pattern.pattern())).in_raw())
+            Condition::Raw(TermQuery::for_wildcard(&pattern.pattern().text()).in_raw())
         }
         Leaf::Field { field, op, value } => {
             let test = MetadataTest::Compare(*op, (*value).clone());
@@ -348,17 +348,9 @@ fn value_words(value: &FieldValue) -> TermQuery {
     if value.is_network() {
         TermQuery::All
     } else {
-        TermQuery::for_wildcard(&glob(value.pattern()))
+        // A literal asterisk becomes a wildcard, which only widens.
+        TermQuery::for_wildcard(&value.pattern().text())
     }
-}
-
-/// The pattern with `*` for its wildcards. A literal asterisk becomes one too, which only widens.
-fn glob(pattern: &SearchPattern) -> String {
-    let part = |part: &WordPattern| match part {
-        WordPattern::Literal(text) => text.clone(),
-        WordPattern::Any => "*".to_owned(),
-    };
-    pattern.parts.iter().map(part).collect()
 }
 
 /// Takes over the bounds of `_time` that hold for every row.

@@ -19,7 +19,7 @@ pub struct AccumCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "accum",
     aliases: &[],
-    summary: "adds up a field from row to row",
+    summary: "adds a running total of a field",
     syntax: "accum <field> [AS <field>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

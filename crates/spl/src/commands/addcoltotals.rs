@@ -21,7 +21,7 @@ pub struct AddcoltotalsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "addcoltotals",
     aliases: &[],
-    summary: "adds a last row with the total of each column",
+    summary: "adds a last row with column totals",
     syntax: "addcoltotals [labelfield=<field>] [label=<text>] [<field>...]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

@@ -27,7 +27,7 @@ pub struct AddtotalsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "addtotals",
     aliases: &[],
-    summary: "adds the total of each row, of each column, or both",
+    summary: "adds a total per row, per column, or both",
     syntax: "addtotals [row=<bool>] [col=<bool>] [fieldname=<field>] [labelfield=<field>] [label=<text>] [<field>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -17,7 +17,7 @@ pub struct AnalyzefieldsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "analyzefields",
     aliases: &["af"],
-    summary: "tells how well numbers predict a field",
+    summary: "shows how well numeric fields predict a field",
     syntax: "analyzefields classfield=<field>",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -118,7 +118,7 @@ impl fmt::Display for AnomalousvalueOptions {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "anomalousvalue",
     aliases: &[],
-    summary: "finds values that are rare or far from the mean",
+    summary: "finds rare or extreme values",
     syntax: "anomalousvalue [action=filter|annotate|summary] [pthresh=<number>] \
              [minsupcount=<n>] [minsupfreq=<number>] [maxanofreq=<number>] \
              [minnormfreq=<number>] [<field>...]",

@@ -38,7 +38,7 @@ pub enum AnomalyMethod {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "anomalydetection",
     aliases: &[],
-    summary: "finds events that are improbable",
+    summary: "finds improbable events",
     syntax: "anomalydetection [method=histogram|zscore|iqr] \
              [action=filter|annotate|summary|remove|transform] [pthresh=<number>] \
              [cutoff=<bool>] [<options of the method>] [<field>...]",

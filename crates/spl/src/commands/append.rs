@@ -25,7 +25,7 @@ pub struct AppendCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "append",
     aliases: &[],
-    summary: "appends the rows of another search",
+    summary: "appends the rows of a subsearch",
     syntax: "append [maxtime=<n>] [maxout=<n>] [timeout=<n>] [extendtimerange=<bool>] [<subsearch>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

@@ -21,7 +21,7 @@ pub struct AppendcolsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "appendcols",
     aliases: &[],
-    summary: "puts the fields of another search beside those of the rows",
+    summary: "adds the fields of a subsearch, row by row",
     syntax: "appendcols [override=<bool>] [maxtime=<n>] [maxout=<n>] [timeout=<n>] [<subsearch>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

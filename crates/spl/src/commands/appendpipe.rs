@@ -19,7 +19,7 @@ pub struct AppendpipeCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "appendpipe",
     aliases: &[],
-    summary: "appends what commands make of the rows so far",
+    summary: "appends the result of commands over the rows so far",
     syntax: "appendpipe [run_in_preview=<bool>] [<commands>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

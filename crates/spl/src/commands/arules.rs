@@ -21,7 +21,7 @@ pub struct ArulesCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "arules",
     aliases: &[],
-    summary: "finds values that imply others",
+    summary: "finds association rules",
     syntax: "arules [sup=<n>] [conf=<number>] <field> <field>...",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

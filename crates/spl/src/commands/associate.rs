@@ -23,7 +23,7 @@ pub struct AssociateCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "associate",
     aliases: &[],
-    summary: "finds values that tell something about other fields",
+    summary: "finds correlated fields",
     syntax: "associate [supcnt=<n>] [supfreq=<number>] [improv=<number>] [<field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -23,7 +23,7 @@ pub struct AutoregressCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "autoregress",
     aliases: &[],
-    summary: "copies values of earlier rows",
+    summary: "copies values from earlier rows",
     syntax: "autoregress <field> [AS <field>] [p=<n>|p=<n>-<m>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

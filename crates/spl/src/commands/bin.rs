@@ -21,7 +21,7 @@ pub struct BinCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "bin",
     aliases: &["bucket", "discretize"],
-    summary: "puts numbers or times into bins",
+    summary: "groups numbers or times into bins",
     syntax: "bin [span=<span>] [minspan=<span>] [bins=<n>] [start=<num>] [end=<num>] [aligntime=<time>] <field> [AS <field>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

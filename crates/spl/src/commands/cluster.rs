@@ -53,7 +53,7 @@ impl ClusterMatch {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "cluster",
     aliases: &["slc"],
-    summary: "groups events that are alike",
+    summary: "clusters similar events",
     syntax: "cluster [t=<number>] [delims=<characters>] [showcount=<bool>] [countfield=<field>] \
              [labelfield=<field>] [field=<field>] [labelonly=<bool>] \
              [match=termlist|termset|ngramset]",

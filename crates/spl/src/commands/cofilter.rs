@@ -19,7 +19,7 @@ pub struct CofilterCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "cofilter",
     aliases: &[],
-    summary: "counts how many users two items have in common",
+    summary: "counts the users that two items have in common",
     syntax: "cofilter <user field> <item field>",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

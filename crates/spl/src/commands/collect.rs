@@ -31,7 +31,7 @@ pub struct CollectCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "collect",
     aliases: &["stash", "sumindex", "summaryindex"],
-    summary: "writes the rows to an index as events",
+    summary: "writes rows to an index",
     syntax: "collect index=<index> [source=<text>] [host=<text>] [sourcetype=<text>] [marker=<text>] [testmode=<bool>] [addtime=<bool>] [output_format=raw|hec]",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_collect"),

@@ -21,7 +21,7 @@ pub struct ConcurrencyCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "concurrency",
     aliases: &[],
-    summary: "counts what goes on at the start of each event",
+    summary: "counts concurrent events",
     syntax: "concurrency duration=<field> [start=<field>] [output=<field>]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

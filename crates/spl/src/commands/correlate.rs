@@ -17,7 +17,7 @@ pub struct CorrelateCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "correlate",
     aliases: &[],
-    summary: "tells how often fields occur together",
+    summary: "shows how often fields occur together",
     syntax: "correlate [<field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

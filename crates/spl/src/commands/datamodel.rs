@@ -40,7 +40,7 @@ impl DatamodelMode {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "datamodel",
     aliases: &[],
-    summary: "describes data models, or gives the events of a dataset",
+    summary: "describes data models, or returns the events of a dataset",
     syntax: "datamodel [<model> [<dataset> [search | flat | acceleration_search]]] [strict_fields=<bool>] [allow_old_summaries=<bool>] [summariesonly=<bool>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

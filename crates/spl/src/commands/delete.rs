@@ -13,7 +13,7 @@ pub struct DeleteCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "delete",
     aliases: &[],
-    summary: "takes events out of searches; Karst has no such thing and says what to do instead",
+    summary: "is not supported: buckets are immutable",
     syntax: "delete",
     kind: CommandKind::Streaming,
     right: CommandRight::writes("delete_by_keyword"),

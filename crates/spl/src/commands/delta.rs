@@ -21,7 +21,7 @@ pub struct DeltaCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "delta",
     aliases: &[],
-    summary: "computes the difference to an earlier row",
+    summary: "computes the difference from an earlier row",
     syntax: "delta <field> [AS <field>] [p=<n>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

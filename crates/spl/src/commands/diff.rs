@@ -27,7 +27,7 @@ pub struct DiffCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "diff",
     aliases: &[],
-    summary: "shows how two rows differ, line by line",
+    summary: "shows how two rows differ",
     syntax: "diff [position1=<n>] [position2=<n>] [attribute=<field>] [diffheader=<bool>] [context=<bool>] [maxlen=<n>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

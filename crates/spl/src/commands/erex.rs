@@ -25,7 +25,7 @@ pub struct ErexCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "erex",
     aliases: &[],
-    summary: "extracts values like given examples",
+    summary: "extracts values that resemble given examples",
     syntax: "erex <field> examples=<list> [counterexamples=<list>] [fromfield=<field>] \
              [maxtrainers=<n>]",
     kind: CommandKind::Dataset,

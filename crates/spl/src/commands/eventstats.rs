@@ -21,7 +21,7 @@ pub struct EventstatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "eventstats",
     aliases: &[],
-    summary: "adds aggregations of all rows to each row",
+    summary: "adds aggregates of all rows to each row",
     syntax: "eventstats [allnum=<bool>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

@@ -33,7 +33,7 @@ pub struct ExtractCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "extract",
     aliases: &["kv"],
-    summary: "takes fields out of the text of events",
+    summary: "extracts key-value pairs",
     syntax: "extract [pairdelim=<text>] [kvdelim=<text>] [limit=<n>] [maxchars=<n>] [mv_add=<bool>] [clean_keys=<bool>] [auto=<bool>] [reload=<bool>] [<stanza>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -17,7 +17,7 @@ pub struct FieldformatCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "fieldformat",
     aliases: &[],
-    summary: "changes how fields are shown and leaves their values alone",
+    summary: "changes how a field is displayed, not its value",
     syntax: "fieldformat <field>=<expression> [, <field>=<expression>]...",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -19,7 +19,7 @@ pub struct FieldsummaryCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "fieldsummary",
     aliases: &[],
-    summary: "gives a row of statistics for each field",
+    summary: "computes statistics for each field",
     syntax: "fieldsummary [maxvals=<n>] [<field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

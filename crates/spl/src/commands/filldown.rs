@@ -17,7 +17,7 @@ pub struct FilldownCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "filldown",
     aliases: &[],
-    summary: "repeats the last value where a field has none",
+    summary: "repeats the previous value where a value is missing",
     syntax: "filldown [<field>...]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

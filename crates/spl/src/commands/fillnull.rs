@@ -19,7 +19,7 @@ pub struct FillnullCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "fillnull",
     aliases: &[],
-    summary: "puts a value where fields have none",
+    summary: "replaces missing values",
     syntax: "fillnull [value=<text>] [<field>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

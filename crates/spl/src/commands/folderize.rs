@@ -26,7 +26,7 @@ pub struct FolderizeCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "folderize",
     aliases: &[],
-    summary: "groups values such as paths by what they begin with",
+    summary: "groups values such as paths by prefix",
     syntax: "folderize attr=<field> [sep=<text>] [size=<field>] [minfolders=<n>] [maxfolders=<n>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -94,7 +94,7 @@ impl Placeholders {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "foreach",
     aliases: &[],
-    summary: "runs a template of commands for each of several fields, or for each value of one",
+    summary: "runs a template of commands for several fields or values",
     syntax: "foreach [mode=multifield|multivalue|json_array|auto_collections] <field>... [fieldstr=<text>] [matchstr=<text>] [matchseg1=<text>]... [itemstr=<text>] [iterstr=<text>] [<commands>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -23,7 +23,7 @@ pub struct FormatCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "format",
     aliases: &[],
-    summary: "makes a filter of the rows, as a subsearch does at its end",
+    summary: "turns rows into a search filter",
     syntax: "format [mvsep=<text>] [maxresults=<n>] [\"<row prefix>\" \"<column prefix>\" \"<column separator>\" \"<column end>\" \"<row separator>\" \"<row end>\"] [emptystr=<text>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -51,7 +51,7 @@ impl FromKind {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "from",
     aliases: &[],
-    summary: "gives the rows of a dataset",
+    summary: "reads the rows of a dataset",
     syntax: "from datamodel:<model>.<dataset> | from lookup:<lookup> | from savedsearch:<name> | from index:<index>",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

@@ -25,7 +25,7 @@ pub struct GeomCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "geom",
     aliases: &[],
-    summary: "adds the shapes of regions for maps",
+    summary: "adds region shapes",
     syntax: "geom [<lookup>] [allFeatures=<bool>] [featureIdField=<field>] [gen=<number>] \
              [min_x=<number>] [min_y=<number>] [max_x=<number>] [max_y=<number>]",
     kind: CommandKind::Dataset,

@@ -58,7 +58,7 @@ impl Default for GeostatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "geostats",
     aliases: &[],
-    summary: "computes aggregations for places on a map",
+    summary: "aggregates by location",
     syntax: "geostats [<options>] <aggregation>... [BY <field>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

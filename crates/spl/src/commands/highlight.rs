@@ -17,7 +17,7 @@ pub struct HighlightCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "highlight",
     aliases: &[],
-    summary: "marks words where events are shown",
+    summary: "highlights words in displayed events",
     syntax: "highlight <text>...",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

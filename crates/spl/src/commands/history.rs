@@ -17,7 +17,7 @@ pub struct HistoryCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "history",
     aliases: &[],
-    summary: "lists the searches run so far, newest first",
+    summary: "lists past searches",
     syntax: "history [events=<bool>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

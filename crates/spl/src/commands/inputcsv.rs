@@ -13,7 +13,7 @@ pub struct InputcsvCommand(pub InputlookupCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "inputcsv",
     aliases: &[],
-    summary: "gives the rows of a CSV file",
+    summary: "reads a CSV file",
     syntax: "inputcsv [append=<bool>] [strict=<bool>] [start=<n>] [max=<n>] <file> [WHERE <terms>]",
     kind: CommandKind::Generating,
     right: CommandRight::reads("input_file"),

@@ -27,7 +27,7 @@ pub struct InputlookupCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "inputlookup",
     aliases: &[],
-    summary: "gives the rows of a lookup",
+    summary: "reads the rows of a lookup",
     syntax: "inputlookup [append=<bool>] [strict=<bool>] [start=<n>] [max=<n>] <lookup or file> [WHERE <terms>]",
     kind: CommandKind::Generating,
     right: CommandRight::reads("input_file"),

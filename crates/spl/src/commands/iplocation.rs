@@ -23,7 +23,7 @@ pub struct IplocationCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "iplocation",
     aliases: &[],
-    summary: "adds where addresses are",
+    summary: "adds the location of IP addresses",
     syntax: "iplocation [prefix=<text>] [allfields=<bool>] [lang=<language>] <field>",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -44,7 +44,7 @@ pub struct JoinOn {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "join",
     aliases: &[],
-    summary: "puts the fields of rows of another search beside rows with the same values",
+    summary: "joins rows with those of a subsearch",
     syntax: "join [type=inner|left|outer] [max=<n>] [overwrite=<bool>] [usetime=<bool>] [earlier=<bool>] [<field>... | left=<alias> right=<alias> where <alias>.<field>=<alias>.<field>...] [<subsearch>]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

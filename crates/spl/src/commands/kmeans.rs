@@ -44,7 +44,7 @@ pub enum KmeansDistance {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "kmeans",
     aliases: &[],
-    summary: "puts rows with similar numbers together",
+    summary: "clusters rows by their numbers",
     syntax: "kmeans [k=<n>|k=<n>-<m>] [reps=<n>] [maxiters=<n>] [t=<number>] [cfield=<field>] \
              [dt=cityblock|sqeuclidean|cosine] [showcentroid=<bool>] [<field>...]",
     kind: CommandKind::Dataset,

@@ -19,7 +19,7 @@ pub struct KvformCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "kvform",
     aliases: &[],
-    summary: "takes values out of events with the help of a form",
+    summary: "extracts fields with a form template",
     syntax: "kvform [form=<name>] [field=<field>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -34,7 +34,7 @@ pub enum LoadedJob {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "loadjob",
     aliases: &[],
-    summary: "gives the rows of a search that has ended",
+    summary: "loads the result of a finished search",
     syntax: "loadjob <sid> | savedsearch=\"<owner>:<app>:<name>\" [events=<bool>] [job_delegate=<text>] [artifact_offset=<n>] [ignore_running=<bool>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

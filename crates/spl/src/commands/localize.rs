@@ -21,7 +21,7 @@ pub struct LocalizeCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "localize",
     aliases: &[],
-    summary: "makes a row of each stretch of time that has events",
+    summary: "lists the time ranges that contain events",
     syntax: "localize [maxpause=<time>] [timeafter=<time>] [timebefore=<time>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

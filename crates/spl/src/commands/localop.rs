@@ -13,7 +13,7 @@ pub struct LocalopCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "localop",
     aliases: &[],
-    summary: "lets the commands that follow run at the search head",
+    summary: "is accepted and has no effect",
     syntax: "localop",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

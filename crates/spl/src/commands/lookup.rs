@@ -48,7 +48,7 @@ pub struct LookupOutput {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "lookup",
     aliases: &[],
-    summary: "adds fields from the rows of a lookup that match",
+    summary: "adds fields from matching rows of a lookup",
     syntax: "lookup [local=<bool>] [update=<bool>] [event_time_field=<field>] <lookup> <field> [AS <event field>]... [OUTPUT | OUTPUTNEW <field> [AS <event field>]...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -19,7 +19,7 @@ pub struct MakecontinuousCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "makecontinuous",
     aliases: &[],
-    summary: "puts values into bins and adds a row for each bin without one",
+    summary: "adds rows for empty bins",
     syntax: "makecontinuous [<field>] [span=<span>] [minspan=<span>] [bins=<n>] [start=<num>] [end=<num>] [aligntime=<time>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

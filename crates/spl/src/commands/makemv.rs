@@ -32,7 +32,7 @@ pub enum MakemvSplit {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "makemv",
     aliases: &[],
-    summary: "splits a field into several values",
+    summary: "splits a field into multiple values",
     syntax: "makemv [delim=<text> | tokenizer=<regex>] [allowempty=<bool>] [setsv=<bool>] <field>",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

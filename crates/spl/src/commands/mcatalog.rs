@@ -25,7 +25,7 @@ pub struct McatalogCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "mcatalog",
     aliases: &[],
-    summary: "lists the names of metrics and the values of dimensions",
+    summary: "lists metric names and dimension values",
     syntax: "mcatalog [prestats=<bool>] [append=<bool>] values(<field>)... [WHERE <terms>] [BY <field>...]",
     kind: CommandKind::Generating,
     right: CommandRight::summary(Some("list_metrics_catalog")),

@@ -47,7 +47,7 @@ pub struct McollectCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "mcollect",
     aliases: &[],
-    summary: "writes rows to an index as points of metrics",
+    summary: "writes rows to an index as metric data points",
     syntax: "mcollect index=<index> [split=true|false|allnums] [prefix_field=<field>] [host=<text>] [source=<text>] [sourcetype=<text>] [marker=<text>] [<field>...]",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_mcollect"),

@@ -16,7 +16,7 @@ pub struct MetasearchCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "metasearch",
     aliases: &[],
-    summary: "tells where and when events are that satisfy terms",
+    summary: "shows when and where matching events are, without their text",
     syntax: "metasearch [<terms>] [earliest=<time>] [latest=<time>]",
     kind: CommandKind::Generating,
     right: CommandRight::reads("get_metadata"),

@@ -12,7 +12,7 @@ pub struct MeventcollectCommand(pub McollectCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "meventcollect",
     aliases: &[],
-    summary: "writes events to an index as points of metrics",
+    summary: "writes events to an index as metric data points",
     syntax: "meventcollect index=<index> [split=true|false|allnums] [prefix_field=<field>] [host=<text>] [source=<text>] [sourcetype=<text>] [marker=<text>] [<field>...]",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_mcollect"),

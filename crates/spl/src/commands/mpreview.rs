@@ -28,7 +28,7 @@ pub struct MpreviewCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "mpreview",
     aliases: &["msearch"],
-    summary: "shows points of metrics as they are stored",
+    summary: "shows stored metric data points",
     syntax: "mpreview [filter=\"<terms>\"] [index=<index>] [earliest=<time>] [latest=<time>] [target_per_timeseries=<number>]",
     kind: CommandKind::Generating,
     right: CommandRight::reads("run_msearch"),

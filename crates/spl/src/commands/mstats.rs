@@ -44,7 +44,7 @@ pub struct MstatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "mstats",
     aliases: &[],
-    summary: "computes aggregations of metrics",
+    summary: "aggregates metrics",
     syntax: "mstats [<options>] <aggregation>... [WHERE <terms>] [BY <field>...] [span=<span>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

@@ -31,7 +31,7 @@ pub struct MultikvCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "multikv",
     aliases: &[],
-    summary: "makes a row of each line of a table",
+    summary: "extracts the rows of tables in event text",
     syntax: "multikv [copyattrs=<bool>] [forceheader=<n>] [multitable=<bool>] [noheader=<bool>] [rmorig=<bool>] [fields <field>...] [filter <text>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

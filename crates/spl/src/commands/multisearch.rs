@@ -17,7 +17,7 @@ pub struct MultisearchCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "multisearch",
     aliases: &[],
-    summary: "gives the events of several streaming searches, newest first",
+    summary: "merges the events of several streaming searches",
     syntax: "multisearch [<subsearch>] [<subsearch>]...",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

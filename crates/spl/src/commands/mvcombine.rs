@@ -19,7 +19,7 @@ pub struct MvcombineCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "mvcombine",
     aliases: &[],
-    summary: "makes one row of rows that differ in one field only",
+    summary: "combines rows that differ in one field only",
     syntax: "mvcombine [delim=<text>] <field>",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

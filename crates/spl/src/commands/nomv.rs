@@ -17,7 +17,7 @@ pub struct NomvCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "nomv",
     aliases: &[],
-    summary: "joins the values of a field with line breaks",
+    summary: "joins the values of a field",
     syntax: "nomv <field>",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -17,7 +17,7 @@ pub struct NoopCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "noop",
     aliases: &[],
-    summary: "leaves rows as they are",
+    summary: "is accepted and has no effect",
     syntax: "noop [<name>=<value>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

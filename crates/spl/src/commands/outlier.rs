@@ -93,7 +93,7 @@ impl fmt::Display for OutlierOptions {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "outlier",
     aliases: &[],
-    summary: "removes or cuts numbers far from the others",
+    summary: "removes or caps outliers",
     syntax: "outlier [action=remove|transform] [mark=<bool>] [param=<number>] [uselower=<bool>] \
              [<field>...]",
     kind: CommandKind::Dataset,

@@ -13,7 +13,7 @@ pub struct OutputcsvCommand(pub OutputlookupCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "outputcsv",
     aliases: &[],
-    summary: "writes the rows to a CSV file",
+    summary: "writes a CSV file",
     syntax: "outputcsv [append=<bool>] [create_empty=<bool>] [override_if_empty=<bool>] <file>",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("output_file"),

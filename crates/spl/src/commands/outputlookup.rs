@@ -27,7 +27,7 @@ pub struct OutputlookupCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "outputlookup",
     aliases: &[],
-    summary: "writes the rows to a lookup",
+    summary: "writes rows to a lookup",
     syntax: "outputlookup [append=<bool>] [max=<n>] [key_field=<field>] [override_if_empty=<bool>] [create_empty=<bool>] <lookup or file>",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("output_file"),

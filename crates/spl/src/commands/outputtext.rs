@@ -17,7 +17,7 @@ pub struct OutputtextCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "outputtext",
     aliases: &[],
-    summary: "puts the text of an event into the field `_xml`",
+    summary: "copies the event text to the field `_xml`",
     syntax: "outputtext [usexml=<bool>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

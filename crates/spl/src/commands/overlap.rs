@@ -13,7 +13,7 @@ pub struct OverlapCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "overlap",
     aliases: &[],
-    summary: "finds times that the searches behind a summary index left out or had twice",
+    summary: "finds gaps and overlaps in a summary index",
     syntax: "overlap",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

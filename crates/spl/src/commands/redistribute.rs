@@ -19,7 +19,7 @@ pub struct RedistributeCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "redistribute",
     aliases: &[],
-    summary: "a hint how to spread work, which Karst does by itself",
+    summary: "is accepted and has no effect",
     syntax: "redistribute [num_of_reducers=<n>] [by <field>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -13,7 +13,7 @@ pub struct RelevancyCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "relevancy",
     aliases: &[],
-    summary: "puts into `relevancy` how well an event matches the words of the search",
+    summary: "scores how well an event matches the search terms",
     syntax: "relevancy",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

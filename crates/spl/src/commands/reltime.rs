@@ -19,7 +19,7 @@ pub struct ReltimeCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "reltime",
     aliases: &[],
-    summary: "says how long ago a time is",
+    summary: "shows how long ago a time was",
     syntax: "reltime [timefield=<field>] [prefix=<text>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

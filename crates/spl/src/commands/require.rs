@@ -13,7 +13,7 @@ pub struct RequireCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "require",
     aliases: &[],
-    summary: "fails the search if there are no rows",
+    summary: "fails the search if it has no rows",
     syntax: "require",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

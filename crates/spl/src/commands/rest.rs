@@ -21,7 +21,7 @@ pub struct RestCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rest",
     aliases: &[],
-    summary: "gives the entries of a REST endpoint as rows",
+    summary: "reads a REST endpoint",
     syntax: "rest <path> [count=<n>] [splunk_server=<name>] [timeout=<n>] [<parameter>=<value>]...",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

@@ -39,7 +39,7 @@ pub enum ReturnedForm {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "return",
     aliases: &[],
-    summary: "makes a filter or a value of the first rows",
+    summary: "turns the first rows into a filter or value",
     syntax: "return [<n>] [<alias>=]<field>... [$<field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -13,7 +13,7 @@ pub struct ReverseCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "reverse",
     aliases: &[],
-    summary: "turns the order of rows around",
+    summary: "reverses the order of rows",
     syntax: "reverse",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

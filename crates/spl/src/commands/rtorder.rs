@@ -21,7 +21,7 @@ pub struct RtorderCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "rtorder",
     aliases: &[],
-    summary: "orders events that come in while a search runs; no search of Karst is such, so rows stay as they are",
+    summary: "is accepted and has no effect: there are no real-time searches",
     syntax: "rtorder [discard=<bool>] [buffer_span=<span>] [max_buffer_size=<n>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -17,7 +17,7 @@ pub struct ScriptCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "script",
     aliases: &["run"],
-    summary: "names a program for the rows; it is not run, and rows stay as they are",
+    summary: "is accepted; the program is not run",
     syntax: "script [python | perl] <name> [<argument>]... [maxinputs=<n>]",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_custom_command"),

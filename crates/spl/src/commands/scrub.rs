@@ -17,7 +17,7 @@ pub struct ScrubCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "scrub",
     aliases: &[],
-    summary: "puts other words and numbers in the place of those that tell who an event is about",
+    summary: "anonymizes the text of events",
     syntax: "scrub [public-terms=<file>] [private-terms=<file>] [name-terms=<file>] [dictionary=<file>] [timeconfig=<file>] [namespace=<app>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -26,7 +26,7 @@ impl SearchCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "search",
     aliases: &[],
-    summary: "keeps events that satisfy terms and comparisons",
+    summary: "keeps events that match terms and comparisons",
     syntax: "search <terms> [earliest=<time>] [latest=<time>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -19,7 +19,7 @@ pub struct SendalertCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sendalert",
     aliases: &[],
-    summary: "runs an alert action with the rows",
+    summary: "is accepted; there are no alert actions yet",
     syntax: "sendalert <action> [<parameter>=<value>]...",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_sendalert"),

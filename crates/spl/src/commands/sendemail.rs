@@ -17,7 +17,7 @@ pub struct SendemailCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sendemail",
     aliases: &[],
-    summary: "sends the rows by mail",
+    summary: "is accepted; no mail is sent",
     syntax: "sendemail to=\"<address>,...\" [from=<address>] [subject=<text>] [message=<text>] [sendresults=<bool>] [format=csv|table|raw] ...",
     kind: CommandKind::Dataset,
     right: CommandRight::writes("run_sendalert"),

@@ -42,7 +42,7 @@ impl SetOperation {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "set",
     aliases: &[],
-    summary: "gives the union, difference or intersection of the rows of two searches",
+    summary: "returns the union, difference or intersection of two searches",
     syntax: "set union|diff|intersect [<subsearch>] [<subsearch>]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

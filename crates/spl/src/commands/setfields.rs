@@ -17,7 +17,7 @@ pub struct SetfieldsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "setfields",
     aliases: &[],
-    summary: "gives fields the same values in all rows",
+    summary: "sets fields to constant values",
     syntax: "setfields <field>=\"<text>\" [, <field>=\"<text>\"]...",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

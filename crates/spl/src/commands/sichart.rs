@@ -13,7 +13,7 @@ pub struct SichartCommand(pub ChartCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sichart",
     aliases: &[],
-    summary: "makes rows for a summary index of which `chart` computes its result",
+    summary: "prepares `chart` for a summary index",
     syntax: "sichart [<options>] <aggregation>... [OVER <field> [<bins>]] [BY <field> [<bins>] [<field> [<bins>]]]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -13,7 +13,7 @@ pub struct SirareCommand(pub TopCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sirare",
     aliases: &[],
-    summary: "makes rows for a summary index of which `rare` computes its result",
+    summary: "prepares `rare` for a summary index",
     syntax: "sirare [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

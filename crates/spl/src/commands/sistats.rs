@@ -13,7 +13,7 @@ pub struct SistatsCommand(pub StatsCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sistats",
     aliases: &[],
-    summary: "makes rows for a summary index of which `stats` computes its result",
+    summary: "prepares `stats` for a summary index",
     syntax: "sistats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

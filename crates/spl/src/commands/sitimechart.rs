@@ -13,7 +13,7 @@ pub struct SitimechartCommand(pub TimechartCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sitimechart",
     aliases: &[],
-    summary: "makes rows for a summary index of which `timechart` computes its result",
+    summary: "prepares `timechart` for a summary index",
     syntax: "sitimechart [<options>] <aggregation>... [BY <field> [<options>]]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

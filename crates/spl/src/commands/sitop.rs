@@ -13,7 +13,7 @@ pub struct SitopCommand(pub TopCommand);
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sitop",
     aliases: &[],
-    summary: "makes rows for a summary index of which `top` computes its result",
+    summary: "prepares `top` for a summary index",
     syntax: "sitop [<n>] [<options>] <field>... [BY <field>...]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -45,7 +45,7 @@ pub enum SortOrder {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "sort",
     aliases: &[],
-    summary: "orders rows",
+    summary: "sorts rows",
     syntax: "sort [<n>] [limit=<n>] [+|-]<field>... [desc]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

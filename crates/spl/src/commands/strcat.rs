@@ -30,7 +30,7 @@ pub enum StrcatPart {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "strcat",
     aliases: &[],
-    summary: "joins fields and texts",
+    summary: "concatenates fields and strings",
     syntax: "strcat [allrequired=<bool>] <field or \"text\">... <field>",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -52,7 +52,7 @@ impl Default for StreamstatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "streamstats",
     aliases: &[],
-    summary: "adds aggregations of the rows so far to each row",
+    summary: "adds aggregates of the rows so far to each row",
     syntax: "streamstats [<options>] <aggregation>... [BY <field>...]",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

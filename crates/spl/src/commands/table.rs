@@ -17,7 +17,7 @@ pub struct TableCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "table",
     aliases: &[],
-    summary: "shows fields as columns, in order",
+    summary: "selects fields as columns, in order",
     syntax: "table <field>...",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

@@ -25,7 +25,7 @@ pub struct TagsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tags",
     aliases: &[],
-    summary: "names the tags of the values of fields",
+    summary: "adds the tags of field values",
     syntax: "tags [outputfield=<field>] [inclname=<bool>] [inclvalue=<bool>] [allowed_tags=\"<tag>,...\"] [<field>...]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -43,7 +43,7 @@ pub enum TimewrapSeries {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "timewrap",
     aliases: &[],
-    summary: "puts the periods of a time chart side by side",
+    summary: "places the periods of a time chart side by side",
     syntax: "timewrap <span> [align=now|end] [series=relative|exact|short] [time_format=<format>]",
     kind: CommandKind::Transforming,
     right: CommandRight::FREE,

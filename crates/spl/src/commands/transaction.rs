@@ -76,7 +76,7 @@ pub enum TransactionLists {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "transaction",
     aliases: &[],
-    summary: "joins events that belong together",
+    summary: "groups related events",
     syntax: "transaction [<field>...] [name=<name>] [maxspan=<time>] [maxpause=<time>] \
              [maxevents=<n>] [startswith=<filter>] [endswith=<filter>] [<options>]",
     kind: CommandKind::Centralised,

@@ -17,7 +17,7 @@ pub struct TscollectCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tscollect",
     aliases: &[],
-    summary: "keeps rows for `tstats`; Karst has no such files and says what to do instead",
+    summary: "is not supported: use `collect`",
     syntax: "tscollect namespace=<name> [squashcase=<bool>] [keepresults=<bool>]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

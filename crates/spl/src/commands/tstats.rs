@@ -41,7 +41,7 @@ pub struct TstatsCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "tstats",
     aliases: &[],
-    summary: "computes aggregations of indexed fields",
+    summary: "aggregates fields, also of data models",
     syntax: "tstats [<options>] <aggregation>... [FROM datamodel=<name>] [WHERE <terms>] [BY <field>... [span=<span>]]",
     kind: CommandKind::Generating,
     right: CommandRight::FREE,

@@ -21,7 +21,7 @@ pub struct TypeaheadCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "typeahead",
     aliases: &[],
-    summary: "tells what a text of a search can go on with",
+    summary: "completes a search",
     syntax: "typeahead prefix=<text> count=<n> [index=<index>]...",
     kind: CommandKind::Generating,
     right: CommandRight::summary(Some("get_typeahead")),

@@ -13,7 +13,7 @@ pub struct TyperCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "typer",
     aliases: &[],
-    summary: "names the event types of each row",
+    summary: "adds the event types of each row",
     syntax: "typer [eventtypes=<text>] [maxlen=<n>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -19,7 +19,7 @@ pub struct UnionCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "union",
     aliases: &[],
-    summary: "puts the rows of several searches together",
+    summary: "combines the rows of several searches",
     syntax: "union [maxtime=<n>] [maxout=<n>] [timeout=<n>] <dataset>...",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

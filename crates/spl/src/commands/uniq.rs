@@ -13,7 +13,7 @@ pub struct UniqCommand;
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "uniq",
     aliases: &[],
-    summary: "removes rows that are the same as the row before",
+    summary: "removes rows equal to the previous row",
     syntax: "uniq",
     kind: CommandKind::Centralised,
     right: CommandRight::FREE,

@@ -43,7 +43,7 @@ impl LexiconKind {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "walklex",
     aliases: &[],
-    summary: "lists the terms that buckets are indexed by",
+    summary: "lists indexed terms",
     syntax: "walklex [type=all|field|fieldvalue|term] [prefix=<text> | pattern=<pattern>] index=<index>...",
     kind: CommandKind::Generating,
     right: CommandRight::summary(Some("run_walklex")),

@@ -23,7 +23,7 @@ pub struct X11Command {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "x11",
     aliases: &[],
-    summary: "takes the seasons out of a time series",
+    summary: "removes seasonality from a time series",
     syntax: "x11 [add|mult][<period>](<field>) [AS <field>]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,

@@ -19,7 +19,7 @@ pub struct XmlkvCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "xmlkv",
     aliases: &[],
-    summary: "takes fields out of the elements of XML",
+    summary: "extracts fields from XML elements",
     syntax: "xmlkv [<field>] [maxinputs=<n>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

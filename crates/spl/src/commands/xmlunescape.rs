@@ -17,7 +17,7 @@ pub struct XmlunescapeCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "xmlunescape",
     aliases: &[],
-    summary: "puts characters in the place of their XML references",
+    summary: "decodes XML character references",
     syntax: "xmlunescape [maxinputs=<n>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -23,7 +23,7 @@ pub struct XpathCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "xpath",
     aliases: &[],
-    summary: "takes a value out of XML by its path",
+    summary: "extracts a value from XML by XPath",
     syntax: "xpath [outfield=<field>] \"<path>\" [field=<field>] [default=<text>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,

@@ -27,7 +27,7 @@ pub struct XyseriesCommand {
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "xyseries",
     aliases: &[],
-    summary: "makes a table of rows with x, series and values",
+    summary: "turns rows of x, series and value into a table",
     syntax: "xyseries [grouped=<bool>] <x field> <series field> <value field>... [sep=<text>] [format=<text>]",
     kind: CommandKind::Dataset,
     right: CommandRight::FREE,
