@@ -1,4 +1,5 @@
 //! Tests of the language as a whole: recovery, macros, limits, and texts of no sense.
+#![allow(clippy::disallowed_methods)]
 
 mod pages;
 mod written;

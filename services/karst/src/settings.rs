@@ -50,7 +50,7 @@ pub(crate) fn registry() -> Registry {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::disallowed_methods)]
 mod tests {
     use std::collections::BTreeSet;
     use std::fs;
