@@ -6,7 +6,7 @@ use conf::{Setting, Type, Unit};
 
 const FILTER: Type = Type::Form {
     expected: "a filter such as (objectclass=person)",
-    fits: |text| ldap3::parse_filter(&enclosed(text)).is_ok(),
+    fits: |text| ldap3::parse_filter(enclosed(text)).is_ok(),
 };
 const ATTRIBUTE: Type = Type::Form {
     expected: "the name of an attribute",
