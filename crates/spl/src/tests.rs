@@ -353,7 +353,8 @@ fn every_example_of_the_documentation_is_accepted() {
     assert!(examples >= crate::COMMANDS.len());
 }
 
-/// `KARST_BLESS=1` writes the rows; that of a new command goes to the end, from where it is moved to its group.
+/// `KARST_BLESS=1` writes the rows; that of a new command goes to the end, from where it is moved to its
+/// group.
 #[test]
 fn the_index_of_the_reference_lists_every_command_once() {
     let path = "../../docs/spl/README.md";
