@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use inputs::{Acknowledgement, BatchId, Error, Receipt};
+use inputs::{Acknowledgement, BatchId, Error, Findings, Receipt};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -18,6 +18,7 @@ struct Ticket {
     events: AtomicU64,
     bytes: AtomicU64,
     pending: AtomicU64,
+    findings: Mutex<Findings>,
     failure: Mutex<Option<Error>>,
     /// The input's number, if its sender gave one.
     batch: Option<InFlight>,
@@ -38,6 +39,7 @@ impl Drop for Ticket {
             events: *self.events.get_mut(),
             bytes: *self.bytes.get_mut(),
             pending: *self.pending.get_mut(),
+            findings: *self.findings.get_mut(),
         };
         // Whoever hears of a failure may try the same number again at once.
         drop(self.batch.take());
@@ -72,6 +74,7 @@ impl Share {
             events: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
+            findings: Mutex::default(),
             failure: Mutex::new(None),
             batch,
             done: Mutex::new(Some(done)),
@@ -119,6 +122,13 @@ impl Share {
     pub(crate) fn set_pending(&self, bytes: u64) {
         if let Some(ticket) = &self.ticket {
             ticket.pending.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes what the events of a part look like.
+    pub(crate) fn note(&self, findings: &Findings) {
+        if let Some(ticket) = &self.ticket {
+            ticket.findings.lock().add(findings);
         }
     }
 

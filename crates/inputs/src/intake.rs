@@ -40,6 +40,7 @@ impl Intake {
         self.total.events += receipt.events;
         self.total.bytes += receipt.bytes;
         self.total.pending = receipt.pending;
+        self.total.findings.add(&receipt.findings);
         self.acknowledged_inputs += 1;
         Ok(())
     }

@@ -79,6 +79,15 @@ pub fn decode_logs(
     Ok(decoder.logs)
 }
 
+/// The events of a request in JSON, as the collector's file exporter writes one a line; `None` if it is
+/// none, or if a record may not be taken.
+#[must_use]
+pub fn decode_line(line: &str, defaults: &OtlpDefaults) -> Option<CutEvents> {
+    let request: ExportLogsServiceRequest = serde_json::from_str(line).ok()?;
+    let logs = decode_logs(&request, defaults, &|_| true).ok()?;
+    (logs.rejected == 0).then_some(logs.events)
+}
+
 /// What attributes say of an event's origin.
 #[derive(Debug, Clone, Copy, Default)]
 struct Described<'a> {

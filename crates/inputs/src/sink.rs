@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use model::EventTime;
 use tokio::sync::oneshot;
 
 use crate::{Error, Input};
@@ -20,6 +21,51 @@ pub struct Receipt {
     /// Bytes of the stream, up to the end of this input, that wait for the rest of their event and
     /// are not safe yet. A reader of a file may only forget what lies before them.
     pub pending: u64,
+    /// What was found in the events, for a report.
+    pub findings: Findings,
+}
+
+/// What the events of an input look like: whether its format was understood.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// The earliest time that an event shows; `None` if no event shows one.
+    pub earliest: Option<EventTime>,
+    /// The latest time that an event shows.
+    pub latest: Option<EventTime>,
+    /// Events whose text shows no time: they have that of the event before them, or of the file.
+    pub undated: u64,
+    /// Events that were longer than `TRUNCATE` and lost their ends.
+    pub truncated: u64,
+    /// Events that ended because they had `MAX_EVENTS` lines.
+    pub split: u64,
+    /// Lines that were taken as the header of a table and are not events.
+    pub headers: u64,
+}
+
+impl Findings {
+    /// Notes an event and the time that it shows.
+    pub fn event(&mut self, time: Option<EventTime>) {
+        match time {
+            Some(time) => self.dated(time, time),
+            None => self.undated += 1,
+        }
+    }
+
+    /// Adds those of another part.
+    pub fn add(&mut self, other: &Self) {
+        if let (Some(earliest), Some(latest)) = (other.earliest, other.latest) {
+            self.dated(earliest, latest);
+        }
+        self.undated += other.undated;
+        self.truncated += other.truncated;
+        self.split += other.split;
+        self.headers += other.headers;
+    }
+
+    fn dated(&mut self, earliest: EventTime, latest: EventTime) {
+        self.earliest = Some(self.earliest.map_or(earliest, |known| known.min(earliest)));
+        self.latest = Some(self.latest.map_or(latest, |known| known.max(latest)));
+    }
 }
 
 /// The outcome of an input, when it comes. Dropping it does not take the input back.

@@ -47,6 +47,8 @@ pub struct ParsingRules {
     pub timestamp: Arc<TimestampRules>,
     /// `INDEXED_EXTRACTIONS` and what belongs to it.
     pub structured: Option<Arc<StructuredRules>>,
+    /// `INDEXED_EXTRACTIONS = otlp`: lines are requests whose log records are the events.
+    pub otlp: bool,
     /// What changes, routes and drops events.
     pub index_time: Arc<IndexTimeRules>,
 }
@@ -68,6 +70,7 @@ impl Default for ParsingRules {
             preamble: None,
             timestamp: Arc::new(TimestampRules::default()),
             structured: None,
+            otlp: false,
             index_time: Arc::default(),
         }
     }
@@ -110,6 +113,14 @@ impl LineBreaker {
     }
 }
 
+/// Whether a line is indented. Where timestamps decide what begins an event, an indented line does not
+/// begin one behind an event that has its time in a line that is not: frames of a stack trace and values
+/// of a dump may show times.
+#[must_use]
+pub fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t'])
+}
+
 impl ParsingRules {
     /// Reads the settings; what is wrong goes to `errors` and the default stands in for it.
     pub(crate) fn read(
@@ -134,6 +145,9 @@ impl ParsingRules {
             preamble: values.pattern(&keys::PREAMBLE_REGEX, errors),
             timestamp: Arc::new(timestamp(values, files, errors)),
             structured: StructuredRules::read(values, errors).map(Arc::new),
+            otlp: values
+                .get(&keys::INDEXED_EXTRACTIONS)
+                .is_some_and(|entry| entry.value.eq_ignore_ascii_case("otlp")),
             index_time: Arc::new(index_time::read(values, transforms, errors)),
         }
     }

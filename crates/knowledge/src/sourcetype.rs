@@ -10,6 +10,8 @@
 //! FIELDS are those of the header, and of type `zeek:tsv`, without named columns, otherwise.
 //! [`zeek_conf`] writes the stanzas that a header needs.
 
+mod content;
+
 use conf::{Effective, Stanza, Warning};
 use eval::Pattern;
 
@@ -17,73 +19,6 @@ use crate::settings::{props as keys, transforms};
 
 /// Lines of a sample that are looked at.
 const LINES: usize = 100;
-
-/// Name, pattern of its lines, and how many of a hundred lines must match.
-const CONTENT: &[(&str, &str, usize)] = &[
-    ("aws:cloudtrail", r#"^\s*\{\s*(?:"Records"\s*:\s*\[\s*\{\s*)?"eventVersion"\s*:"#, 50),
-    ("zeek:json", r#"^\{.*"(?:_path|_write_ts)"\s*:"#, 50),
-    ("zeek:json", r#"^\{"ts":[^,]+,"uid":"C"#, 50),
-    (
-        "windows:json",
-        r#"^\{.*"(?:EventID|EventRecordID)"\s*:.*"(?:Channel|ProviderGuid|Provider)"\s*:"#,
-        50,
-    ),
-    (
-        "windows:json",
-        r#"^\{.*"(?:Channel|ProviderGuid|Provider)"\s*:.*"(?:EventID|EventRecordID)"\s*:"#,
-        50,
-    ),
-    ("_json", r#"^\s*\{\s*(?:"|\}\s*$)"#, 60),
-    ("XmlWinEventLog", r"^\s*<Event xmlns=", 50),
-    (
-        "access_combined",
-        r#"^\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:[^\]]+\] "[^"]*" \d{3} (?:\d+|-) ""#,
-        60,
-    ),
-    (
-        "access_common",
-        r#"^\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:[^\]]+\] "[^"]*" \d{3} (?:\d+|-)\s*$"#,
-        60,
-    ),
-    ("apache_error", r"^\[\w{3} \w{3} +\d+ [\d:.]+ \d{4}\] \[", 50),
-    ("hdfs", r"^\d{6} \d{6} \d+ (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) dfs\.", 50),
-    (
-        "zookeeper",
-        r"^\d{4}-\d\d-\d\d [\d:,]+ - (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +\[.*@\d+\]",
-        50,
-    ),
-    (
-        "hadoop",
-        r"^\d{4}-\d\d-\d\d [\d:,]+ (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) \[.*\] org\.apache\.hadoop\.",
-        50,
-    ),
-    (
-        "log4j",
-        r"^\d{4}-\d\d-\d\d [\d:]+,\d{3} (?:- )?(?:\[[^\]]*\] )?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b",
-        30,
-    ),
-    ("spark", r"^\d\d/\d\d/\d\d [\d:]{8} (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) [\w.$]+: ", 50),
-    (
-        "openstack",
-        r"^(?:\S+ )?\d{4}-\d\d-\d\d [\d:.]+ \d+ [A-Z]+ (?:nova|neutron|cinder|glance|keystone|heat)\.",
-        50,
-    ),
-    ("android", r"^\d\d-\d\d [\d:.]+ +\d+ +\d+ [VDIWEF] ", 50),
-    ("bgl", r"^\S+ \d{10} \d{4}\.\d\d\.\d\d \S+ \d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d\.\d+ ", 50),
-    ("thunderbird", r"^\S+ \d{10} \d{4}\.\d\d\.\d\d \S+ \w{3} +\d+ [\d:]{8} ", 50),
-    ("hpc", r"^\d+ \S+ \S+ \S+ \d{10} \d ", 50),
-    ("healthapp", r"^\d{8}-\d+:\d+:\d+:\d+\|", 50),
-    ("proxifier", r"^\[\d\d\.\d\d \d\d:\d\d:\d\d\] ", 50),
-    ("windows_cbs", r"^\d{4}-\d\d-\d\d [\d:]{8}, \w+ +(?:CBS|CSI) ", 50),
-    (
-        "linux_secure",
-        r"^(?:<\d+>)?\w{3} +\d+ [\d:]{8} \S+ (?:sshd|sudo|su|login|gdm|polkitd|passwd|useradd|systemd-logind|CRON)[(\[:]",
-        80,
-    ),
-    ("syslog", r"^(?:<\d+>)?\w{3} +\d+ [\d:]{8} \S+ [^:]+", 60),
-    ("syslog", r"^<\d+>\d* ?\d{4}-\d\d-\d\dT", 60),
-    ("syslog", r"^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) \S+ [^\s:]+?(?:\[\d+\])?: ", 60),
-];
 
 /// Name, and pattern of the file's name in lower case without folders.
 const NAMES: &[(&str, &str)] = &[
@@ -99,7 +34,6 @@ const NAMES: &[(&str, &str)] = &[
 /// The compiled lists.
 #[derive(Debug)]
 pub(crate) struct Recogniser {
-    content: Vec<(&'static str, Pattern, usize)>,
     names: Vec<(&'static str, Pattern)>,
     rules: Vec<Rule>,
     delayed: Vec<Rule>,
@@ -168,14 +102,10 @@ fn stanzas(kind: &str, props: &Effective, warnings: &mut Vec<Warning>) -> Vec<Ru
 
 impl Recogniser {
     pub(crate) fn new(props: &Effective, warnings: &mut Vec<Warning>) -> Self {
-        let content = CONTENT.iter().filter_map(|(name, pattern, share)| {
-            Pattern::compile(pattern).ok().map(|pattern| (*name, pattern, *share))
-        });
         let names = NAMES.iter().filter_map(|(name, pattern)| {
             Pattern::compile(pattern).ok().map(|pattern| (*name, pattern))
         });
         Self {
-            content: content.collect(),
             names: names.collect(),
             rules: stanzas("rule::", props, warnings),
             delayed: stanzas("delayedrule::", props, warnings),
@@ -196,11 +126,8 @@ impl Recogniser {
         if let Some(w3c) = w3c(&lines) {
             return w3c.to_owned();
         }
-        for (name, pattern, share) in &self.content {
-            let matching = lines.iter().filter(|line| pattern.is_match(line)).count();
-            if matching > 0 && matching * 100 >= lines.len() * share {
-                return (*name).to_owned();
-            }
+        if let Some(name) = content::sourcetype(&lines) {
+            return name.to_owned();
         }
         let file = source.rsplit(['/', '\\']).next().unwrap_or(source).to_lowercase();
         if let Some((name, _)) = self.names.iter().find(|(_, pattern)| pattern.is_match(&file)) {
@@ -215,9 +142,12 @@ impl Recogniser {
 fn w3c(lines: &[&str]) -> Option<&'static str> {
     let directives = lines.iter().take_while(|line| line.starts_with('#'));
     let directives: Vec<&str> = directives.copied().collect();
-    let is_w3c = directives.iter().any(|line| line.starts_with("#Fields:"));
-    let by_iis = |line: &&str| line.contains("Microsoft Internet Information Services");
-    is_w3c.then(|| if directives.iter().any(by_iis) { "iis" } else { "w3c" })
+    let fields = directives.iter().find_map(|line| line.strip_prefix("#Fields:"))?;
+    if fields.contains(" x-edge-location ") {
+        return Some("aws:cloudfront:accesslogs");
+    }
+    let by_iis = |line: &&str| line.contains("Microsoft Internet Information Serv");
+    Some(if directives.iter().any(by_iis) { "iis" } else { "w3c" })
 }
 
 /// The name of a file without its extensions, with odd characters replaced.
@@ -298,9 +228,9 @@ mod tests {
     fn every_pattern_compiles_and_every_type_has_rules() {
         let props = Knowledge::builtin().conf("props");
         let recogniser = Recogniser::new(&props, &mut Vec::new());
-        assert_eq!(recogniser.content.len(), CONTENT.len());
         assert_eq!(recogniser.names.len(), NAMES.len());
-        for name in CONTENT.iter().map(|entry| entry.0).chain(["csv", "tsv", "psv", "iis", "w3c"]) {
+        let by_directives = ["csv", "tsv", "psv", "iis", "w3c", "aws:cloudfront:accesslogs"];
+        for name in content::CONTENT.iter().map(|entry| entry.0).chain(by_directives) {
             assert!(props.stanza(name).is_some(), "{name}");
         }
     }

@@ -84,7 +84,8 @@ impl StructuredRules {
             "psv" => (StructuredFormat::Delimited, '|'),
             "w3c" => (StructuredFormat::W3c, ' '),
             "json" => (StructuredFormat::Json, ','),
-            "none" | "false" => return None,
+            // Its lines are requests, not records: see `ParsingRules::otlp`.
+            "otlp" | "none" | "false" => return None,
             _ => {
                 errors.push(bad_value(entry, &keys::INDEXED_EXTRACTIONS.setting.kind.expected()));
                 return None;

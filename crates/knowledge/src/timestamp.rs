@@ -16,6 +16,7 @@ use jiff::tz::TimeZone;
 
 pub use finder::TimestampFinder;
 pub use patterns::DatetimePatterns;
+pub(crate) use shapes::is_time;
 
 use crate::settings::props as keys;
 use eval::Pattern;
@@ -75,6 +76,18 @@ impl Default for TimestampRules {
             max_diff_secs_ago: keys::MAX_DIFF_SECS_AGO.default_value(),
             max_diff_secs_hence: keys::MAX_DIFF_SECS_HENCE.default_value(),
         }
+    }
+}
+
+impl TimestampRules {
+    /// Whether timestamps are recognised by themselves: no setting says where they are or how they look.
+    #[must_use]
+    pub fn is_automatic(&self) -> bool {
+        self.from == TimestampSource::Text
+            && self.prefix.is_none()
+            && self.patterns.is_none()
+            && self.format.is_none()
+            && self.lookahead == Lookahead::Default
     }
 }
 

@@ -9,7 +9,7 @@ use conf::Layers;
 use forwarder::settings::registry;
 use forwarder::{Agent, Options};
 use knowledge::Knowledge;
-use runtime::metrics::Recorder;
+use runtime::metrics::{Program, Recorder};
 use runtime::telemetry::{self, Format};
 use runtime::{Shutdown, SystemClock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -53,7 +53,7 @@ async fn serve(options: &RunOptions, knowledge: Arc<Knowledge>) -> Result<()> {
     let mut hangups = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let shutdown = Shutdown::new();
     if let Some(address) = options.metrics_address {
-        let recorder = Recorder::install()?;
+        let recorder = Recorder::install(Program::Forwarder, env!("CARGO_PKG_VERSION"))?;
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address} for metrics"))?;

@@ -408,7 +408,7 @@ impl Route {
                 let receipt = |events: &CutEvents| Receipt {
                     events: events.len() as u64,
                     bytes: events.text.len() as u64,
-                    pending: 0,
+                    ..Receipt::default()
                 };
                 let mut total = Receipt::default();
                 let mut contents = Vec::new();

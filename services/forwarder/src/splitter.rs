@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use knowledge::structured::{RecordScanner, StructuredFormat, StructuredReader};
 use knowledge::timestamp::TimestampFinder;
-use knowledge::{LineBreaker, ParsingRules};
+use knowledge::{LineBreaker, ParsingRules, is_indented};
 use model::EventTime;
 
 use crate::cutter::begins_event;
@@ -217,6 +217,8 @@ impl Splitter {
     /// Lines that begin no event go on with the one before.
     fn merged(&mut self, text: &str, lines: &[Line], now: EventTime) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
+        // The open event has its time in a line that is not indented.
+        let mut within_dated = false;
         for line in lines {
             let content = line.content(text);
             let preamble = self.rules.preamble.as_ref();
@@ -226,7 +228,9 @@ impl Splitter {
                 }
                 continue;
             }
-            let begins = begins_event(&self.rules, &mut self.finder, content, now);
+            let by_date = self.rules.break_only_before.is_none();
+            let begins = begins_event(&self.rules, &mut self.finder, content, now)
+                && !(by_date && within_dated && is_indented(content));
             let start = spans.last().map_or(0, |span| span.next);
             match spans.last_mut() {
                 Some(open) if !open.closed && (open.held || !begins) => {
@@ -237,6 +241,7 @@ impl Splitter {
                 _ => {
                     let event = self.event(start, *line);
                     spans.push(Span { begins, ..event });
+                    within_dated = begins && !is_indented(content);
                 }
             }
             let Some(open) = spans.last_mut() else { continue };
@@ -291,6 +296,9 @@ mod tests {
     fn lines_are_merged_as_the_indexer_does() {
         let text = "2025-11-20 10:00:00 a\n  x\n\n  y\n2025-11-20 10:00:01 b\n";
         let expected = ["2025-11-20 10:00:00 a\n  x\n  y", "2025-11-20 10:00:01 b"];
+        assert_eq!(events("SHOULD_LINEMERGE = true", text), expected);
+        let text = "2025-11-20 10:00:00 a\n  at 2025-11-20 09:00:00\n2025-11-20 10:00:01 b\n";
+        let expected = ["2025-11-20 10:00:00 a\n  at 2025-11-20 09:00:00", "2025-11-20 10:00:01 b"];
         assert_eq!(events("SHOULD_LINEMERGE = true", text), expected);
         let props = "BREAK_ONLY_BEFORE = ^>\nMUST_BREAK_AFTER = ;$\nMUST_NOT_BREAK_AFTER = \\{$";
         assert_eq!(

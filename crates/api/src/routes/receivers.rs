@@ -1,7 +1,8 @@
 //! `/services/receivers`: events in the body of a management request.
 //!
 //! Parameters: `index`, `host`, `source`, `sourcetype`. `simple` takes one body; for files sent in
-//! pieces it knows `stream` (any unique text), `end` and `modified` (epoch seconds). `stream` takes
+//! pieces it knows `stream` (any unique text), `end` and `modified` (epoch seconds); with `report` the
+//! answer has the source type that was recognised and what the events look like. `stream` takes
 //! bytes as they come until the sender ends.
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::StreamExt;
-use inputs::{Input, InputMeta, SinkExt, StreamKey};
+use inputs::{Input, InputMeta, Sink, SinkExt, StreamKey};
 use model::{EventTime, IndexName};
 use serde_json::json;
 
@@ -67,13 +68,27 @@ async fn simple(
     let end = params.text("stream").is_none() || params.flag("end");
     #[allow(clippy::cast_precision_loss)]
     let modified = params.number("modified")?.map(|time| EventTime::from_seconds(time as f64));
+    let report = params.flag("report");
+    let mut sourcetype = origin.sourcetype.clone();
+    if report && sourcetype.is_none() && !bytes.is_empty() {
+        sourcetype = Some(state.ingest.recognise(&origin.source, &bytes));
+    }
     let input = Input::Raw { origin: Arc::clone(&origin), stream, bytes, modified, end };
     let taken = state.ingest.submit(input).await?;
-    let answer = json!({
+    let mut answer = json!({
         "index": origin.index, "host": origin.host, "source": origin.source,
-        "sourcetype": origin.sourcetype.as_deref().unwrap_or_default(),
+        "sourcetype": sourcetype.as_deref().unwrap_or_default(),
         "bytes": taken.bytes, "events": taken.events,
     });
+    if report {
+        let found = taken.findings;
+        answer["earliest"] = found.earliest.map(|time| time.0).into();
+        answer["latest"] = found.latest.map(|time| time.0).into();
+        answer["undated"] = found.undated.into();
+        answer["truncated"] = found.truncated.into();
+        answer["split"] = found.split.into();
+        answer["headers"] = found.headers.into();
+    }
     if OutputMode::of(&params)?.is_json() {
         return Ok(OutputMode::Json.respond(StatusCode::OK, answer.to_string()));
     }
@@ -120,6 +135,12 @@ pub(super) fn cases() -> Vec<Case> {
     let none = "index=none";
     vec![
         case("POST /services/receivers/simple?index=main", "an event", 200, "\"events\":1"),
+        case(
+            "POST /services/receivers/simple?index=main&report=1&output_mode=json",
+            "{\"time\":1714860261}",
+            200,
+            "\"sourcetype\":\"_json\"",
+        ),
         case(&format!("POST /services/receivers/simple?{none}"), "a", 400, "there is no index"),
         case("POST /services/receivers/stream?index=main", "an event", 204, ""),
         case(&format!("POST /services/receivers/stream?{none}"), "a", 400, "there is no index"),

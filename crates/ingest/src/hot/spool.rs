@@ -37,6 +37,8 @@ pub struct SpoolStatus {
     pub bytes: u64,
     /// Bytes free on the file system of the data directory.
     pub free_bytes: u64,
+    /// Bytes of that file system.
+    pub disk_bytes: u64,
     /// Why nothing more is taken in, if so.
     pub full: Option<String>,
 }
@@ -150,7 +152,7 @@ impl Spool {
         } else {
             None
         };
-        SpoolStatus { buckets, bytes, free_bytes: free, full }
+        SpoolStatus { buckets, bytes, free_bytes: free, disk_bytes: all, full }
     }
 }
 

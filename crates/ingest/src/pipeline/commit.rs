@@ -232,6 +232,7 @@ impl Commit {
             metrics::gauge!(names::HOT_BYTES).set(self.hot.raw_bytes() as f64);
             metrics::gauge!(names::SPOOL_BYTES).set(spool.bytes as f64);
             metrics::gauge!(names::SPOOL_BUCKETS).set(spool.buckets as f64);
+            metrics::gauge!(names::DISK_SIZE).set(spool.disk_bytes as f64);
             metrics::gauge!(names::DISK_FREE).set(spool.free_bytes as f64);
         }
         self.gate.observe();

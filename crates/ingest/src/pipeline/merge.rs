@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use foldhash::HashMap;
-use inputs::{CutEvents, MissingTime, StreamKey, text};
+use inputs::{CutEvents, EventLimits, Findings, InputMeta, MissingTime, StreamKey, otlp, text};
 use knowledge::structured::StructuredReader;
 use knowledge::timestamp::TimestampFinder;
-use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origins};
+use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origin, Origins};
 use runtime::{Clock, metrics as names};
 
 use super::breaker::Line;
@@ -41,6 +41,8 @@ struct Stream {
 struct OpenEvent {
     text: String,
     time: EventTime,
+    /// Whether its text shows the time.
+    dated: bool,
     lines: usize,
     /// Bytes of the stream from the start of the event to the start of the current chunk.
     before: u64,
@@ -69,19 +71,40 @@ struct Output<'a> {
     batch_size: usize,
     builder: Option<EventBatchBuilder>,
     expected: usize,
+    findings: Findings,
 }
 
 impl Output<'_> {
-    fn push(&mut self, time: EventTime, raw: &str) {
-        self.push_with(time, raw, &[]);
+    /// `dated` says that the text shows the time, or that it is not looked at for one.
+    fn push(&mut self, time: EventTime, dated: bool, raw: &str) {
+        self.push_with(time, dated, raw, &[]);
     }
 
-    fn push_with(&mut self, time: EventTime, raw: &str, fields: &[(Arc<str>, String)]) {
+    fn push_with(
+        &mut self,
+        time: EventTime,
+        dated: bool,
+        raw: &str,
+        fields: &[(Arc<str>, String)],
+    ) {
+        let info = self.info;
+        self.push_as(&info.origin, time, dated, raw, fields);
+    }
+
+    fn push_as(
+        &mut self,
+        origin: &Arc<Origin>,
+        time: EventTime,
+        dated: bool,
+        raw: &str,
+        fields: &[(Arc<str>, String)],
+    ) {
+        self.findings.event(dated.then_some(time));
         let builder = self.builder.get_or_insert_with(|| {
             let room = self.expected.min(self.batch_size + (64 << 10));
             EventBatchBuilder::new(self.info.origin.index.clone(), room)
         });
-        builder.push(&self.info.origin, time, raw);
+        builder.push(origin, time, raw);
         for (name, value) in fields {
             builder.push_field(Arc::clone(name), value);
         }
@@ -148,16 +171,21 @@ impl Merge {
             batch_size: self.batch_size,
             builder: None,
             expected: parsed.lines.text.len(),
+            findings: Findings { truncated: parsed.lines.cut_lines, ..Findings::default() },
         };
         let missing = parsed.modified.unwrap_or(now);
+        stream.finder.set_date(missing);
         if stream.reader.is_some() {
             stream.each_record(&parsed, now, missing, &mut out);
+        } else if stream.info.rules.otlp {
+            stream.each_request(&parsed, now, missing, &mut out);
         } else if stream.info.rules.merge.is_some() {
             stream.merge(&parsed, now, missing, &mut out);
         } else {
             stream.each_line(&parsed, now, missing, &mut out);
         }
         out.flush();
+        parsed.share.note(&out.findings);
         count_jumps(&mut stream.finder);
         let open = stream.open.as_ref().map_or(0, |open| open.before);
         parsed.share.set_pending((parsed.unbroken + open) * parsed.input_per_text);
@@ -331,6 +359,7 @@ impl Stream {
         let info = Arc::clone(&self.info);
         let Some(reader) = &mut self.reader else { return };
         let mut fallbacks = 0;
+        let headers = reader.headers();
         for_each_line(parsed, &info, |_, raw| {
             if !reader.is_event(raw) {
                 return;
@@ -338,20 +367,18 @@ impl Stream {
             self.fields.clear();
             let fields = &mut self.fields;
             reader.fields(raw, |name, value| fields.push((Arc::clone(name), value.to_owned())));
-            let found = if reader.rules().timestamp_fields.is_empty() {
-                self.finder.find(raw, now)
-            } else {
-                let text = reader.time_text(fields);
-                text.and_then(|text| self.finder.find(&text, now))
-            };
+            let found = reader.find_time(&mut self.finder, raw, fields, now);
+            let mut dated = true;
             let time = found.unwrap_or_else(|| {
                 let (time, odd) = info.rules.time_without_text(now, self.last_time, missing);
                 fallbacks += u64::from(odd);
+                dated = !odd;
                 time
             });
             self.last_time = Some(time);
-            out.push_with(time, raw, fields);
+            out.push_with(time, dated, raw, fields);
         });
+        out.findings.headers += reader.headers() - headers;
         count_fallbacks(fallbacks);
     }
 
@@ -365,14 +392,59 @@ impl Stream {
     ) {
         let mut fallbacks = 0;
         for_each_line(parsed, &self.info, |_, raw| {
+            let mut dated = true;
             let time = self.finder.find(raw, now).unwrap_or_else(|| {
                 let rules = &self.info.rules;
                 let (time, odd) = rules.time_without_text(now, self.last_time, missing);
                 fallbacks += u64::from(odd);
+                dated = !odd;
                 time
             });
             self.last_time = Some(time);
-            out.push(time, raw);
+            out.push(time, dated, raw);
+        });
+        count_fallbacks(fallbacks);
+    }
+
+    /// Every log record of every line is an event; a line that is not a request is one itself.
+    fn each_request(
+        &mut self,
+        parsed: &ParsedLines,
+        now: EventTime,
+        missing: EventTime,
+        out: &mut Output<'_>,
+    ) {
+        let info = Arc::clone(&self.info);
+        let mut fallbacks = 0;
+        for_each_line(parsed, &info, |_, raw| {
+            let mut date = |found: Option<EventTime>| {
+                let time = found.unwrap_or_else(|| {
+                    fallbacks += 1;
+                    self.last_time.unwrap_or(missing)
+                });
+                self.last_time = Some(time);
+                time
+            };
+            let Some(events) = otlp::decode_line(raw, &defaults(&info.origin)) else {
+                let found = self.finder.find(raw, now);
+                out.push(date(found), found.is_some(), raw);
+                return;
+            };
+            let mut fields = events.fields.iter().peekable();
+            let mut row = 0;
+            for run in &events.runs {
+                let origin = origin_of(&info.origin, &events.origins[run.origin as usize]);
+                for _ in 0..run.rows {
+                    self.fields.clear();
+                    while let Some(field) = fields.next_if(|field| field.row as usize == row) {
+                        self.fields.push((Arc::clone(&field.name), field.value.to_string()));
+                    }
+                    let found = events.times[row];
+                    let text = std::str::from_utf8(events.text(row)).unwrap_or_default();
+                    out.push_as(&origin, date(found), found.is_some(), text, &self.fields);
+                    row += 1;
+                }
+            }
         });
         count_fallbacks(fallbacks);
     }
@@ -396,13 +468,18 @@ impl Stream {
                     too_long += 1;
                     true
                 }
-                Some(open) => !open.held && rules.starts_event(raw, found.is_some()),
+                Some(open) => {
+                    let within = open.dated.then_some(open.text.as_str());
+                    !open.held && rules.starts_event(raw, found.is_some(), within)
+                }
             };
             if breaks {
                 self.emit_open(out);
+                let mut dated = true;
                 let time = found.unwrap_or_else(|| {
                     let (time, odd) = info.rules.time_without_text(now, self.last_time, missing);
                     fallbacks += u64::from(odd);
+                    dated = !odd;
                     time
                 });
                 self.last_time = Some(time);
@@ -410,8 +487,9 @@ impl Stream {
                 let mut text = std::mem::take(&mut self.spare);
                 text.push_str(raw);
                 let (complete, held) = (false, false);
+                let (lines, before) = (1, 0);
                 self.open =
-                    Some(OpenEvent { text, time, lines: 1, before: 0, start, complete, held });
+                    Some(OpenEvent { text, time, dated, lines, before, start, complete, held });
             } else if let Some(open) = &mut self.open {
                 open.text.push('\n');
                 open.text.push_str(raw);
@@ -425,6 +503,7 @@ impl Stream {
         count_fallbacks(fallbacks);
         if too_long > 0 {
             metrics::counter!(names::INGEST_MAX_EVENTS).increment(too_long);
+            out.findings.split += too_long;
         }
         if parsed.end {
             self.emit_open(out);
@@ -439,11 +518,33 @@ impl Stream {
 
     fn emit_open(&mut self, out: &mut Output<'_>) {
         if let Some(open) = self.open.take() {
-            out.push(open.time, &open.text);
+            out.push(open.time, open.dated, &open.text);
             self.spare = open.text;
             self.spare.clear();
         }
     }
+}
+
+/// What log records of a file have that do not say otherwise.
+fn defaults(origin: &Origin) -> otlp::OtlpDefaults {
+    otlp::OtlpDefaults {
+        index: origin.index.clone(),
+        host: Arc::clone(&origin.host),
+        source: Arc::clone(&origin.source),
+        sourcetype: Some(Arc::clone(&origin.sourcetype)),
+        limits: EventLimits::default(),
+    }
+}
+
+/// The origin of a log record of a file: its index is that of the file, whatever the record says.
+fn origin_of(file: &Arc<Origin>, record: &InputMeta) -> Arc<Origin> {
+    let sourcetype = record.sourcetype.clone().unwrap_or_else(|| Arc::clone(&file.sourcetype));
+    Arc::new(Origin {
+        index: file.index.clone(),
+        host: Arc::clone(&record.host),
+        source: Arc::clone(&record.source),
+        sourcetype,
+    })
 }
 
 fn for_each_line(parsed: &ParsedLines, info: &StreamInfo, mut each: impl FnMut(Line, &str)) {

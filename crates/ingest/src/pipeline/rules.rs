@@ -6,7 +6,9 @@ use foldhash::HashMap;
 use inputs::InputMeta;
 use knowledge::structured::{RecordScanner, StructuredRules};
 use knowledge::timestamp::{TimestampRules, TimestampSource};
-use knowledge::{Charset, IndexTimeRules, Knowledge, LineBreaker, ParsingRules, Pattern};
+use knowledge::{
+    Charset, IndexTimeRules, Knowledge, LineBreaker, ParsingRules, Pattern, is_indented,
+};
 use model::EventTime;
 use parking_lot::Mutex;
 
@@ -32,14 +34,17 @@ pub(crate) struct MergeRules {
 }
 
 impl MergeRules {
-    /// Whether a line begins a new event.
-    pub(crate) fn starts_event(&self, line: &str, has_time: bool) -> bool {
+    /// Whether a line begins a new event. `within` is an open event that shows its time.
+    pub(crate) fn starts_event(&self, line: &str, has_time: bool, within: Option<&str>) -> bool {
         if self.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
             return false;
         }
         match &self.break_only_before {
             Some(pattern) => pattern.is_match(line),
-            None => self.break_only_before_date && has_time,
+            None => {
+                let belongs = is_indented(line) && within.is_some_and(|open| !is_indented(open));
+                self.break_only_before_date && has_time && !belongs
+            }
         }
     }
 
@@ -68,6 +73,8 @@ pub(crate) struct StreamRules {
     pub(crate) timestamps: Arc<TimestampRules>,
     /// Headers and fields of a structured source.
     pub(crate) structured: Option<Arc<StructuredRules>>,
+    /// Lines are requests whose log records are the events.
+    pub(crate) otlp: bool,
 }
 
 impl StreamRules {
@@ -196,5 +203,6 @@ fn stream_rules(parsing: &ParsingRules, max_event_size: usize) -> StreamRules {
         merge,
         timestamps: Arc::clone(&parsing.timestamp),
         structured,
+        otlp: parsing.otlp,
     }
 }

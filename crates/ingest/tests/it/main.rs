@@ -20,6 +20,7 @@ mod remote_ack;
 mod restore;
 mod retention;
 mod rules;
+mod samples;
 mod set_aside;
 mod setup;
 mod trouble;

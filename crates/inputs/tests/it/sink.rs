@@ -104,7 +104,7 @@ impl State {
             }
         }
         let events = (self.lines.len() - before) as u64;
-        Ok(Receipt { events, bytes: 0, pending })
+        Ok(Receipt { events, pending, ..Receipt::default() })
     }
 }
 

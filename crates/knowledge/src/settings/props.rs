@@ -27,9 +27,9 @@ const MODE: Type = Type::Form {
     fits: |text| KvMode::parse(text).is_some(),
 };
 const STRUCTURE: Type = Type::Form {
-    expected: "csv, tsv, psv, w3c or json (hec is not supported)",
+    expected: "csv, tsv, psv, w3c, json or otlp (hec is not supported)",
     fits: |text| {
-        let known = ["csv", "tsv", "psv", "w3c", "json", "none", "false"];
+        let known = ["csv", "tsv", "psv", "w3c", "json", "otlp", "none", "false"];
         known.iter().any(|name| name.eq_ignore_ascii_case(text))
     },
 };
@@ -90,7 +90,8 @@ conf::keys! {
         /// CURRENT: the time of arrival. NONE: the input's, such as a file's. Or a file of patterns such as
         /// /etc/apps/x/local/datetime.xml.
         DATETIME_CONFIG: String = "DATETIME_CONFIG", "", Type::Text;
-        /// Fields are indexed with the event; of csv, tsv, psv and w3c a header names them.
+        /// Fields are indexed with the event; of csv, tsv, psv and w3c a header names them. otlp: a line is a
+        /// request of the OpenTelemetry protocol in JSON, whose log records are the events.
         INDEXED_EXTRACTIONS: String = "INDEXED_EXTRACTIONS", "", STRUCTURE;
         /// Names of the columns of a structured source without a header.
         FIELD_NAMES: String = "FIELD_NAMES", "", Type::LIST;

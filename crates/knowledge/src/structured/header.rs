@@ -1,11 +1,13 @@
 //! Values between delimiters, and what makes a header's names fit for fields.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use model::columns::ORIGIN_AND_INDEX;
 
 use super::Delimiter;
+use crate::timestamp::is_time;
 
 /// The field a column becomes: what is neither letter, digit, blank nor accepted becomes `_`. Names
 /// that every event has, and such that begin with `_`, get `extracted_` in front. A column without a
@@ -23,6 +25,28 @@ pub(super) fn clean(name: &str, special: &str) -> Option<Arc<str>> {
         return Some(format!("extracted{cleaned}").into());
     }
     Some(cleaned.into())
+}
+
+/// Whether the first record of a table names its columns: no cell is a number, an address or a time, none
+/// occurs twice, and none is empty but the first, of a column with row numbers, or the last.
+pub(super) fn are_names(cells: &[Cow<'_, str>]) -> bool {
+    let last = cells.len().saturating_sub(1);
+    let mut seen = HashSet::with_capacity(cells.len());
+    cells.iter().enumerate().all(|(at, cell)| {
+        let cell = cell.trim();
+        if cell.is_empty() {
+            return at == 0 || at == last;
+        }
+        !is_value(cell) && seen.insert(cell)
+    })
+}
+
+/// Whether a cell is a number with its sign or unit, an address, or a time.
+fn is_value(cell: &str) -> bool {
+    let number = cell.trim_start_matches(['-', '+', '$', '€', '£', '(', '.']);
+    let begins = number.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    let no_letter = !number.chars().any(char::is_alphabetic);
+    begins && (no_letter || cell.parse::<f64>().is_ok() || is_time(cell))
 }
 
 /// Visits the values of a record in order, without their quotes.

@@ -5,12 +5,17 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::header::{clean, each_value};
-use super::{StructuredFormat, StructuredRules};
+use super::header::{are_names, clean, each_value};
+use super::{Delimiter, StructuredFormat, StructuredRules};
 use crate::extract::json_scalars;
+use crate::timestamp::TimestampFinder;
+use model::EventTime;
 
 /// Names of JSON fields that are remembered; more empty the memory.
 const NAMES: usize = 10_000;
+
+/// Bytes of the shortest text that has a date and a time, or is a number of seconds.
+const DATE: usize = 10;
 
 /// Makes fields of the lines of one stream.
 #[derive(Debug)]
@@ -21,6 +26,10 @@ pub struct StructuredReader {
     /// The columns, once they are known.
     columns: Option<Vec<Option<Arc<str>>>>,
     names: HashMap<String, Arc<str>>,
+    /// Headers of tables so far, directives of W3C logs not counted.
+    headers: u64,
+    /// The date of the last `#Date:` directive.
+    date: Option<String>,
 }
 
 impl StructuredReader {
@@ -28,7 +37,7 @@ impl StructuredReader {
     #[must_use]
     pub fn new(rules: Arc<StructuredRules>) -> Self {
         let columns = rules.names.clone();
-        Self { rules, lines: 0, columns, names: HashMap::new() }
+        Self { rules, lines: 0, columns, names: HashMap::new(), headers: 0, date: None }
     }
 
     /// A reader of a stream that goes on in the middle of a source which begins with a text.
@@ -37,7 +46,7 @@ impl StructuredReader {
         let mut reader = Self::new(rules);
         let is_w3c = reader.rules.format == StructuredFormat::W3c;
         for line in beginning.split(['\n', '\r']).filter(|line| !line.is_empty()) {
-            if reader.columns.is_some() && !is_w3c {
+            if reader.columns.is_some() && !is_w3c && !reader.may_be_header() {
                 break;
             }
             let _ = reader.is_event(line);
@@ -51,6 +60,12 @@ impl StructuredReader {
         &self.rules
     }
 
+    /// Lines that were taken as the header of a table so far.
+    #[must_use]
+    pub fn headers(&self) -> u64 {
+        self.headers
+    }
+
     /// Takes the next line or record: whether it is an event, rather than a header, preamble or
     /// comment.
     pub fn is_event(&mut self, line: &str) -> bool {
@@ -58,15 +73,26 @@ impl StructuredReader {
             return true;
         }
         let is_w3c = self.rules.format == StructuredFormat::W3c;
-        if self.columns.is_some() && !is_w3c && self.rules.preamble.is_none() {
+        let known = self.columns.is_some() && !is_w3c && self.rules.preamble.is_none();
+        if known && !self.may_be_header() {
             return true;
         }
         self.lines += 1;
-        if (self.columns.is_none() || is_w3c)
-            && self.rules.names.is_none()
+        if is_w3c && let Some(date) = line.strip_prefix("#Date:") {
+            self.date = date.split_whitespace().next().map(str::to_owned);
+        }
+        if self.may_be_header()
             && let Some(header) = self.header(line)
         {
-            self.columns = Some(self.columns_of(header));
+            let cells = self.cells(header);
+            if self.guesses_header() && !are_names(&cells) {
+                let numbered = (1..=cells.len()).map(|number| format!("column_{number}"));
+                self.columns = Some(numbered.map(|name| Some(name.into())).collect());
+                return true;
+            }
+            let names = cells.iter().map(|name| clean(name, &self.rules.special));
+            self.columns = Some(names.collect());
+            self.headers += u64::from(!is_w3c);
             return false;
         }
         let is_preamble = self.rules.preamble.as_ref().is_some_and(|p| p.is_match(line));
@@ -88,14 +114,26 @@ impl StructuredReader {
         }
     }
 
-    fn columns_of(&self, header: &str) -> Vec<Option<Arc<str>>> {
-        let rules = &self.rules;
-        let mut columns = Vec::new();
+    /// Whether the next line can be a header. With `FIELD_NAMES`, which name the columns where there is
+    /// none, that is the first line that `FIELD_HEADER_REGEX` matches.
+    fn may_be_header(&self) -> bool {
+        match &self.rules.names {
+            None => self.columns.is_none() || self.rules.format == StructuredFormat::W3c,
+            Some(_) => self.rules.header_prefix.is_some() && self.lines <= 1,
+        }
+    }
+
+    /// Whether no setting says which line the header is.
+    fn guesses_header(&self) -> bool {
+        self.rules.header_prefix.is_none() && self.rules.header_line.is_none()
+    }
+
+    fn cells<'t>(&self, header: &'t str) -> Vec<Cow<'t, str>> {
+        let mut cells = Vec::new();
         let header = header.trim_end_matches(['\r', '\n']);
-        each_value(header, rules.header_delimiter, rules.header_quote, |name| {
-            columns.push(clean(&name, &rules.special));
-        });
-        columns
+        let rules = &self.rules;
+        each_value(header, rules.header_delimiter, rules.header_quote, |cell| cells.push(cell));
+        cells
     }
 
     /// Visits the fields of an event.
@@ -139,6 +177,48 @@ impl StructuredReader {
         });
     }
 
+    /// The time of an event: what `TIMESTAMP_FIELDS` name, else the first timestamp in its text, else
+    /// the first column with a name like `Order Date` whose value is a time or a date.
+    pub fn find_time(
+        &self,
+        finder: &mut TimestampFinder,
+        raw: &str,
+        fields: &[(Arc<str>, String)],
+        now: EventTime,
+    ) -> Option<EventTime> {
+        if !self.rules.timestamp_fields.is_empty() {
+            let text = self.time_text(fields)?;
+            return finder.find(&text, now).or_else(|| finder.find_cell(&text, now));
+        }
+        if let Some(text) = self.time_of_directive(fields) {
+            return finder.find(&text, now);
+        }
+        // A comma behind the seconds begins a fraction, unless it ends a cell.
+        let by_cells = self.rules.delimiter == Delimiter::One(',') && finder.rules().is_automatic();
+        if by_cells {
+            let dates = fields.iter().map(|(_, value)| value).filter(|value| value.len() >= DATE);
+            if let Some(time) = dates.into_iter().find_map(|value| finder.find(value, now)) {
+                return Some(time);
+            }
+        }
+        let found = if by_cells { None } else { finder.find(raw, now) };
+        if found.is_some() || self.rules.format == StructuredFormat::Json {
+            return found;
+        }
+        let of_time = fields.iter().filter(|(name, _)| is_of_time(name));
+        of_time.into_iter().find_map(|(_, value)| finder.find_cell(value, now))
+    }
+
+    /// The time of day of a W3C record behind the date of its directive, where records have no date.
+    fn time_of_directive(&self, fields: &[(Arc<str>, String)]) -> Option<String> {
+        let date = self.date.as_ref()?;
+        let value = |wanted: &str| fields.iter().find(|(name, _)| name.as_ref() == wanted);
+        match (value("date"), value("time")) {
+            (None, Some((_, time))) => Some(format!("{date} {time}")),
+            _ => None,
+        }
+    }
+
     /// The text that tells an event's time, from the fields that `TIMESTAMP_FIELDS` names.
     #[must_use]
     pub fn time_text(&self, fields: &[(Arc<str>, String)]) -> Option<String> {
@@ -150,6 +230,13 @@ impl StructuredReader {
         let parts: Vec<_> = names.iter().filter_map(value).collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
+}
+
+/// Whether a column's name promises a time: `Order Date`, `createdAt`, `start_time`, `ts`.
+fn is_of_time(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let ends = ["time", "timestamp", "date", "_at", " at", "datetime", "when"];
+    lower == "ts" || name.ends_with("At") || ends.iter().any(|end| lower.ends_with(end))
 }
 
 /// Paths keep their form; what every event has keeps its meaning.

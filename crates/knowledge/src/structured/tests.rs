@@ -71,6 +71,30 @@ fn headers_are_found_by_line_number_prefix_or_settings() {
 }
 
 #[test]
+fn a_first_record_that_names_nothing_is_an_event() {
+    let csv = "INDEXED_EXTRACTIONS = csv";
+    let first = "2021-01-04 00:22:01.903 UTC,\"postgres\",59";
+    assert_eq!(
+        read(csv, &[first, "x,y,z"]),
+        [
+            "column_1=2021-01-04 00:22:01.903 UTC column_2=postgres column_3=59",
+            "column_1=x column_2=y column_3=z"
+        ]
+    );
+    for values in ["a,12", "a,-1.5e3", "a,10.0.0.1", "a,$12.50", "a,2024-05-01", "a,b,a", "a,,b"] {
+        assert_eq!(read(csv, &[values]).len(), 1, "{values}");
+    }
+    for names in [",a,b", "a,b,", "1st,2nd", "Name,Order Date", "a"] {
+        assert_eq!(read(csv, &[names]).len(), 0, "{names}");
+    }
+    let line = format!("{csv}\nHEADER_FIELD_LINE_NUMBER = 1");
+    assert_eq!(read(&line, &["2019,2020", "1,2"]), ["2019=1 2020=2"]);
+    let named = format!("{csv}\nFIELD_NAMES = x, y\nFIELD_HEADER_REGEX = ^(?=version,)");
+    assert_eq!(read(&named, &["1,2", "version,3"]), ["x=1 y=2", "x=version y=3"]);
+    assert_eq!(read(&named, &["version,b", "1,2"]), ["version=1 b=2"]);
+}
+
+#[test]
 fn w3c_logs_name_their_fields_in_directives_which_may_come_again() {
     let lines = [
         "#Software: x",

@@ -28,6 +28,8 @@ pub struct TimestampFinder {
     fraction_digits: usize,
     last: Option<Last>,
     jumps: Jumps,
+    /// Whose date a time of day has that comes without one.
+    date: Option<EventTime>,
 }
 
 /// The text of the last timestamp around its fraction, and the second it means.
@@ -59,6 +61,7 @@ impl TimestampFinder {
             fraction_digits: digits.unwrap_or(18),
             last: None,
             jumps: Jumps::default(),
+            date: None,
         }
     }
 
@@ -66,6 +69,23 @@ impl TimestampFinder {
     #[must_use]
     pub fn rules(&self) -> &Arc<TimestampRules> {
         &self.rules
+    }
+
+    /// Says what date a time of day without one has, such as the date on which its file was written.
+    /// Default: that of the reference.
+    pub fn set_date(&mut self, date: EventTime) {
+        self.date = Some(date);
+    }
+
+    /// The time that a cell of a table is, as a whole: also a date alone, or a time without seconds.
+    pub fn find_cell(&mut self, cell: &str, reference: EventTime) -> Option<EventTime> {
+        let rules = &self.rules;
+        if rules.from != TimestampSource::Text || rules.format.is_some() {
+            return None;
+        }
+        let fields = shapes::read_cell(cell.trim().as_bytes())?;
+        let time = fields.resolve(&mut self.clock, reference)?;
+        self.believed(time, reference)
     }
 
     /// How many timestamps were far from the one before and not in the format of most of them, since
@@ -176,7 +196,11 @@ impl TimestampFinder {
             Some(format) => format.read(text)?,
             None => shapes::read(text)?,
         };
-        let time = parsed.fields.resolve(&mut self.clock, reference)?;
+        let fields = &parsed.fields;
+        let has_date =
+            fields.epoch.or(fields.month).or(fields.day).or(fields.day_of_year).is_some();
+        let dated_by = if has_date { reference } else { self.date.unwrap_or(reference) };
+        let time = fields.resolve(&mut self.clock, dated_by)?;
         let time = self.believed(time, reference)?;
         if self.rules.format.is_none() {
             self.jumps.next(&text[..parsed.end.min(text.len())], time, &self.rules);

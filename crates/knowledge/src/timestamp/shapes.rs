@@ -21,6 +21,10 @@ const MONTHS_LONG: [&str; 12] = [
     "november",
     "december",
 ];
+/// How labels of TAI64 begin, of the seconds 2^62 to 2^62 + 2^32: 1970 to 2106.
+const TAI64: &[u8] = b"40000000";
+/// Second 0 of the epoch in TAI64, as daemontools and multilog count.
+const TAI64_EPOCH: i64 = 10;
 const WEEKDAYS: [&[u8; 3]; 7] = [b"sun", b"mon", b"tue", b"wed", b"thu", b"fri", b"sat"];
 
 /// Whether a timestamp may begin at a position: not inside of a word, number or path.
@@ -42,6 +46,32 @@ pub(super) fn read(text: &[u8]) -> Option<Parsed> {
         cursor.named()?;
     }
     cursor.out()
+}
+
+/// Whether a text begins with a timestamp, or is a date.
+pub(crate) fn is_time(text: &str) -> bool {
+    read(text.as_bytes()).is_some() || read_cell(text.as_bytes()).is_some()
+}
+
+/// The time that a text is as a whole, as cells of tables have it: any timestamp, a date alone, or one
+/// with a time that has no seconds.
+pub(super) fn read_cell(text: &[u8]) -> Option<Fields> {
+    if let Some(parsed) = read(text).filter(|parsed| parsed.end == text.len()) {
+        return Some(parsed.fields);
+    }
+    let mut cursor = Cursor::new(text);
+    cursor.date()?;
+    if cursor.at < text.len() {
+        cursor.expect(b"T ,")?;
+        cursor.blanks();
+        cursor.fields.hour = cursor.small()?;
+        cursor.expect(b":")?;
+        cursor.fields.minute = cursor.small()?;
+        cursor.half();
+        cursor.zone();
+    }
+    let parsed = cursor.out()?;
+    (parsed.end == text.len()).then_some(parsed.fields)
 }
 
 struct Cursor<'a> {
@@ -122,6 +152,9 @@ impl<'a> Cursor<'a> {
     fn numeric(&mut self) -> Option<()> {
         let count = self.digits();
         let next = self.peek(count);
+        if self.text.starts_with(TAI64) {
+            return self.tai64();
+        }
         match (count, next) {
             (4, b'-' | b'/' | b'.') => self.year_first(next),
             (8, b'-' | b'T' | b' ' | b'_' | b':') => self.compact(),
@@ -133,16 +166,88 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// `4000000043322583` with eight more digits for nanoseconds, all hexadecimal.
+    fn tai64(&mut self) -> Option<()> {
+        let label = self.text.iter().take(25).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let hex = |from: usize| {
+            let text = std::str::from_utf8(self.text.get(from..from + 8)?).ok()?;
+            i64::from_str_radix(text, 16).ok()
+        };
+        if label != 16 && label != 24 {
+            // A number that happens to begin so: epoch seconds do not.
+            return None;
+        }
+        let nanos = if label == 24 { hex(16)? } else { 0 };
+        self.fields.epoch = Some(hex(8)? - TAI64_EPOCH);
+        self.fields.micros = nanos / 1_000;
+        self.at = label;
+        self.second_end = label;
+        let ends = !self.peek(0).is_ascii_alphanumeric();
+        (ends && nanos < 1_000_000_000).then_some(())
+    }
+
+    /// `0517 15:04:22.619632` and `20170322 06:58:47.08` behind the letter of the severity, as glog and
+    /// klog write it. The fraction tells it from other words.
+    fn severity_first(&mut self) -> Option<()> {
+        self.at += 1;
+        match self.digits() {
+            4 => {
+                self.fields.month = Some(self.take(2)?);
+                self.fields.day = Some(self.take(2)?);
+            }
+            8 => self.date_digits()?,
+            _ => return None,
+        }
+        if self.blanks() == 0 {
+            return None;
+        }
+        self.clock()?;
+        (self.fraction.0 > 0).then_some(())
+    }
+
+    /// A date alone, of any of the forms.
+    fn date(&mut self) -> Option<()> {
+        let count = self.digits();
+        match (count, self.peek(count)) {
+            (4, separator @ (b'-' | b'/' | b'.')) => self.year_month_day(separator),
+            (1 | 2, separator @ (b'/' | b'-' | b'.' | b' ')) => {
+                let first = self.small()?;
+                self.at += 1;
+                if self.peek(0).is_ascii_alphabetic() {
+                    return self.month_and_year(first, separator);
+                }
+                let second = self.small()?;
+                self.expect(&[separator])?;
+                self.three_numbers(first, second, separator)
+            }
+            (0, _) => {
+                self.fields.month = Some(self.month()?);
+                self.blanks();
+                self.fields.day = Some(self.small()?);
+                let _ = self.expect(b",");
+                self.blanks();
+                self.fields.year = Some(self.take(4)?);
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
     /// `2005-06-03-15.42.50.675872`, `2015-07-29 17:41:44,747`, `2018-03-24T17:15:21.6Z`.
     fn year_first(&mut self, separator: u8) -> Option<()> {
+        self.year_month_day(separator)?;
+        self.expect(b"T t-_:,")?;
+        self.blanks();
+        self.clock()
+    }
+
+    fn year_month_day(&mut self, separator: u8) -> Option<()> {
         self.fields.year = Some(self.take(4)?);
         self.at += 1;
         self.fields.month = Some(self.small()?);
         self.expect(&[separator])?;
         self.fields.day = Some(self.small()?);
-        self.expect(b"T t-_:,")?;
-        self.blanks();
-        self.clock()
+        Some(())
     }
 
     /// `20171223-22:15:29:606`, `20171223T221529Z`.
@@ -158,12 +263,17 @@ impl<'a> Cursor<'a> {
         self.clock_digits()
     }
 
-    /// `081109 203615`.
+    /// `081109 203615`, `140224 22:39:34`, `140224  2:39:34`.
     fn short_compact(&mut self) -> Option<()> {
         self.fields.year = Some(2000 + self.take(2)?);
         self.fields.month = Some(self.take(2)?);
         self.fields.day = Some(self.take(2)?);
         self.at += 1;
+        let blank = usize::from(self.peek(0) == b' ');
+        if self.peek(blank + 1) == b':' || self.peek(blank + 2) == b':' {
+            self.at += blank;
+            return self.clock();
+        }
         if self.digits() != 6 {
             return None;
         }
@@ -212,10 +322,7 @@ impl<'a> Cursor<'a> {
         let first = self.small()?;
         self.at += 1;
         if self.peek(0).is_ascii_alphabetic() {
-            self.fields.day = Some(first);
-            self.fields.month = Some(self.month()?);
-            self.expect(&[separator])?;
-            self.fields.year = Some(self.year()?);
+            self.month_and_year(first, separator)?;
             self.expect(b": T,")?;
             self.blanks();
             return self.clock();
@@ -232,6 +339,14 @@ impl<'a> Cursor<'a> {
         self.expect(b" T:,-")?;
         self.blanks();
         self.clock()
+    }
+
+    fn month_and_year(&mut self, day: i64, separator: u8) -> Option<()> {
+        self.fields.day = Some(day);
+        self.fields.month = Some(self.month()?);
+        self.expect(&[separator])?;
+        self.fields.year = Some(self.year()?);
+        Some(())
     }
 
     /// Which of three numbers is the year, the month and the day: American order unless a value
@@ -285,6 +400,10 @@ impl<'a> Cursor<'a> {
     /// `Jun 14 15:16:01`, `Jun 14 2015 15:16:01`, `Sun Dec 04 04:47:44 2005`,
     /// `Mon, 05 Dec 2005 19:15:57 GMT`.
     fn named(&mut self) -> Option<()> {
+        if matches!(self.peek(0), b'D' | b'E' | b'F' | b'I' | b'W') && self.peek(1).is_ascii_digit()
+        {
+            return self.severity_first();
+        }
         if self.short_name(&WEEKDAYS).is_some() {
             while self.peek(0).is_ascii_alphabetic() {
                 self.at += 1;
@@ -382,6 +501,13 @@ impl<'a> Cursor<'a> {
         match self.peek(blank) {
             b'+' | b'-' => {
                 let rest = &self.text[self.at + blank..];
+                if blank == 0
+                    && let Some(offset) = offset_in_minutes(rest)
+                {
+                    self.fields.offset = Some(offset);
+                    self.at += 4;
+                    return;
+                }
                 let Some((offset, length)) = parse_offset(rest) else { return };
                 let complete = length >= 5 || blank == 0;
                 if complete && !rest.get(length).is_some_and(u8::is_ascii_alphanumeric) {
@@ -402,6 +528,18 @@ impl<'a> Cursor<'a> {
             _ => {}
         }
     }
+}
+
+/// `+120` and `-060`, as Db2 writes offsets: three digits are minutes.
+fn offset_in_minutes(text: &[u8]) -> Option<i64> {
+    let digits = text.get(1..4)?;
+    let ends = !text.get(4).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b':');
+    if !ends || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let minutes = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    let sign = if text[0] == b'-' { -1 } else { 1 };
+    (minutes <= 14 * 60).then_some(sign * minutes * 60)
 }
 
 #[cfg(test)]
@@ -446,8 +584,40 @@ mod tests {
             ("20150614T151601Z", 1_434_294_961.0),
             ("14 June 2015 15:16:01 CEST", 1_434_287_761.0),
             ("Jun 14, 2015 15:16:01.5", 1_434_294_961.5),
+            ("I20170322 06:58:47.08 61456 a.cc:1]", 1_490_165_927.08),
+            ("E0517 15:04:22.619632 195 a.cc:2]", 1_779_030_262.619_632),
+            ("140224 22:39:34", 1_393_281_574.0),
+            ("140224  2:39:34\t3 Connect", 1_393_209_574.0),
+            ("400000005a7c5d0c1e9d8f64 status", 1_518_099_714.513_642),
+            ("400000005a7c5d0c status", 1_518_099_714.0),
+            ("1712790000100000000}", 1_712_790_000.1),
+            ("2024-05-02-10.11.12.123456+120 I1H300", 1_714_637_472.123_456),
         ] {
             check(text, Some(seconds));
+        }
+    }
+
+    #[test]
+    fn cells_may_be_dates_alone_and_times_without_seconds() {
+        for (text, seconds) in [
+            ("2015-06-14", Some(1_434_240_000.0)),
+            ("14.06.2015", Some(1_434_240_000.0)),
+            ("06/14/2015", Some(1_434_240_000.0)),
+            ("14-Jun-2015", Some(1_434_240_000.0)),
+            ("June 14, 2015", Some(1_434_240_000.0)),
+            ("2015-06-14 15:16", Some(1_434_294_960.0)),
+            ("06/14/2015 3:16 PM", Some(1_434_294_960.0)),
+            ("2015-06-14T15:16:01.5Z", Some(1_434_294_961.5)),
+            ("1434294961", Some(1_434_294_961.0)),
+            ("2015-06-14 and more", None),
+            ("10.1.2.3", None),
+            ("", None),
+            ("12", None),
+        ] {
+            let reference = EventTime(1_795_176_000_000_000);
+            let mut clock = LocalClock::utc();
+            let time = read_cell(text.as_bytes()).and_then(|f| f.resolve(&mut clock, reference));
+            assert_eq!(time.map(EventTime::seconds), seconds, "{text}");
         }
     }
 
@@ -465,6 +635,12 @@ mod tests {
             "99:99:99",
             "2005.06.03 dn228",
             "38865049064139660",
+            "E1234 is a model",
+            "I1234 10:00:00",
+            "F20170322",
+            "40000000 rows",
+            "4000000012345678901",
+            "140224 22 39",
         ] {
             check(text, None);
         }

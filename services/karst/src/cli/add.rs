@@ -2,6 +2,7 @@
 //! durable.
 
 mod objects;
+mod report;
 
 use std::fs::File;
 use std::io::{BufReader, Read, stdin};
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use reqwest::Method;
 
+use self::report::Report;
 use super::client::Client;
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
@@ -56,16 +58,23 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
     for path in &files {
         bar.set_message(path.display().to_string());
         let mut sent = Sent { skipped: options.skip_bytes, ..Sent::default() };
-        let added = send_file(&client, path, &options, &bar, &mut sent).await;
+        let mut report = Report::new(path.display().to_string());
+        let added = send_file(&client, path, &options, &bar, &mut sent, &mut report).await;
+        if added.is_ok() || sent.events > 0 {
+            bar.suspend(|| println!("{report}"));
+        }
         added.with_context(|| stopped(path, sent, &sum, options.skip_bytes))?;
         sum.add(sent);
     }
     for object in &objects {
         bar.set_message(object.url.clone());
-        let added = objects::send(&client, object, &options, &bar).await;
-        sum.add(added.with_context(|| {
-            format!("cannot add {}; what came before is in, run the command again", object.url)
-        })?);
+        let (mut sent, mut report) = (Sent::default(), Report::new(object.url.clone()));
+        let added = objects::send(&client, object, &options, &bar, &mut sent, &mut report).await;
+        if added.is_ok() || sent.events > 0 {
+            bar.suspend(|| println!("{report}"));
+        }
+        added.with_context(|| stopped_object(&object.url, sent, &sum))?;
+        sum.add(sent);
         taken.insert(&object.name(&options)).context("cannot note what was added")?;
     }
     bar.finish_and_clear();
@@ -98,6 +107,23 @@ fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64) -> String {
              on with --skip-bytes {at} and this file alone, which repeats its last line at most",
             sent.events, sent.bytes
         ));
+    }
+    text
+}
+
+/// The message for an object that was not added to its end.
+fn stopped_object(url: &str, sent: Sent, before: &Sent) -> String {
+    let mut text = format!("cannot add {url}");
+    if before.events > 0 {
+        text.push_str(&format!("; what came before is in ({} events)", before.events));
+    }
+    match sent.events {
+        0 => text.push_str(": run the command again"),
+        events => text.push_str(&format!(
+            "; {events} events ({} bytes) of it were taken before, and running the command again \
+             repeats them",
+            sent.bytes
+        )),
     }
     text
 }
@@ -155,6 +181,7 @@ async fn send_file(
     options: &OneshotOptions,
     bar: &ProgressBar,
     sent: &mut Sent,
+    report: &mut Report,
 ) -> Result<()> {
     let mut reader = open(path, bar)?;
     let skipped = std::io::copy(&mut reader.by_ref().take(sent.skipped), &mut std::io::sink())?;
@@ -180,7 +207,7 @@ async fn send_file(
         let bytes = piece.len() as u64;
         let before_last = piece.iter().rev().skip(1).position(|byte| *byte == b'\n');
         let last_line = before_last.map(|after| bytes - 1 - after as u64);
-        sent.events += stream.send(client, piece.into(), end).await?;
+        sent.events += stream.send(client, piece.into(), end, report).await?;
         if let Some(at) = last_line {
             sent.last_line = sent.bytes + at;
         }
@@ -215,6 +242,7 @@ impl Stream {
             ("source", options.source.clone().unwrap_or(source)),
             ("stream", runtime::random::uuid().to_string()),
             ("output_mode", "json".to_owned()),
+            ("report", "1".to_owned()),
         ];
         query.extend(options.sourcetype.clone().map(|sourcetype| ("sourcetype", sourcetype)));
         query.extend(options.host.clone().map(|host| ("host", host)));
@@ -223,7 +251,14 @@ impl Stream {
     }
 
     /// Sends a chunk and waits until it is durable; returns the number of completed events.
-    async fn send(&self, client: &Client, piece: Bytes, end: bool) -> Result<u64> {
+    async fn send(
+        &self,
+        client: &Client,
+        piece: Bytes,
+        end: bool,
+        report: &mut Report,
+    ) -> Result<u64> {
+        report.begin(&piece);
         let request = client
             .request(Method::POST, "/services/receivers/simple")
             .query(&self.query)
@@ -231,6 +266,7 @@ impl Stream {
             .header("Content-Type", "application/octet-stream")
             .body(piece);
         let answer = client.send(request).await?;
+        report.take(&answer);
         Ok(answer["events"].as_u64().unwrap_or(0))
     }
 }

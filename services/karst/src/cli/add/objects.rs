@@ -10,7 +10,7 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use runtime::store::{OpenStore, Options};
 
-use super::{PIECE, Sent, Stream};
+use super::{PIECE, Report, Sent, Stream};
 use crate::cli::client::Client;
 use crate::config::{OneshotOptions, aws_variables};
 
@@ -72,24 +72,26 @@ pub(super) async fn send(
     object: &Object,
     options: &OneshotOptions,
     bar: &ProgressBar,
-) -> Result<Sent> {
+    sent: &mut Sent,
+    report: &mut Report,
+) -> Result<()> {
     let got = object.store.store.get(&object.path).await?;
     let progress = bar.clone();
     let counted = got.into_stream().inspect_ok(move |chunk| progress.inc(chunk.len() as u64));
     let mut text = chunks(counted.boxed(), PIECE);
     let modified = u64::try_from(object.modified).ok();
     let stream = Stream::new(object.url.clone(), modified, options);
-    let mut sent = Sent::default();
     let mut waiting: Option<Bytes> = None;
     loop {
         let next = text.recv().await.transpose()?;
         let end = next.is_none();
         if let Some(piece) = waiting.take() {
-            sent.bytes += piece.len() as u64;
-            sent.events += stream.send(client, piece, end).await?;
+            let bytes = piece.len() as u64;
+            sent.events += stream.send(client, piece, end, report).await?;
+            sent.bytes += bytes;
         }
         if end {
-            return Ok(sent);
+            return Ok(());
         }
         waiting = next;
     }

@@ -1,0 +1,127 @@
+//! What `karst add` says of each file: whether its format was understood, and how much of it was taken.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Characters of a header that are shown.
+const SHOWN: usize = 100;
+
+/// What the server has acknowledged of a file or object.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    name: String,
+    sourcetype: String,
+    events: u64,
+    /// Microseconds since 1970.
+    earliest: Option<i64>,
+    latest: Option<i64>,
+    undated: u64,
+    truncated: u64,
+    split: u64,
+    headers: u64,
+    first_line: String,
+}
+
+impl Report {
+    pub(super) fn new(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    /// Notes a chunk before it is sent: the line that may be the header is in the first.
+    pub(super) fn begin(&mut self, piece: &[u8]) {
+        if !self.first_line.is_empty() {
+            return;
+        }
+        let mut lines = piece.split(|byte| matches!(byte, b'\n' | b'\r'));
+        let line = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&line[..line.len().min(4 * SHOWN)]);
+        let mut shown: String = text.chars().take(SHOWN).collect();
+        if shown.len() < line.len() {
+            shown.push_str("...");
+        }
+        self.first_line = shown;
+    }
+
+    /// Adds the server's answer to a chunk.
+    pub(super) fn take(&mut self, answer: &Value) {
+        let count = |name: &str| answer[name].as_u64().unwrap_or(0);
+        if self.sourcetype.is_empty() {
+            // Only the beginning of a file tells what it is.
+            self.sourcetype = answer["sourcetype"].as_str().unwrap_or_default().to_owned();
+        }
+        self.events += count("events");
+        self.undated += count("undated");
+        self.truncated += count("truncated");
+        self.split += count("split");
+        self.headers += count("headers");
+        let (earliest, latest) = (answer["earliest"].as_i64(), answer["latest"].as_i64());
+        self.earliest = self.earliest.into_iter().chain(earliest).min();
+        self.latest = self.latest.into_iter().chain(latest).max();
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sourcetype = match self.sourcetype.as_str() {
+            "" => "no source type",
+            known => known,
+        };
+        write!(f, "{}: {sourcetype}, {}", self.name, counted(self.events, "event"))?;
+        if let (Some(earliest), Some(latest)) = (self.earliest, self.latest) {
+            write!(f, ", {} to {} UTC", shown(earliest), shown(latest))?;
+        }
+        let mut note = |count: u64, text: &str| match count {
+            0 => Ok(()),
+            count => write!(f, "\n  {} {text}", counted(count, "event")),
+        };
+        note(
+            self.undated,
+            "without a time in the text; the time of the event before, or of the file, was used",
+        )?;
+        note(self.truncated, "longer than TRUNCATE; the rest was dropped")?;
+        note(self.split, "split after MAX_EVENTS lines")?;
+        if self.headers > 0 {
+            write!(f, "\n  the first line was taken as the header: {}", self.first_line)?;
+        }
+        Ok(())
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn shown(micros: i64) -> String {
+    let time = jiff::Timestamp::from_microsecond(micros);
+    let text = time.map_or_else(|_| micros.to_string(), |time| time.to_string());
+    text.replace('T', " ").trim_end_matches('Z').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn chunks_add_up_and_oddities_are_named() {
+        let mut report = Report::new("/data/a.csv".to_owned());
+        report.begin(b"\nName,Date\nx,y\n");
+        report.begin(b"z\n");
+        report.take(&json!({
+            "sourcetype": "csv", "events": 2, "earliest": 1_714_644_672_500_000_i64,
+            "latest": 1_714_644_673_000_000_i64, "undated": 1, "headers": 1,
+        }));
+        report.take(&json!({"sourcetype": "a", "events": 1, "earliest": 1_714_644_600_000_000_i64,
+            "latest": 1_714_644_600_000_000_i64, "truncated": 2}));
+        assert_eq!(
+            report.to_string(),
+            "/data/a.csv: csv, 3 events, 2024-05-02 10:10:00 to 2024-05-02 10:11:13 UTC\n  \
+             1 event without a time in the text; the time of the event before, or of the file, was used\n  \
+             2 events longer than TRUNCATE; the rest was dropped\n  \
+             the first line was taken as the header: Name,Date"
+        );
+        assert_eq!(Report::new("b".to_owned()).to_string(), "b: no source type, 0 events");
+    }
+}
