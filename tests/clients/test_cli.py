@@ -37,6 +37,20 @@ def test_add_oneshot_loads_plain_gz_and_zst_files(server, index, tmp_path):
     assert [row["source"].rsplit("/")[-1] for row in rows] == ["a.log", "b.log.gz", "c.log.zst"]
 
 
+def test_add_oneshot_says_how_each_file_was_understood(server, index, tmp_path):
+    table = "Name,Order Date\nann,2024-05-01\nbob,2024-05-02 18:05\ncid,unknown\n"
+    (tmp_path / "orders.csv").write_text(table)
+    (tmp_path / "plain.log").write_text("I0517 15:04:22.619632 195 a.cc:1] x\n" * 2)
+    done = server.cli("add", "oneshot", tmp_path, "--index", index)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    orders = f"{tmp_path}/orders.csv: csv, 3 events, 2024-05-01 00:00:00 to 2024-05-02 18:05:00 UTC"
+    assert lines[0] == orders, lines
+    assert lines[1].startswith("  1 event without a time in the text"), lines
+    assert lines[2] == "  the first line was taken as the header: Name,Order Date"
+    assert lines[3].startswith(f"{tmp_path}/plain.log: klog, 2 events, ") and len(lines) == 5, lines
+
+
 def test_add_oneshot_reads_standard_input(server, index):
     done = server.cli("add", "oneshot", "-", "--index", index, "--source", "pipe", stdin=TEXT)
     assert done.returncode == 0, done.stderr
@@ -155,5 +169,104 @@ def test_btool_names_the_file_of_each_setting(server):
     assert done.returncode == 0 and "[syslog]" in done.stdout
 
 
+def test_btool_of_an_unknown_file_fails(server):
+    done = server.cli("btool", "prop")
+    assert done.returncode == 1 and "did you mean props?" in done.stderr, done
+
+
 def test_the_command_says_its_version(server):
     assert "karst" in server.cli("--version").stdout
+
+
+def test_lists_are_json_csv_or_plain_columns_in_a_pipe(server, lines):
+    listed = [json.loads(line) for line in server.cli("list", "indexes", "-o", "json").stdout.splitlines()]
+    (entry,) = [row for row in listed if row["name"] == lines]
+    assert int(entry["totalEventCount"]) == 60
+    rows = list(csv.DictReader(io.StringIO(server.cli("list", "indexes", "-o", "csv").stdout)))
+    assert lines in [row["name"] for row in rows]
+    text = server.cli("list", "indexes").stdout
+    assert len(text.splitlines()) == len(rows) + 1 and "\u2500" not in text, text
+    assert text.splitlines()[0].split()[0] == "name"
+    cache = json.loads(server.cli("list", "cache", "-o", "json").stdout)
+    assert cache["total_bytes"] == cache["dram_bytes"] + cache["nvme_bytes"] + cache["store_bytes"]
+    queues = server.cli("list", "queues", "-o", "json").stdout
+    assert {"parsing", "indexing"} <= {json.loads(line).get("stage") for line in queues.splitlines()}
+    users = server.cli("user", "list", "-o", "json").stdout.splitlines()
+    assert USER in [json.loads(line)["name"] for line in users]
+
+
+def test_status_and_stop(own_server):
+    server = own_server().start()
+    done = server.cli("status", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["state"] == "ready" and told["pid"] == server.process.pid, told
+    assert told["management"].endswith(str(server.management_port)) and told["conditions"] == []
+    assert server.cli("status").stdout.startswith("state           ready\n")
+    stopped = server.cli("stop")
+    assert stopped.returncode == 0 and "has stopped" in stopped.stdout, stopped.stderr
+    assert server.process.wait(5) == 0
+    after = server.cli("status")
+    assert after.returncode == 4 and "no server runs over" in after.stderr
+    again = server.cli("stop")
+    assert again.returncode == 0 and "no server" in again.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions_name_the_commands(server, shell):
+    done = server.cli("completions", shell)
+    assert done.returncode == 0 and "inspect" in done.stdout and "status" in done.stdout
+
+
+def test_the_manual_is_written_for_all_commands(server, tmp_path):
+    assert ".TH karst 1" in server.cli("man").stdout
+    assert server.cli("man", "--directory", tmp_path).returncode == 0
+    assert {"karst.1", "karst-search.1"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_errors_of_the_connection_say_what_to_do(server, tmp_path):
+    def error(uri, code=4):
+        away = {"KARST_DATA_DIR": str(tmp_path), "KARST_AUTH": f"{USER}:{PASSWORD}"}
+        done = server.cli("list", "jobs", "--uri", uri, environment=away)
+        assert done.returncode == code, done
+        return done.stderr
+
+    assert "management port" in error(f"https://127.0.0.1:{server.hec_port}")
+    assert "--insecure" in error(f"https://127.0.0.1:{server.management_port}")
+    assert "write --uri https://" in error(f"127.0.0.1:{server.management_port}", code=1)
+    assert "Connection refused" in error("https://127.0.0.1:1")
+    empty = server.cli("search", " ")
+    assert empty.returncode == 3 and "the search is empty" in empty.stderr
+
+
+def test_login_keeps_a_session_for_a_named_server(server, tmp_path):
+    uri = f"https://127.0.0.1:{server.management_port}"
+    away = {"KARST_DATA_DIR": str(tmp_path), "HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}
+    listing = ("list", "jobs", "--uri", uri)
+    assert server.cli(*listing, environment=away).returncode == 5
+    login = ("login", "--uri", uri, "--user", USER, "--insecure")
+    wrong = server.cli(*login, stdin="wrong\n", environment=away)
+    assert wrong.returncode == 5, wrong
+    done = server.cli(*login, stdin=PASSWORD + "\n", environment=away)
+    assert done.returncode == 0, done.stderr
+    assert PASSWORD not in (tmp_path / ".config/karst/sessions.json").read_text()
+    assert server.cli(*listing, environment=away).returncode == 0
+    assert server.cli("logout", "--uri", uri, environment=away).returncode == 0
+    assert server.cli(*listing, environment=away).returncode == 5
+
+
+def test_metrics_are_there_before_anything_happens(own_server):
+    server = own_server().start()
+    text = server.rest("GET", "/metrics").text
+    for series in (
+        'karst_searches_total{outcome="failed"} 0',
+        'karst_store_errors_total{operation="put",reason="503"} 0',
+        "karst_journal_lost_events_total 0",
+        "karst_catalog_fenced 0",
+        "process_resident_memory_bytes ",
+        "process_start_time_seconds ",
+        "karst_build_info{version=",
+        "karst_sessions ",
+        "karst_disk_size_bytes ",
+    ):
+        assert any(line.startswith(series) for line in text.splitlines()), series

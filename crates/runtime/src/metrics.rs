@@ -4,9 +4,16 @@
 //! that names are unique and in one list. Values go through the `metrics` facade; without an
 //! installed [`Recorder`] they cost almost nothing.
 //!
-//! Names are `karst_<part>_<what>_<unit>`, counters end in `_total`, times are seconds
-//! unless the name says otherwise.
+//! Names are `karst_<part>_<what>_<unit>`, counters end in `_total`, times are seconds. The facade's
+//! counters are integers: one of short times counts microseconds under a name that ends in
+//! `_microseconds_total`, and is rendered in seconds as `_seconds_total`.
 
+mod births;
+mod process;
+
+use std::fmt::Write;
+
+pub use births::Program;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::Error;
@@ -50,7 +57,8 @@ metrics! {
     INGEST_REQUESTS Counter "karst_ingest_requests_total" "Requests to inputs, by input and outcome.";
     INGEST_REFUSED Counter "karst_ingest_refused_total" "Requests refused, by reason.";
     INGEST_DUPLICATES Counter "karst_ingest_duplicates_total" "Batches recognised as sent before.";
-    INGEST_TRUNCATED Counter "karst_ingest_truncated_total" "Events cut at the length limit.";
+    INGEST_TRUNCATED Counter "karst_ingest_truncated_events_total"
+        "Events and lines truncated at a length limit.";
     INGEST_FIELDS_DROPPED Counter "karst_ingest_fields_dropped_total"
         "Indexed fields left out because their event had too many or too large ones.";
     INGEST_SET_ASIDE Counter "karst_ingest_set_aside_total"
@@ -131,6 +139,7 @@ metrics! {
     SPOOL_BUCKETS Gauge "karst_spool_buckets"
         "Finished buckets that wait on the disk for object storage.";
     SPOOL_BYTES Gauge "karst_spool_bytes" "Bytes of buckets that wait on the disk.";
+    DISK_SIZE Gauge "karst_disk_size_bytes" "Size of the data directory's file system.";
     DISK_FREE Gauge "karst_disk_free_bytes" "Free bytes of the data directory's file system.";
     ROLLS Counter "karst_rolls_total" "Hot buckets finished, by reason.";
     ROLL_SECONDS Histogram "karst_roll_seconds" "Time from the roll to the catalog's commit.";
@@ -208,6 +217,8 @@ metrics! {
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
         "When the certificate of the ports with TLS ends, epoch seconds.";
     CATALOG_FENCED Gauge "karst_catalog_fenced" "1 once another server has taken the catalog.";
+    BUILD Gauge "karst_build_info" "1, with the version of the program as a label.";
+    SESSIONS Gauge "karst_sessions" "Sessions of users that are open.";
     PASSWORD_CHECKS Counter "karst_password_checks_total"
         "Passwords checked, by outcome (right, wrong, remembered, refused).";
 }
@@ -229,16 +240,18 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Installs the recorder for the process.
+    /// Installs the recorder for the process; counters and histograms of the program begin at zero.
     ///
     /// # Errors
     /// [`Error::AlreadyInstalled`] the second time.
-    pub fn install() -> Result<Self, Error> {
+    pub fn install(program: Program, version: &'static str) -> Result<Self, Error> {
         let recorder = builder().build_recorder();
         let handle = recorder.handle();
         ::metrics::set_global_recorder(recorder)
             .map_err(|_| Error::AlreadyInstalled { what: "the metrics recorder" })?;
         describe();
+        births::begin(program);
+        ::metrics::gauge!(BUILD, "version" => version).set(1.0);
         Ok(Self(handle))
     }
 
@@ -247,13 +260,45 @@ impl Recorder {
     pub fn render(&self) -> String {
         // Rendering also aggregates recent histogram samples, so `upkeep` is needed only if nothing
         // scrapes; the server calls it for that case.
-        self.0.render()
+        let mut text = in_seconds(&self.0.render());
+        process::append(&mut text);
+        text
     }
 
     /// Aggregates histogram samples to bound memory; call it every few seconds.
     pub fn upkeep(&self) {
         self.0.run_upkeep();
     }
+}
+
+/// The name under which a metric is rendered.
+fn rendered_name(name: &str) -> String {
+    name.replace(MICROSECONDS, "_seconds_total")
+}
+
+const MICROSECONDS: &str = "_microseconds_total";
+
+/// The text with counters of microseconds as counters of seconds.
+fn in_seconds(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let is_value = !line.starts_with('#');
+        match line.rsplit_once(' ') {
+            Some((series, value)) if is_value && series.contains(MICROSECONDS) => {
+                #[allow(clippy::cast_precision_loss)]
+                let seconds = value.parse::<u64>().unwrap_or(0) as f64 / 1e6;
+                let _ = writeln!(out, "{} {seconds}", rendered_name(series));
+            }
+            _ if line.contains(MICROSECONDS) => {
+                let _ = writeln!(out, "{}", rendered_name(line));
+            }
+            _ => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
 }
 
 fn builder() -> PrometheusBuilder {
@@ -299,7 +344,16 @@ mod tests {
             ::metrics::histogram!(SEARCH_SECONDS).record(0.2);
         });
         let text = Recorder(handle).render();
+        assert!(text.contains("process_resident_memory_bytes "), "{text}");
         assert!(text.contains("karst_searches_total{outcome=\"done\"} 3"), "{text}");
         assert!(text.contains("karst_search_seconds_bucket{le=\"0.25\"} 1"), "{text}");
+    }
+
+    #[test]
+    fn microseconds_are_rendered_as_seconds() {
+        let text =
+            "# HELP a_microseconds_total Time.\na_microseconds_total{tier=\"x y\"} 1500000\nb 2\n";
+        let expected = "# HELP a_seconds_total Time.\na_seconds_total{tier=\"x y\"} 1.5\nb 2\n";
+        assert_eq!(in_seconds(text), expected);
     }
 }

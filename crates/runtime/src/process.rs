@@ -40,3 +40,52 @@ pub fn make_files_private() {
     #[allow(unsafe_code, reason = "umask takes a number, touches no memory and cannot fail")]
     let _before = unsafe { libc::umask(0o077) };
 }
+
+/// Asks a process to end (SIGTERM).
+///
+/// # Errors
+/// If there is none, or it belongs to another user.
+pub fn terminate(pid: u32) -> io::Result<()> {
+    // 0 and negative numbers are groups of processes.
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0);
+    let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    #[allow(unsafe_code, reason = "kill takes two numbers and touches no memory of this process")]
+    let sent = unsafe { libc::kill(pid, libc::SIGTERM) };
+    if sent == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // The standard library has no kind for it.
+    if error.raw_os_error() == Some(libc::ESRCH) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Err(error)
+}
+
+/// How a process group is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The programs are asked to end (SIGTERM).
+    Ask,
+    /// The programs end at once (SIGKILL).
+    Kill,
+}
+
+/// Sends a signal to all programs of a group, which is named by the process that it began with.
+///
+/// # Errors
+/// If the group has no processes, or they belong to another user.
+pub fn end_group(leader: u32, ending: Ending) -> io::Result<()> {
+    let leader = i32::try_from(leader).map_err(io::Error::other)?;
+    // 0 and 1 mean this process's own group and every process there is.
+    if leader <= 1 {
+        return Err(io::Error::other("not a process group that this process started"));
+    }
+    let signal = match ending {
+        Ending::Ask => libc::SIGTERM,
+        Ending::Kill => libc::SIGKILL,
+    };
+    #[allow(unsafe_code, reason = "kill takes two numbers and touches no memory")]
+    let sent = unsafe { libc::kill(-leader, signal) };
+    if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -167,6 +167,5 @@ impl SearchService {
 fn unknown_command(error: &plan::Error) -> Option<String> {
     let plan::Error::Syntax(diagnostics) = error else { return None };
     let message = &diagnostics.first()?.message;
-    let name = message.strip_prefix("unknown search command ")?;
-    Some(format!("Unknown search command {name}."))
+    message.starts_with("Unknown search command ").then(|| message.clone())
 }

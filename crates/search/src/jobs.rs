@@ -620,15 +620,10 @@ impl Job {
         messages
     }
 
-    #[allow(clippy::cast_precision_loss)]
     fn done_progress(&self, state: DispatchState) -> f64 {
         if state.is_final() {
             return 1.0;
         }
-        let counts = self.report.counts();
-        match counts.buckets_to_search {
-            0 => 0.0,
-            all => (counts.buckets_searched as f64 / all as f64).min(0.99),
-        }
+        self.report.counts().progress().min(0.99)
     }
 }

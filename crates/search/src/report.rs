@@ -55,6 +55,8 @@ pub(crate) struct ScanReport {
     pub buckets_counted: AtomicU64,
     /// Buckets to read.
     pub buckets_to_search: AtomicU64,
+    /// Events in the buckets to read.
+    pub events_to_scan: AtomicU64,
     /// Buckets read to the end.
     pub buckets_searched: AtomicU64,
     /// Granules in the buckets that were opened.
@@ -89,6 +91,7 @@ pub struct ScanCounts {
     pub buckets_pruned_by_terms: u64,
     pub buckets_counted: u64,
     pub buckets_to_search: u64,
+    pub events_to_scan: u64,
     pub buckets_searched: u64,
     pub granules_considered: u64,
     pub granules_pruned_by_bounds: u64,
@@ -105,6 +108,18 @@ pub struct ScanCounts {
 pub struct Timeline {
     level: usize,
     bins: BTreeMap<i64, u64>,
+}
+
+impl ScanCounts {
+    /// Share of the reading done, 0 to 1. One large bucket is most of many searches, so events count;
+    /// those that the index excludes are never scanned, so finished buckets count, too.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn progress(&self) -> f64 {
+        let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+        let buckets = share(self.buckets_searched, self.buckets_to_search);
+        buckets.max(share(self.events_scanned, self.events_to_scan)).min(1.0)
+    }
 }
 
 impl ScanReport {
@@ -208,6 +223,7 @@ impl ScanReport {
             buckets_pruned_by_terms: self.buckets_pruned_by_terms.load(Relaxed),
             buckets_counted: self.buckets_counted.load(Relaxed),
             buckets_to_search: self.buckets_to_search.load(Relaxed),
+            events_to_scan: self.events_to_scan.load(Relaxed),
             buckets_searched: self.buckets_searched.load(Relaxed),
             granules_considered: self.granules_considered.load(Relaxed),
             granules_pruned_by_bounds: self.granules_pruned_by_bounds.load(Relaxed),

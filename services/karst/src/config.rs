@@ -6,6 +6,7 @@
 
 mod audit;
 mod identity;
+mod operate;
 mod spl;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,9 @@ pub(crate) use audit::{AuditExportOptions, AuditOptions, AuditVerifyOptions, Aud
 pub(crate) use identity::{
     AddUserOptions, CreateTokenOptions, PasswordOptions, TokenOptions, TokenWhat, UserOptions,
     UserWhat,
+};
+pub(crate) use operate::{
+    CompletionsOptions, LoginOptions, LogoutOptions, ManOptions, StatusOptions, StopOptions,
 };
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 
@@ -63,6 +67,18 @@ pub(crate) enum Command {
     Token(TokenOptions),
     /// Check searches in files, or explain one.
     Spl(SplOptions),
+    /// Show whether a server runs, its addresses, and what is wrong with it.
+    Status(StatusOptions),
+    /// Stop the server on --data-dir, and wait until it has ended.
+    Stop(StopOptions),
+    /// Log in to a server on another machine; commands with the same --uri use the session.
+    Login(LoginOptions),
+    /// End the session of `karst login`.
+    Logout(LogoutOptions),
+    /// Print completions for a shell, for example for source <(karst completions bash).
+    Completions(CompletionsOptions),
+    /// Print the manual page, or write those of all commands into a directory.
+    Man(ManOptions),
 }
 
 /// A role of a process.
@@ -250,14 +266,22 @@ pub(crate) struct ClientOptions {
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// Aligned columns; events as time and text.
+    /// Aligned columns, without lines if not on a terminal; events as time and text.
     Table,
     /// One object per line.
     Json,
     /// Comma-separated values with a header.
     Csv,
-    /// The text of events.
+    /// The text of events; cells of other rows separated by tabs.
     Raw,
+}
+
+/// Format of what a command lists.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct OutputOption {
+    /// Format of the output. Default: table.
+    #[arg(long, short = 'o', value_enum)]
+    pub(crate) output: Option<Output>,
 }
 
 #[derive(Debug, Args)]
@@ -356,6 +380,8 @@ pub(crate) struct ListOptions {
     /// For cache: print the reads of each interval of this many seconds, until Ctrl-C.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) interval: Option<u64>,
+    #[command(flatten)]
+    pub(crate) format: OutputOption,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }
@@ -461,9 +487,21 @@ pub(crate) enum InspectWhat {
 pub(crate) struct InspectBucketOptions {
     /// A bucket's object: a file, or s3://bucket/path/to.parquet.
     pub(crate) url: String,
-    /// Print JSON.
-    #[arg(long)]
+    /// Format of the output.
+    #[arg(long, short = 'o', value_enum, default_value_t = Description::Table)]
+    pub(crate) output: Description,
+    /// Same as --output json.
+    #[arg(long, conflicts_with = "output")]
     pub(crate) json: bool,
+}
+
+/// Format of a description with nested parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Description {
+    /// Names and values, indented; lists as aligned columns.
+    Table,
+    /// One JSON object.
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -517,6 +555,15 @@ pub(crate) fn words() -> Vec<std::ffi::OsString> {
 #[expect(clippy::disallowed_methods, reason = "options of the object store's library")]
 pub(crate) fn aws_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
+}
+
+/// The file of `karst login`'s sessions; `None` without a home directory.
+#[expect(clippy::disallowed_methods, reason = "the place for a user's files is in the environment")]
+pub(crate) fn sessions_file() -> Option<PathBuf> {
+    let directory =
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = directory("XDG_CONFIG_HOME").or_else(|| Some(directory("HOME")?.join(".config")));
+    Some(folder?.join("karst/sessions.json"))
 }
 
 #[cfg(test)]

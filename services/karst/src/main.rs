@@ -30,6 +30,12 @@ fn main() -> ExitCode {
         config::Command::Audit(options) => cli::run(cli::audit::audit(options)),
         config::Command::User(options) => cli::run(cli::user::user(options)),
         config::Command::Token(options) => cli::run(cli::token::token(options)),
+        config::Command::Status(options) => cli::run(cli::status::status(options)),
+        config::Command::Stop(options) => cli::run(cli::status::stop(options)),
+        config::Command::Login(options) => cli::run(cli::login::login(options)),
+        config::Command::Logout(options) => cli::run(cli::login::logout(options)),
+        config::Command::Completions(options) => cli::shell::completions(options),
+        config::Command::Man(options) => cli::shell::man(options),
         config::Command::Spl(options) => cli::run(cli::spl::spl(options)),
     };
     match result {
@@ -37,10 +43,26 @@ fn main() -> ExitCode {
         // A closed pipe (`| head`) is not a failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("karst: {error:#}");
+            eprintln!("karst: {}", told(&error));
             ExitCode::from(error.downcast_ref::<cli::Failure>().map_or(1, cli::Failure::code))
         }
     }
+}
+
+/// The error with its causes. Libraries repeat the text of a cause in that of the error, in four layers
+/// for object stores: what has been said is left out.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.contains(&cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&cause);
+    }
+    text
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -49,4 +71,18 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<std::io::Error>()
             .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow!("refused").context("GET /b: refused").context("cannot read");
+        assert_eq!(told(&error), "cannot read: GET /b: refused");
+        assert_eq!(told(&anyhow!("b").context("a")), "a: b");
+    }
 }

@@ -65,6 +65,7 @@ pub(crate) const DECLARED: &[&[conf::Setting]] = &[
     surroundings::Places::SETTINGS,
 ];
 
+pub(crate) use lock::Owner;
 pub(crate) use ownership::{claim as claim_catalog, now_text};
 pub(crate) use store_conf::store as store_options;
 

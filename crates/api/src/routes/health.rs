@@ -78,8 +78,10 @@ pub(crate) async fn refuse_changes(
 const ASKED: [&str; 4] =
     [health::STOPPING, health::INTAKE_STOPPED, health::UPLOADS_FAILING, health::DAMAGED];
 
-/// Brings the metric of the conditions up to date; those that others set are.
+/// Brings the metrics of sessions and conditions up to date; conditions that others set are.
 pub(crate) fn measure(state: &ApiState) {
+    #[allow(clippy::cast_precision_loss)]
+    metrics::gauge!(names::SESSIONS).set(state.accounts.sessions().len() as f64);
     let all = conditions(state);
     for name in ASKED {
         let holds = all.iter().any(|condition| condition.name == name);

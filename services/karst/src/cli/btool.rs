@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use conf::Layers;
 use knowledge::Knowledge;
 
@@ -16,8 +16,16 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         Some(directory) => Layers::read(directory)?,
         None => Layers::read(Path::new("conf"))?,
     };
-    let mut out = std::io::stdout().lock();
     let effective = layers.effective(&options.conf);
+    let registry = settings::registry();
+    if effective.stanzas.is_empty() && !registry.confs().contains(&options.conf.as_str()) {
+        let nearest = conf::nearest_name(registry.confs().into_iter(), &options.conf);
+        if let Some(nearest) = nearest {
+            bail!("there is no {}.conf; did you mean {nearest}?", options.conf);
+        }
+        eprintln!("no file {}.conf has a stanza", options.conf);
+    }
+    let mut out = std::io::stdout().lock();
     for stanza in &effective.stanzas {
         if options.stanza.as_deref().is_some_and(|wanted| wanted != stanza.name) {
             continue;
@@ -31,7 +39,6 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     drop(out);
     let knowledge = Knowledge::new(layers);
     let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
-    let registry = settings::registry();
     let layers = knowledge.layers();
     let stanzas = layers.stanzas(&options.conf);
     let invalid = stanzas.flat_map(|(_, stanza)| registry.invalid(&options.conf, stanza));

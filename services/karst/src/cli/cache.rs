@@ -7,6 +7,8 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::client::Client;
+use super::table::{Rows, print_rows};
+use crate::config::Output;
 
 const PATH: &str = "/services/server/status/cache?output_mode=json";
 const HEADER: [&str; 6] = ["time", "total KB", "DRAM KB", "NVMe KB", "S3 KB", "hit rate"];
@@ -54,6 +56,23 @@ impl Read {
     }
 }
 
+/// Names of the columns where programs read them.
+const FIELDS: [&str; 5] = ["time", "total_bytes", "dram_bytes", "nvme_bytes", "store_bytes"];
+
+fn show(read: Read, time: &str, output: Output, first: bool) -> Result<()> {
+    if output == Output::Table {
+        if first {
+            println!("{}", aligned(HEADER));
+        }
+        println!("{}", read.line(time));
+        return Ok(());
+    }
+    let numbers = [read.total(), read.dram, read.nvme, read.store].map(Value::from);
+    let row = std::iter::once(Value::from(time)).chain(numbers).collect();
+    let rows = Rows { fields: FIELDS.map(str::to_owned).into(), rows: vec![row] };
+    print_rows(&mut std::io::stdout().lock(), &rows, output, false, &[], first)
+}
+
 fn aligned(cells: [&str; 6]) -> String {
     let [time, total, dram, nvme, store, rate] = cells;
     format!("{time:<19} {total:>12} {dram:>12} {nvme:>12} {store:>12} {rate:>9}")
@@ -61,15 +80,23 @@ fn aligned(cells: [&str; 6]) -> String {
 
 /// Prints the reads since the server started, or a line per interval until Ctrl-C.
 #[expect(clippy::disallowed_methods, reason = "the clock of the person who looks")]
-pub(super) async fn print(client: &Client, interval: Option<u64>) -> Result<ExitCode> {
+pub(super) async fn print(
+    client: &Client,
+    interval: Option<u64>,
+    output: Option<Output>,
+) -> Result<ExitCode> {
+    let output = output.unwrap_or(Output::Table);
     let mut before = look(client).await?;
-    println!("{}", aligned(HEADER));
     let Some(seconds) = interval else {
-        println!("{}", before.line("since start"));
+        show(before, "since start", output, true)?;
         return Ok(ExitCode::SUCCESS);
     };
+    if output == Output::Table {
+        println!("{}", aligned(HEADER));
+    }
     let mut ticks = tokio::time::interval(Duration::from_secs(seconds));
     ticks.tick().await;
+    let mut first = output != Output::Table;
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -77,7 +104,8 @@ pub(super) async fn print(client: &Client, interval: Option<u64>) -> Result<Exit
         }
         let now = look(client).await?;
         let time = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
-        println!("{}", now.since(before).line(&time));
+        show(now.since(before), &time, output, first)?;
+        first = false;
         before = now;
     }
 }

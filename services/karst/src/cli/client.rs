@@ -9,6 +9,7 @@ use reqwest::{Certificate, Method, RequestBuilder, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::sessions::Sessions;
 use crate::config::ClientOptions;
 
 /// The session file that a server writes into its data directory, for commands of the same user.
@@ -85,8 +86,13 @@ const REASON: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 enum Auth {
+    /// For what anybody may ask.
+    None,
     Session(String),
-    Password { user: String, password: String },
+    Password {
+        user: String,
+        password: String,
+    },
 }
 
 impl Client {
@@ -94,17 +100,42 @@ impl Client {
         Self::with_timeout(options, TIMEOUT)
     }
 
+    /// A client without credentials.
+    pub(crate) fn anonymous(options: &ClientOptions) -> Result<Self> {
+        let local = read_local(&options.data.data_dir)?;
+        Self::connecting(options, TIMEOUT, local, Auth::None)
+    }
+
     /// A client for slow requests.
     pub(crate) fn with_timeout(options: &ClientOptions, usual: Duration) -> Result<Self> {
+        let local = read_local(&options.data.data_dir)?;
+        // A server that is named is not the local one, unless nobody has logged in to it.
+        let stored = match &options.uri {
+            Some(uri) if options.auth.is_none() => Sessions::read()?.of(uri),
+            _ => None,
+        };
+        if let Some(stored) = stored {
+            let mut options = options.clone();
+            options.insecure |= stored.insecure;
+            return Self::connecting(&options, usual, local, Auth::Session(stored.key));
+        }
+        let auth = auth(options, local.as_ref())?;
+        Self::connecting(options, usual, local, auth)
+    }
+
+    fn connecting(
+        options: &ClientOptions,
+        usual: Duration,
+        local: Option<LocalSession>,
+        auth: Auth,
+    ) -> Result<Self> {
         let seconds = options.timeout.map(Duration::from_secs);
         let timeout = Some(seconds.unwrap_or(usual)).filter(|timeout| !timeout.is_zero());
-        let local = read_local(&options.data.data_dir)?;
         let uri = options
             .uri
             .clone()
             .or_else(|| local.as_ref().map(|session| session.uri.clone()))
             .unwrap_or_else(|| "https://127.0.0.1:8089".to_owned());
-        let auth = auth(options, local.as_ref())?;
         let mut builder = reqwest::Client::builder().no_proxy();
         let certificate = local.and_then(|session| session.certificate);
         if let Some(path) = certificate.filter(|path| path.exists()) {
@@ -114,6 +145,12 @@ impl Client {
         }
         if options.insecure {
             builder = builder.danger_accept_invalid_certs(true);
+        }
+        if !uri.starts_with("https://") && !uri.starts_with("http://") {
+            anyhow::bail!(
+                "{uri} is not a complete address: write --uri https://{uri} (or KARST_URI), with the \
+                 port of the management API, usually 8089"
+            );
         }
         let http = builder.build().context("cannot set up TLS")?;
         Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth, timeout })
@@ -125,6 +162,7 @@ impl Client {
             request = request.timeout(timeout);
         }
         match &self.auth {
+            Auth::None => request,
             Auth::Session(key) => request.header("Authorization", format!("Splunk {key}")),
             Auth::Password { user, password } => request.basic_auth(user, Some(password)),
         }
@@ -136,6 +174,13 @@ impl Client {
 
     pub(crate) async fn post(&self, path: &str, form: &[(&str, &str)]) -> Result<Value> {
         self.send(self.request(Method::POST, path).form(form)).await
+    }
+
+    /// The body of a GET request's response, whatever its status.
+    pub(crate) async fn body(&self, path: &str) -> Result<Value> {
+        let response = self.request(Method::GET, path).send().await;
+        let text = response.map_err(|error| self.unreachable(&error))?.text().await?;
+        Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
     /// Sends a request and converts error responses to [`Failure`]s. No content is null.
@@ -185,17 +230,60 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        let mut text = format!("no answer from {}", self.uri);
+        let mut causes = Vec::new();
         let mut cause = std::error::Error::source(error);
         while let Some(inner) = cause {
             if inner.source().is_none() {
-                text.push_str(&format!(": {inner}"));
+                causes.push(inner.to_string());
             }
             cause = inner.source();
         }
-        text.push_str("; is the server running? (karst server, or make run)");
-        Failure::Unreachable(text)
+        let text = causes.join(": ");
+        Failure::Unreachable(match advice(&text, error.is_connect()) {
+            Some(advice) => format!("no answer from {}: {advice}", self.uri),
+            None => format!(
+                "no answer from {}: {text}; is the server running? (karst \
+                 server, or make run)",
+                self.uri
+            ),
+        })
     }
+}
+
+/// What helps against an error of the connection that says nothing to those who see it first.
+fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
+    let has = |texts: &[&str]| texts.iter().any(|text| cause.contains(text));
+    if has(&["InvalidContentType", "tls handshake eof", "wrong version number"]) {
+        return Some(
+            "this port does not speak TLS, so it is not the management port: that is 8089 unless \
+             --management-address says otherwise (HEC: 8088, web: 8000, which also answers at http://)",
+        );
+    }
+    if has(&["UnknownIssuer", "CaUsedAsEndEntity", "self-signed"]) {
+        return Some(
+            "its certificate is not known here: give --data-dir of that server, whose certificate is \
+             then trusted, or --insecure",
+        );
+    }
+    if has(&["NotValidForName"]) {
+        return Some(
+            "its certificate does not name this host: use a name or address that it names, or --insecure",
+        );
+    }
+    let broke = [
+        "close_notify",
+        "Connection reset",
+        "Broken pipe",
+        "connection closed before",
+        "unexpected EOF",
+    ];
+    if !connecting && has(&broke) {
+        return Some(
+            "the connection broke: the server was stopped, killed or cut off while it answered. What it \
+             acknowledged is kept; start it again (karst server) and look at DATA_DIR/log/karst.log",
+        );
+    }
+    None
 }
 
 fn read_local(data_dir: &Path) -> Result<Option<LocalSession>> {
@@ -217,8 +305,8 @@ fn auth(options: &ClientOptions, local: Option<&LocalSession>) -> Result<Auth> {
     let session = local.map(|session| Auth::Session(session.session_key.clone()));
     session.ok_or_else(|| {
         let text = format!(
-            "not logged in: give --auth user:password (or KARST_AUTH), or --data-dir of a running \
-             server (now {})",
+            "not logged in: karst login --uri https://HOST:8089, or give --auth user:password (or \
+             KARST_AUTH), or --data-dir of a running server (now {})",
             options.data.data_dir.display()
         );
         Failure::Unauthorized(text).into()
@@ -230,7 +318,10 @@ fn refused(status: StatusCode, body: &str) -> Failure {
     match status {
         StatusCode::BAD_REQUEST => Failure::Search(text),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Unauthorized(format!(
-            "{text}; check --auth, or start the server over this --data-dir again"
+            "{text}; check --auth, log in again (karst login), or start the server over this --data-dir again"
+        )),
+        StatusCode::NOT_FOUND if body.contains("\"code\":404") => Failure::Server(format!(
+            "{text}; is this the port of HEC? The management API is usually at https://HOST:8089"
         )),
         _ => Failure::Server(text),
     }
@@ -246,4 +337,21 @@ fn message(body: &str) -> Option<String> {
     let start = body.find("<msg")?;
     let text = &body[start + body[start..].find('>')? + 1..];
     Some(text[..text.find("</msg>")?].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_connection_says_what_helps() {
+        let corrupt = "received corrupt message of type InvalidContentType";
+        assert!(advice(corrupt, true).is_some_and(|text| text.contains("management port")));
+        let issuer = "invalid peer certificate: UnknownIssuer";
+        assert!(advice(issuer, true).is_some_and(|text| text.contains("--data-dir")));
+        let killed =
+            "peer closed connection without sending TLS close_notify: https://docs.rs/rustls";
+        assert!(advice(killed, false).is_some_and(|text| text.contains("the connection broke")));
+        assert_eq!(advice("Connection refused (os error 111)", true), None);
+    }
 }

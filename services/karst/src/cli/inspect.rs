@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use bucket::BucketReader;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
+use serde_json::Value;
 
-use crate::config::{InspectOptions, InspectWhat, aws_variables};
+use super::table::{Rows, plain};
+use crate::config::{Description, InspectOptions, InspectWhat, aws_variables};
 
 pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
     let InspectWhat::Bucket(options) = options.what;
@@ -26,7 +28,7 @@ pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
         .with_context(|| format!("{} is not a bucket", options.url))?;
     let description = serde_json::to_value(reader.describe())?;
     let mut out = std::io::stdout().lock();
-    if options.json {
+    if options.json || options.output == Description::Json {
         writeln!(out, "{}", serde_json::to_string_pretty(&description)?)?;
     } else {
         print(&mut out, &description, 0)?;
@@ -34,23 +36,21 @@ pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names and values, nested by indentation; lists of objects as one line each.
-fn print(out: &mut impl Write, value: &serde_json::Value, depth: usize) -> Result<()> {
+/// Names and values, nested by indentation; lists of objects as aligned columns.
+fn print(out: &mut impl Write, value: &Value, depth: usize) -> Result<()> {
     let indent = "  ".repeat(depth);
-    let serde_json::Value::Object(map) = value else {
+    let Value::Object(map) = value else {
         return Ok(writeln!(out, "{indent}{value}")?);
     };
     for (name, item) in map {
         match item {
-            serde_json::Value::Object(_) => {
+            Value::Object(_) => {
                 writeln!(out, "{indent}{name}:")?;
                 print(out, item, depth + 1)?;
             }
-            serde_json::Value::Array(items) => {
+            Value::Array(items) => {
                 writeln!(out, "{indent}{name}: ({})", items.len())?;
-                for item in items {
-                    writeln!(out, "{indent}  {}", line(item))?;
-                }
+                print_items(out, items, &format!("{indent}  "))?;
             }
             other => writeln!(out, "{indent}{name}: {}", line(other))?,
         }
@@ -58,13 +58,42 @@ fn print(out: &mut impl Write, value: &serde_json::Value, depth: usize) -> Resul
     Ok(())
 }
 
-fn line(value: &serde_json::Value) -> String {
+/// A list: objects as a table of all their names, other items as one line each.
+fn print_items(out: &mut impl Write, items: &[Value], indent: &str) -> Result<()> {
+    let mut rows = Rows::default();
+    for name in items.iter().filter_map(Value::as_object).flat_map(|item| item.keys()) {
+        if !rows.fields.contains(name) {
+            rows.fields.push(name.clone());
+        }
+    }
+    if rows.fields.is_empty() {
+        for item in items {
+            writeln!(out, "{indent}{}", line(item))?;
+        }
+        return Ok(());
+    }
+    for item in items {
+        let cells = rows.fields.iter().map(|name| match &item[name] {
+            Value::Null => Value::Null,
+            other => line(other).into(),
+        });
+        rows.rows.push(cells.collect());
+    }
+    let mut table = Vec::new();
+    plain(&mut table, &rows, true)?;
+    for row in String::from_utf8_lossy(&table).lines() {
+        writeln!(out, "{indent}{row}")?;
+    }
+    Ok(())
+}
+
+fn line(value: &Value) -> String {
     match value {
-        serde_json::Value::Object(map) => {
+        Value::Object(map) => {
             let cells = map.iter().map(|(name, item)| format!("{name}={}", line(item)));
             cells.collect::<Vec<_>>().join("  ")
         }
-        serde_json::Value::String(text) => text.clone(),
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }

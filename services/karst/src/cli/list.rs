@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::cache;
 use super::client::Client;
-use super::table::{Rows, print_rows};
+use super::table::{Rows, print_listing};
 use crate::config::{ListOptions, Listing, Output};
 
 pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
@@ -16,6 +16,7 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
     if options.interval.is_some() && options.what != Listing::Cache {
         anyhow::bail!("--interval goes with `karst list cache`");
     }
+    let output = options.format.output;
     let (path, fields): (&str, &[&str]) = match options.what {
         Listing::Indexes => (
             "/services/data/indexes",
@@ -30,9 +31,9 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
             &["sid", "dispatchState", "eventCount", "resultCount", "runDuration"],
         ),
         Listing::Tokens => ("/services/data/inputs/http", &["index", "sourcetype", "disabled"]),
-        Listing::Queues => return print_queues(&client).await,
-        Listing::Inputstatus => return print_files(&client).await,
-        Listing::Cache => return cache::print(&client, options.interval).await,
+        Listing::Queues => return print_queues(&client, output).await,
+        Listing::Inputstatus => return print_files(&client, output).await,
+        Listing::Cache => return cache::print(&client, options.interval, output).await,
     };
     let feed = client.get(&format!("{path}?output_mode=json&count=0")).await?;
     let mut rows = Rows::default();
@@ -42,7 +43,7 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
         let cells = fields.iter().map(|field| entry["content"][field].clone());
         rows.rows.push(std::iter::once(entry["name"].clone()).chain(cells).collect());
     }
-    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
+    print_listing(&rows, output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -50,7 +51,7 @@ pub(crate) async fn list(options: ListOptions) -> Result<ExitCode> {
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Prints one line per queue: fill level, throughput, time writers waited; then other values.
-async fn print_queues(client: &Client) -> Result<ExitCode> {
+async fn print_queues(client: &Client, output: Option<Output>) -> Result<ExitCode> {
     let path = "/services/server/status/queues?output_mode=json";
     let before = client.get(path).await?["entry"][0]["content"].take();
     tokio::time::sleep(LOOK).await;
@@ -84,19 +85,21 @@ async fn print_queues(client: &Client) -> Result<ExitCode> {
             format!("{:.3}", number(&queue["blocked_seconds"])).into(),
         ]);
     }
-    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
-    println!();
+    print_listing(&rows, output)?;
+    if output != Some(Output::Json) {
+        println!();
+    }
     let mut rest = Rows { fields: vec!["name".to_owned(), "value".to_owned()], rows: Vec::new() };
     if let Some(map) = after.as_object_mut() {
         map.remove("queues");
     }
     leaves("", &after, &mut rest);
-    print_rows(&mut std::io::stdout().lock(), &rest, Output::Table, false, &[], true)?;
+    print_listing(&rest, output)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints one line per monitored file.
-async fn print_files(client: &Client) -> Result<ExitCode> {
+async fn print_files(client: &Client, output: Option<Output>) -> Result<ExitCode> {
     let path = "/services/admin/inputstatus/TailingProcessor:FileStatus?output_mode=json";
     let feed = client.get(path).await?;
     let fields = ["file position", "file size", "percent", "type"];
@@ -107,7 +110,7 @@ async fn print_files(client: &Client) -> Result<ExitCode> {
         let cells = fields.iter().map(|field| status[field].clone());
         rows.rows.push(std::iter::once(path.as_str().into()).chain(cells).collect());
     }
-    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)?;
+    print_listing(&rows, output)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use super::client::{Client, Failure};
@@ -17,6 +17,10 @@ use crate::config::{Output, SearchOptions};
 const PAGE: usize = 10_000;
 
 pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
+    if options.search.trim().is_empty() {
+        let text = "the search is empty: give one, for example karst search 'index=main error'";
+        return Err(Failure::Search(text.to_owned()).into());
+    }
     let client = Client::new(&options.client)?;
     let sid = dispatch(&client, &options).await?;
     let job = wait(&client, &sid).await?;
@@ -88,8 +92,9 @@ async fn wait(client: &Client, sid: &str) -> Result<Value> {
             return Ok(job);
         }
         let state = content["dispatchState"].as_str().unwrap_or("RUNNING");
-        let events = content["eventCount"].as_u64().unwrap_or(0);
-        bar.set_message(format!("{state} {events} events"));
+        let count = |name: &str| HumanCount(content[name].as_u64().unwrap_or(0));
+        let (scanned, found) = (count("scanCount"), count("eventCount"));
+        bar.set_message(format!("{state} {scanned} events scanned, {found} match"));
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         bar.set_position((content["doneProgress"].as_f64().unwrap_or(0.0) * 100.0) as u64);
         tokio::time::sleep(pause).await;

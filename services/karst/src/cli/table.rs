@@ -1,6 +1,6 @@
 //! Output of rows, on a terminal and in files.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
@@ -41,7 +41,7 @@ pub(crate) fn print_rows(
         Output::Csv => delimited(out, rows, first),
         Output::Raw => raw(out, rows),
         Output::Table if is_events => events(out, rows, highlight),
-        Output::Table => table(out, rows),
+        Output::Table => table(out, rows, Lines::here(), first),
     }
 }
 
@@ -130,19 +130,81 @@ fn mark(event: &str, words: &[String]) -> String {
     out
 }
 
-fn table(out: &mut impl Write, rows: &Rows) -> Result<()> {
-    if rows.fields.is_empty() || rows.rows.is_empty() {
+/// Prints the rows of a listing, in the format asked for or as a table.
+pub(crate) fn print_listing(rows: &Rows, output: Option<Output>) -> Result<()> {
+    let output = output.unwrap_or(Output::Table);
+    print_rows(&mut std::io::stdout().lock(), rows, output, false, &[], true)
+}
+
+/// How a table is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    /// Ruled and as wide as the terminal.
+    Ruled,
+    /// Columns separated by blanks, one line per row whatever its width, for `grep`, `awk` and files.
+    Plain,
+}
+
+impl Lines {
+    fn here() -> Self {
+        if std::io::stdout().is_terminal() { Self::Ruled } else { Self::Plain }
+    }
+}
+
+fn table(out: &mut impl Write, rows: &Rows, lines: Lines, first: bool) -> Result<()> {
+    if lines == Lines::Ruled && (rows.fields.is_empty() || rows.rows.is_empty()) {
         writeln!(out, "no results")?;
         return Ok(());
     }
+    if rows.fields.is_empty() {
+        return Ok(());
+    }
+    if lines == Lines::Plain {
+        return plain(out, rows, first);
+    }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.remove_style(TableComponent::HorizontalLines);
+    for component in [
+        TableComponent::HorizontalLines,
+        TableComponent::MiddleIntersections,
+        TableComponent::LeftBorderIntersections,
+        TableComponent::RightBorderIntersections,
+    ] {
+        table.remove_style(component);
+    }
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(&rows.fields);
     for row in &rows.rows {
         table.add_row(row.iter().map(|value| text(value, "\n")));
     }
+    align_numbers(&mut table, rows);
+    writeln!(out, "{table}")?;
+    Ok(())
+}
+
+/// Aligned columns without lines; the header only for the first page.
+pub(super) fn plain(out: &mut impl Write, rows: &Rows, header: bool) -> Result<()> {
+    if rows.rows.is_empty() && !header {
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    if header {
+        table.set_header(&rows.fields);
+    }
+    for row in &rows.rows {
+        table.add_row(row.iter().map(|value| text(value, "; ").replace(['\r', '\n'], " ")));
+    }
+    align_numbers(&mut table, rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+fn align_numbers(table: &mut Table, rows: &Rows) {
     for (at, _) in rows.fields.iter().enumerate() {
         let numeric = rows.rows.iter().all(|row| {
             let cell = row.get(at).map(|value| text(value, "")).unwrap_or_default();
@@ -152,8 +214,6 @@ fn table(out: &mut impl Write, rows: &Rows) -> Result<()> {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    writeln!(out, "{table}")?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -175,5 +235,33 @@ mod tests {
         let mut out = Vec::new();
         delimited(&mut out, &rows, true).expect("writing into memory");
         assert_eq!(String::from_utf8(out).expect("text"), "a,b\n\"x,\"\"y\"\"\",\n");
+    }
+
+    fn drawn(lines: Lines) -> String {
+        let rows = Rows {
+            fields: vec!["name".to_owned(), "count".to_owned()],
+            rows: vec![
+                vec![Value::from("a"), Value::from(5)],
+                vec![Value::from("long one\nand more"), Value::from(1234)],
+            ],
+        };
+        let mut out = Vec::new();
+        table(&mut out, &rows, lines, true).expect("writing into memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_table_in_a_pipe_has_one_line_per_row_and_no_rules() {
+        let text = drawn(Lines::Plain);
+        let expected =
+            "name               count\na                      5\nlong one and more   1234\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_table_on_a_terminal_has_no_lines_between_rows() {
+        let text = drawn(Lines::Ruled);
+        let rules = text.lines().filter(|line| line.contains(['─', '═'])).count();
+        assert_eq!((rules, text.lines().count()), (3, 7), "{text}");
     }
 }

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::client::Client;
-use super::table::{Rows, print_rows};
+use super::table::{Rows, print_listing};
 use crate::config::{CreateTokenOptions, Output, TokenOptions, TokenWhat};
 
 const PATH: &str = "/services/authorization/tokens";
@@ -15,7 +15,9 @@ const PATH: &str = "/services/authorization/tokens";
 pub(crate) async fn token(options: TokenOptions) -> Result<ExitCode> {
     match options.what {
         TokenWhat::Create(options) => create(options).await?,
-        TokenWhat::List(options) => list(&Client::new(&options.client)?).await?,
+        TokenWhat::List(options) => {
+            list(&Client::new(&options.client)?, options.format.output).await?
+        }
         TokenWhat::Revoke(options) => {
             let client = Client::new(&options.client)?;
             let path = format!("{PATH}/{}?output_mode=json", options.id);
@@ -50,7 +52,7 @@ async fn create(options: CreateTokenOptions) -> Result<()> {
     Ok(())
 }
 
-async fn list(client: &Client) -> Result<()> {
+async fn list(client: &Client, output: Option<Output>) -> Result<()> {
     let feed = client.get(&format!("{PATH}?output_mode=json&count=0")).await?;
     let fields = ["id", "user", "audience", "status", "expires", "last used", "from"];
     let mut rows = Rows::default();
@@ -68,7 +70,7 @@ async fn list(client: &Client) -> Result<()> {
             content["lastUsedIp"].clone(),
         ]);
     }
-    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)
+    print_listing(&rows, output)
 }
 
 /// Formats epoch seconds.

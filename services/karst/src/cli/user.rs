@@ -21,7 +21,7 @@ use reqwest::Method;
 use runtime::{Clock, SystemClock};
 
 use super::client::{Client, Failure, LocalSession};
-use super::table::{Rows, print_rows};
+use super::table::{Rows, print_listing};
 use crate::config::{
     AddUserOptions, ClientOptions, Output, PasswordOptions, UserOptions, UserWhat,
 };
@@ -31,7 +31,9 @@ const PATH: &str = "/services/authentication/users";
 pub(crate) async fn user(options: UserOptions) -> Result<ExitCode> {
     match options.what {
         UserWhat::Password(options) => set_password(options).await?,
-        UserWhat::List(options) => list(&Client::new(&options.client)?).await?,
+        UserWhat::List(options) => {
+            list(&Client::new(&options.client)?, options.format.output).await?
+        }
         UserWhat::Add(options) => add(options).await?,
         UserWhat::Unlock(options) => {
             change(&options.client, &options.name, &[("locked-out", "false")]).await?;
@@ -62,7 +64,7 @@ async fn change(options: &ClientOptions, name: &str, form: &[(&str, &str)]) -> R
     client.post(&path, form).await.map(drop)
 }
 
-async fn list(client: &Client) -> Result<()> {
+async fn list(client: &Client, output: Option<Output>) -> Result<()> {
     let feed = client.get(&format!("{PATH}?output_mode=json&count=0")).await?;
     let fields = ["name", "roles", "real name", "kept by", "locked", "must change password"];
     let mut rows = Rows::default();
@@ -80,7 +82,7 @@ async fn list(client: &Client) -> Result<()> {
             content["force-change-pass"].clone(),
         ]);
     }
-    print_rows(&mut std::io::stdout().lock(), &rows, Output::Table, false, &[], true)
+    print_listing(&rows, output)
 }
 
 async fn add(options: AddUserOptions) -> Result<()> {

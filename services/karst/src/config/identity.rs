@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ClientOptions;
+use super::{ClientOptions, OutputOption};
 
 #[derive(Debug, Args)]
 pub(crate) struct UserOptions {
@@ -58,6 +58,8 @@ pub(crate) struct PasswordOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListUsersOptions {
+    #[command(flatten)]
+    pub(crate) format: OutputOption,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

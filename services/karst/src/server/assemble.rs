@@ -67,6 +67,7 @@ pub(crate) async fn assemble(
     let Setup { layers, knowledge, authentication, search: search_settings } = setup;
     let data = &options.data.data_dir;
     let metrics_text = MetricsText::install()?;
+    shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let conditions = Health::new(Arc::clone(&clock));
@@ -292,7 +293,36 @@ pub(crate) async fn object_store(
 /// that the URL or the credentials are wrong, and somebody is there to read it.
 async fn reach(store: &dyn ObjectStore) -> Result<()> {
     let listed = store.list(Some(&object_store::path::Path::from("catalog"))).try_next().await;
-    listed.map(drop).context("cannot read the object store (--object-store)")
+    listed.map(drop).map_err(|error| {
+        let advice = store_advice(&error.to_string());
+        anyhow::Error::from(error)
+            .context(format!("cannot read the object store (--object-store){advice}"))
+    })
+}
+
+/// What helps if a store of S3 cannot be read.
+fn store_advice(error: &str) -> &'static str {
+    let has = |texts: &[&str]| texts.iter().any(|text| error.contains(text));
+    if has(&["169.254.169.254", "169.254.170.2"]) {
+        return "; no credentials were given, so the machine's metadata service was asked: set \
+                AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+    }
+    if has(&["NoSuchBucket"]) {
+        return "; create the bucket first, or correct its name";
+    }
+    if has(&[
+        "403 Forbidden",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "AccessDenied",
+        "401 ",
+    ]) {
+        return "; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights of that key";
+    }
+    if has(&["(Connect)", "dns error", "error sending request", "301 Moved"]) {
+        return "; check AWS_ENDPOINT, AWS_REGION and the network";
+    }
+    ""
 }
 
 fn api_settings(http: &HttpServer) -> api::Settings {
@@ -344,4 +374,20 @@ pub(crate) fn host_name() -> String {
     let name = from_kernel.or_else(from_command).unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_store_that_cannot_be_read_says_which_variables_to_check() {
+        let connect =
+            "HTTP error: error sending request: client error (Connect): tcp connect error";
+        assert!(store_advice(connect).contains("AWS_ENDPOINT"));
+        let metadata = "PUT http://169.254.169.254/latest/api/token: 403 Forbidden";
+        assert!(store_advice(metadata).contains("no credentials were given"));
+        assert!(store_advice("403 Forbidden: SignatureDoesNotMatch").contains("SECRET_ACCESS_KEY"));
+        assert_eq!(store_advice("no such file"), "");
+    }
 }

@@ -16,13 +16,13 @@ use crate::config::ServerOptions;
 
 /// The holder of the lock.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Owner {
-    pid: u32,
+pub(crate) struct Owner {
+    pub(crate) pid: u32,
     /// RFC 3339.
-    started: String,
-    management: String,
-    web: String,
-    hec: String,
+    pub(crate) started: String,
+    pub(crate) management: String,
+    pub(crate) web: String,
+    pub(crate) hec: String,
 }
 
 /// The locked data directory; unlocked on drop.
@@ -91,6 +91,18 @@ pub(super) fn identity_of(file: &File) -> Option<String> {
 }
 
 impl Owner {
+    /// The server that runs over a data directory. Nothing is locked: a server that starts meanwhile
+    /// is not disturbed.
+    pub(crate) fn running(directory: &Path) -> Option<Self> {
+        let path = fs::canonicalize(directory).ok()?.join("server.lock");
+        let owner: Self = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        // The number may belong to another process by now; the one that has the file open is it.
+        let open = fs::read_dir(format!("/proc/{}/fd", owner.pid)).ok()?;
+        let holds =
+            open.flatten().any(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path));
+        holds.then_some(owner)
+    }
+
     fn of(options: &ServerOptions) -> Self {
         let url =
             |plain: bool, address| format!("{}://{address}", if plain { "http" } else { "https" });
@@ -162,6 +174,17 @@ mod tests {
         assert_eq!(fs::read(dir.path().join("server.lock")).unwrap(), before);
         drop(first);
         DataLock::take(&options(dir.path(), "127.0.0.1:7002")).unwrap();
+    }
+
+    #[test]
+    fn the_server_over_a_directory_is_found_while_it_has_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Owner::running(dir.path()).is_none());
+        let lock = DataLock::take(&options(dir.path(), "127.0.0.1:7001")).unwrap();
+        let owner = Owner::running(dir.path()).unwrap();
+        assert_eq!((owner.pid, owner.web.as_str()), (std::process::id(), "http://127.0.0.1:8000"));
+        drop(lock);
+        assert!(Owner::running(dir.path()).is_none());
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Views for the API (cache, metrics), and the object store for searches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use api::{CacheView, MetricsView};
 use cache::{CachedStore, SearchReads};
 use ingest::Ingest;
 use object_store::ObjectStore;
-use runtime::metrics::Recorder;
+use runtime::Shutdown;
+use runtime::metrics::{Program, Recorder};
 
 /// Reads pending uploads from the spool, and all other objects through the cache.
 #[derive(Debug)]
@@ -50,12 +52,26 @@ impl CacheView for CacheCounters {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct MetricsText(Recorder);
+
+/// Interval in which samples of histograms are aggregated where nobody scrapes.
+const UPKEEP: Duration = Duration::from_secs(5);
 
 impl MetricsText {
     pub(crate) fn install() -> Result<Self> {
-        Recorder::install().map(Self).context("cannot set up metrics")
+        Recorder::install(Program::Server, env!("CARGO_PKG_VERSION"))
+            .map(Self)
+            .context("cannot set up metrics")
+    }
+}
+
+impl MetricsText {
+    /// Bounds the memory of samples until the server stops.
+    pub(crate) async fn keep_up(self, shutdown: Shutdown) {
+        while shutdown.sleep(UPKEEP).await {
+            self.0.upkeep();
+        }
     }
 }
 

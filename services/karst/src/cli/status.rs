@@ -1,0 +1,107 @@
+//! `karst status` and `karst stop`.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::client::{Client, Failure};
+use super::table::{Rows, print_listing};
+use crate::config::{ClientOptions, Output, StatusOptions, StopOptions};
+use crate::server::Owner;
+
+/// Interval of looking whether a server has ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Exit codes: 0 it is ready, 1 it runs and is not ready, 4 it cannot be reached.
+pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
+    let data = &options.client.data.data_dir;
+    let local = options.client.uri.is_none();
+    let owner = if local { Owner::running(data) } else { None };
+    if local && owner.is_none() && !super::LocalSession::path(data).exists() {
+        let text = format!(
+            "no server runs over {}: start one with karst server --data-dir {}, or give --data-dir or \
+             --uri of the one you mean",
+            data.display(),
+            data.display()
+        );
+        return Err(Failure::Unreachable(text).into());
+    }
+    let mut facts: Vec<(&str, Value)> = Vec::new();
+    if let Some(owner) = &owner {
+        facts.push(("pid", owner.pid.into()));
+        facts.push(("started", owner.started.as_str().into()));
+        facts.push(("management", owner.management.as_str().into()));
+        facts.push(("web", owner.web.as_str().into()));
+        facts.push(("hec", owner.hec.as_str().into()));
+        facts.push(("data directory", data.display().to_string().into()));
+    }
+    let (ready, conditions) = readiness(&options.client).await?;
+    facts.insert(0, ("state", if ready { "ready" } else { "not ready" }.into()));
+    let code = if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if options.format.output.is_some_and(|output| output != Output::Table) {
+        facts.push(("conditions", conditions));
+        let (fields, row) = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).unzip();
+        print_listing(&Rows { fields, rows: vec![row] }, options.format.output)?;
+        return Ok(code);
+    }
+    for (name, value) in facts {
+        println!("{name:<15} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    for condition in conditions.as_array().into_iter().flatten() {
+        let text = |name: &str| condition[name].as_str().unwrap_or_default();
+        println!("{:<15} {}: {}", text("severity"), text("name"), text("text"));
+    }
+    Ok(code)
+}
+
+/// Whether the server is ready, and its conditions.
+async fn readiness(options: &ClientOptions) -> Result<(bool, Value)> {
+    let client = Client::anonymous(options)?;
+    let mut body = client.body("/readyz?output_mode=json").await?;
+    // A server that starts answers in text.
+    if let Some(text) = body.as_str().filter(|text| text.starts_with("not ready")) {
+        let text = text.lines().last().unwrap_or_default().trim_start_matches("error starting: ");
+        let name = "starting";
+        let condition = serde_json::json!([{"severity": "error", "name": name, "text": text}]);
+        return Ok((false, condition));
+    }
+    if !body["ready"].is_boolean() {
+        let text = format!("what answers at this address is not a Karst server: {body}");
+        return Err(Failure::Server(text).into());
+    }
+    Ok((body["ready"] == Value::Bool(true), body["conditions"].take()))
+}
+
+pub(crate) async fn stop(options: StopOptions) -> Result<ExitCode> {
+    let data = &options.data.data_dir;
+    let Some(owner) = Owner::running(data) else {
+        println!("no server of this user runs over {}", data.display());
+        return Ok(ExitCode::SUCCESS);
+    };
+    let pid = owner.pid;
+    match runtime::process::terminate(pid) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        ended => ended.with_context(|| format!("cannot stop the server (pid {pid})"))?,
+    }
+    if options.wait == 0 {
+        println!("the server (pid {pid}) was told to stop");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let begin = Instant::now();
+    while Owner::running(data).is_some_and(|owner| owner.pid == pid) {
+        if begin.elapsed() >= Duration::from_secs(options.wait) {
+            bail!(
+                "the server (pid {pid}) was told to stop and has not ended within {} s: it finishes \
+                 requests and uploads; --wait gives it more time, and {} says what it does",
+                options.wait,
+                data.join("log/karst.log").display()
+            );
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    println!("the server (pid {pid}) has stopped after {:.1} s", begin.elapsed().as_secs_f64());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,83 @@
+//! Options of `karst status`, `stop`, `login`, `logout`, `completions` and `man`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::{ClientOptions, DataDir, OutputOption};
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusOptions {
+    #[command(flatten)]
+    pub(crate) format: OutputOption,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopOptions {
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+    /// Seconds to wait for its end; 0 does not wait.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) wait: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManOptions {
+    /// Write a page for each command into this directory. Default: print karst(1), for `karst man |
+    /// man -l -`.
+    #[arg(long)]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoginOptions {
+    /// Management address of the server, for example `https://karst.example:8089`.
+    #[arg(long, env = "KARST_URI")]
+    pub(crate) uri: String,
+    /// The user. The password is prompted for, or read from standard input.
+    #[arg(long, short = 'u', default_value = "admin")]
+    pub(crate) user: String,
+    /// Accept any certificate, now and with this session.
+    #[arg(long, env = "KARST_INSECURE")]
+    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogoutOptions {
+    /// Management address of the server.
+    #[arg(long, env = "KARST_URI")]
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) data: DataDir,
+}
+
+impl LoginOptions {
+    /// The options of a client of this server.
+    pub(crate) fn client(&self) -> ClientOptions {
+        client(&self.uri, self.insecure, &self.data)
+    }
+}
+
+impl LogoutOptions {
+    /// The options of a client of this server.
+    pub(crate) fn client(&self) -> ClientOptions {
+        client(&self.uri, false, &self.data)
+    }
+}
+
+fn client(uri: &str, insecure: bool, data: &DataDir) -> ClientOptions {
+    let data = data.clone();
+    ClientOptions { data, uri: Some(uri.to_owned()), auth: None, timeout: None, insecure }
+}
