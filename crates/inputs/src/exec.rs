@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use jiff::Zoned;
 use model::IndexName;
+use runtime::process::Ending;
 use runtime::{Shutdown, metrics as names};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
@@ -221,24 +222,17 @@ async fn log_complaints(script: String, complaints: ChildStderr) {
 /// Asks the program and everything it started to end, and makes them.
 async fn end_group(child: &mut Child, group: Option<u32>) {
     let Some(group) = group else { return };
-    signal(group, "TERM").await;
+    signal(group, Ending::Ask);
     if tokio::time::timeout(GRACE, child.wait()).await.is_err() {
-        signal(group, "KILL").await;
+        signal(group, Ending::Kill);
         if let Err(error) = child.wait().await {
             tracing::warn!(%error, "a script cannot be ended");
         }
     }
 }
 
-/// By the program `kill`, which every system has: the call itself is not in the standard library.
-async fn signal(group: u32, name: &str) {
-    let sent = Command::new("kill")
-        .args([&format!("-{name}"), "--", &format!("-{group}")])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .await;
-    if let Err(error) = sent {
+fn signal(group: u32, ending: Ending) {
+    if let Err(error) = runtime::process::end_group(group, ending) {
         tracing::warn!(%error, group, "cannot signal a script");
     }
 }

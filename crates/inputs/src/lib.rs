@@ -41,4 +41,4 @@ pub use error::Error;
 pub use input::{BatchId, CutEvents, Input, InputMeta, MissingTime, OriginRef, Parts, StreamKey};
 pub use limits::{EventLimits, OverLimit};
 pub use names::HostNames;
-pub use sink::{Acknowledgement, Note, Receipt, Sink, SinkExt, SinkLimits};
+pub use sink::{Acknowledgement, Findings, Note, Receipt, Sink, SinkExt, SinkLimits};

@@ -5,6 +5,7 @@
 //! planning with them (`plan`).
 
 mod charset;
+mod custom_commands;
 mod datamodels;
 mod error;
 pub mod extract;
@@ -25,6 +26,7 @@ mod tagging;
 pub mod timestamp;
 
 pub use charset::Charset;
+pub use custom_commands::CustomCommand;
 pub use datamodels::{Calculation, DataModel, Dataset, ModelField};
 pub use error::Error;
 pub use eval::{Groups, Pattern, time};
@@ -35,7 +37,7 @@ pub use index_time::IndexTimeRules;
 pub use indexes::IndexSettings;
 pub use knowledge::{CalculatedField, Knowledge};
 pub use lookups::{AutomaticLookup, LookupDefinition, LookupPlace, LookupTime, MatchType};
-pub use parsing::{LineBreaker, ParsingRules};
+pub use parsing::{LineBreaker, ParsingRules, is_indented};
 pub use props::StanzaMatcher;
 pub use settings::indexes::AckLevel;
 pub use tagging::{EventType, TaggedValue};

@@ -1,6 +1,7 @@
-//! The settings that compile into knowledge: `props.conf`, `transforms.conf`, `indexes.conf`, and limits of
-//! extraction.
+//! The settings that compile into knowledge: `props.conf`, `transforms.conf`, `indexes.conf`,
+//! `commands.conf`, and limits of extraction.
 
+pub(crate) mod commands;
 pub(crate) mod indexes;
 pub(crate) mod props;
 pub(crate) mod transforms;
@@ -10,6 +11,8 @@ use conf::Setting;
 /// All declarations of this crate.
 pub const DECLARED: &[&[Setting]] = &[
     crate::ExtractionLimits::SETTINGS,
+    commands::SETTINGS,
+    commands::UNUSED,
     indexes::SETTINGS,
     indexes::UNUSED,
     props::SETTINGS,

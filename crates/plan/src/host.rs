@@ -10,8 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{EventTime, IndexName, TimeRange};
 
-use crate::Error;
 use crate::rows::Rows;
+use crate::{Error, Message};
 
 /// A table that lookups read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -91,6 +91,23 @@ pub struct Action {
     pub parameters: Vec<(String, String)>,
 }
 
+/// A custom command of an app that a search runs over its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptRequest {
+    /// The command.
+    pub command: knowledge::CustomCommand,
+    /// Its arguments, as written.
+    pub arguments: String,
+    /// The time range of the search.
+    pub range: TimeRange,
+    /// Whether it begins the search.
+    pub first: bool,
+    /// Rows that it may make.
+    pub max_rows: usize,
+    /// Bytes that these may take.
+    pub max_bytes: usize,
+}
+
 /// What searches read and write besides events.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
@@ -166,6 +183,19 @@ pub trait Host: Send + Sync + Debug {
     async fn act(&self, action: &Action, rows: &Rows) -> Result<(), Error> {
         let _ = rows;
         Err(missing(&format!("there is no alert action \"{}\"", action.name)))
+    }
+
+    /// Runs a custom command over rows; gives its rows and its messages.
+    ///
+    /// # Errors
+    /// If it cannot be run, or fails.
+    async fn run_script(
+        &self,
+        request: &ScriptRequest,
+        rows: Rows,
+    ) -> Result<(Rows, Vec<Message>), Error> {
+        let _ = rows;
+        Err(missing(&format!("the command \"{}\" cannot be run here", request.command.name)))
     }
 
     /// The searches run so far, newest first.

@@ -71,6 +71,7 @@ pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
 pub use host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
+    ScriptRequest,
 };
 pub use limits::Limits;
 pub use macros::Macros;

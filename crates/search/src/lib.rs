@@ -13,6 +13,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod control;
+mod custom_commands;
 mod discovered;
 mod error;
 mod explain;

@@ -337,6 +337,8 @@ impl SearchService {
             rights: Arc::clone(&request.rights),
             read_only: request.read_only,
             tables: Arc::clone(&self.inner.tables),
+            sid: request.sid.clone().unwrap_or_default(),
+            search: request.search.clone(),
         };
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge));
         source.indexes = request.rights.searchable(source.indexes);

@@ -66,6 +66,8 @@ conf::settings! {
         nested {
             /// What one search may hold and make.
             pub plan: plan::Limits;
+            /// What programs of apps may use.
+            pub scripts: scripts::Settings;
         }
     }
 }
@@ -73,7 +75,7 @@ conf::settings! {
 const PRICE: Type = Type::Decimal { least: 0.0, most: 1e6 };
 
 /// All declarations of this crate.
-pub const DECLARED: &[&[Setting]] = &[Settings::SETTINGS, UNUSED];
+pub const DECLARED: &[&[Setting]] = &[Settings::SETTINGS, scripts::Settings::SETTINGS, UNUSED];
 
 /// Settings of Splunk's `limits.conf` that have no effect.
 const UNUSED: &[Setting] = &conf::without_effect(

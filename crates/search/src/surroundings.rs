@@ -11,7 +11,8 @@ use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use parking_lot::Mutex;
 use plan::{
-    Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, RestRequest, Rows,
+    Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, Message, RestRequest,
+    Rows, ScriptRequest,
 };
 use serde_json::{Map, Value};
 
@@ -52,6 +53,9 @@ pub(crate) struct Around {
     pub(crate) rights: Arc<Rights>,
     pub(crate) read_only: bool,
     pub(crate) tables: Arc<Tables>,
+    /// The job and the text of the search, for programs that it runs.
+    pub(crate) sid: String,
+    pub(crate) search: String,
 }
 
 impl Around {
@@ -210,6 +214,22 @@ impl Host for Around {
 
     async fn act(&self, action: &Action, rows: &Rows) -> Result<(), Error> {
         self.server().act(action, rows).await
+    }
+
+    async fn run_script(
+        &self,
+        request: &ScriptRequest,
+        rows: Rows,
+    ) -> Result<(Rows, Vec<Message>), Error> {
+        let asking = crate::custom_commands::Asking {
+            sid: &self.sid,
+            app: &self.namespace.app,
+            owner: &self.namespace.owner,
+            search: &self.search,
+            directory: self.apps().directory(),
+            settings: &self.service.settings().scripts,
+        };
+        crate::custom_commands::run(request, &asking, rows).await
     }
 
     async fn history(&self) -> Result<Rows, Error> {

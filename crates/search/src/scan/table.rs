@@ -118,6 +118,7 @@ impl EventsTable {
         }
         units.sort_by_key(|unit| std::cmp::Reverse(unit.span().1));
         report.buckets_to_search.fetch_add(units.len() as u64, Relaxed);
+        report.events_to_scan.fetch_add(units.iter().map(Unit::rows).sum(), Relaxed);
         Ok(units)
     }
 

@@ -1,0 +1,151 @@
+//! Custom search commands as `commands.conf` of apps defines them.
+//!
+//! Guarantees: a command belongs to one app, and its file is in that app's directory `bin`.
+//! Leaves to others: running it (`scripts`).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use conf::Reader;
+
+use crate::knowledge::Knowledge;
+use crate::settings::commands as keys;
+
+/// The file.
+const FILE: &str = "commands";
+
+/// A custom search command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting")]
+pub struct CustomCommand {
+    /// Its name in a search.
+    pub name: String,
+    /// The app that has its program.
+    pub app: String,
+    /// The program, in `bin` of the app.
+    pub file: String,
+    /// Arguments before those of the search.
+    pub arguments: Vec<String>,
+    /// Whether it speaks protocol 2.
+    pub chunked: bool,
+    /// Rows that it gets at once.
+    pub maxinputs: usize,
+    /// How long an answer may take, if that is set.
+    pub maxwait: Option<Duration>,
+    /// Bytes of an answer, if that is set.
+    pub maxchunksize: Option<u64>,
+    /// Protocol 1: it makes rows.
+    pub generating: bool,
+    /// Protocol 1: it works on each row by itself.
+    pub streaming: bool,
+    /// Protocol 1: it gets a header.
+    pub enableheader: bool,
+    /// Protocol 1: it prints a header.
+    pub outputheader: bool,
+    /// Protocol 1: it is asked what it is.
+    pub supports_getinfo: bool,
+    /// Protocol 1: its arguments keep their quotes.
+    pub supports_rawargs: bool,
+    /// Protocol 1: its rows have columns of several values.
+    pub supports_multivalues: bool,
+}
+
+impl Knowledge {
+    /// The names of all custom commands that apps define.
+    #[must_use]
+    pub fn custom_command_names(&self) -> BTreeSet<String> {
+        let of_apps = self.layers().stanzas(FILE).filter(|(layer, _)| layer.app().is_some());
+        of_apps.map(|(_, stanza)| stanza.name.clone()).filter(|name| name != "default").collect()
+    }
+
+    /// The custom command of a name; `None` if no app defines it.
+    ///
+    /// # Errors
+    /// A setting of it that is not valid, with its place.
+    pub fn custom_command(&self, name: &str) -> Result<Option<CustomCommand>, String> {
+        let mut stanzas = self.layers().stanzas(FILE);
+        let app = stanzas.find_map(|(layer, stanza)| (stanza.name == name).then(|| layer.app())?);
+        let Some(app) = app else { return Ok(None) };
+        let conf = self.conf(FILE);
+        let reader = Reader::new(&conf, name);
+        let invalid = |error: conf::Invalid| error.to_string();
+        let is = |key: &conf::Key<bool>| reader.get(key).map_err(invalid);
+        let file = reader.text(&keys::FILENAME).map_or_else(|| format!("{name}.py"), str::to_owned);
+        if file.contains('/') || file == ".." || file.is_empty() {
+            return Err(format!(
+                "commands.conf [{name}] filename = {file}: expected the name of a file in the directory bin of \
+                 the app {app}"
+            ));
+        }
+        let mut arguments: Vec<(u64, String)> = Vec::new();
+        let prefix = keys::ARGUMENT.name().trim_end_matches('*');
+        for entry in conf.stanza(name).into_iter().flat_map(|stanza| &stanza.entries) {
+            let number = entry.key.strip_prefix(prefix).and_then(|number| number.parse().ok());
+            if let Some(number) = number {
+                arguments.push((number, entry.value.trim().to_owned()));
+            }
+        }
+        arguments.sort();
+        let maxinputs = reader.get(&keys::MAXINPUTS).map_err(invalid)?;
+        let maxwait = reader.get(&keys::MAXWAIT).map_err(invalid)?;
+        let maxchunksize = reader.get(&keys::MAXCHUNKSIZE).map_err(invalid)?;
+        let generating = reader.get(&keys::GENERATING).map_err(invalid)?;
+        Ok(Some(CustomCommand {
+            name: name.to_owned(),
+            app: app.to_owned(),
+            file,
+            arguments: arguments.into_iter().map(|(_, argument)| argument).collect(),
+            chunked: is(&keys::CHUNKED)?,
+            maxinputs: if maxinputs == 0 { usize::MAX } else { maxinputs },
+            maxwait: (!maxwait.is_zero()).then_some(maxwait),
+            maxchunksize: (maxchunksize > 0).then_some(maxchunksize),
+            generating: generating.eq_ignore_ascii_case("stream")
+                || conf::boolean(&generating) == Some(true),
+            streaming: is(&keys::STREAMING)?,
+            enableheader: is(&keys::ENABLEHEADER)?,
+            outputheader: is(&keys::OUTPUTHEADER)?,
+            supports_getinfo: is(&keys::SUPPORTS_GETINFO)?,
+            supports_rawargs: is(&keys::SUPPORTS_RAWARGS)?,
+            supports_multivalues: is(&keys::SUPPORTS_MULTIVALUES)?,
+        }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::{Layer, Layers};
+
+    use super::*;
+
+    fn knowledge(text: &str) -> Knowledge {
+        let layer = Layer::AppDefault("tools".to_owned());
+        Knowledge::new(Layers::builtin().with(layer, "commands", text))
+    }
+
+    #[test]
+    fn a_stanza_of_an_app_is_a_command() {
+        let found = knowledge(
+            "[shout]\nchunked = true\ncommand.arg.2 = b\ncommand.arg.1 = a\nmaxwait = 5\n[old]\nfilename = o.pl\n\
+             generating = stream\nmaxinputs = 0\n",
+        );
+        let names: Vec<String> = found.custom_command_names().into_iter().collect();
+        assert_eq!(names, ["old", "shout"]);
+        let shout = found.custom_command("shout").unwrap().unwrap();
+        assert_eq!((shout.app.as_str(), shout.file.as_str()), ("tools", "shout.py"));
+        assert_eq!(shout.arguments, ["a", "b"]);
+        assert_eq!((shout.chunked, shout.maxinputs), (true, 50_000));
+        assert_eq!(shout.maxwait, Some(Duration::from_secs(5)));
+        let old = found.custom_command("old").unwrap().unwrap();
+        assert!(old.generating && old.enableheader && !old.chunked);
+        assert_eq!((old.file.as_str(), old.maxinputs), ("o.pl", usize::MAX));
+        assert_eq!(found.custom_command("other"), Ok(None));
+    }
+
+    #[test]
+    fn a_program_outside_of_the_app_is_refused() {
+        let found = knowledge("[x]\nfilename = ../../other/bin/x.py\n");
+        let error = found.custom_command("x").unwrap_err();
+        assert!(error.contains("[x] filename = ../../other/bin/x.py"), "{error}");
+    }
+}

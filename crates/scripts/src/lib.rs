@@ -1,0 +1,37 @@
+//! Programs of apps that take part in searches: custom search commands (`commands.conf`, protocols 1 and 2)
+//! and external lookups (`external_cmd` in `transforms.conf`).
+//!
+//! Guarantees: a program runs in a process group of its own, with Splunk's variables only, within limits of
+//! memory, time and output, and is killed with everything it started when its run is dropped. What it says
+//! on stderr is kept up to a bound and stands in the error.
+//! Leaves to others: which programs there are (`knowledge`), who may run them and what their rows mean to a
+//! search (`plan`, `search`).
+//!
+//! ```text
+//! Table -> CSV -> stdin of the program -> stdout -> CSV -> Table
+//!           chunked.rs: one process for a run, a request and an answer per chunk
+//!           legacy.rs:  one process per chunk
+//!           external.rs: one process per table of keys
+//! ```
+
+mod arguments;
+mod chunked;
+mod command;
+mod definition;
+mod error;
+mod external;
+mod legacy;
+mod messages;
+mod program;
+mod settings;
+mod table;
+
+pub use arguments::Arguments;
+pub use command::CommandRun;
+pub use definition::{Behaviour, Command, Legacy, Protocol, SearchInfo};
+pub use error::Error;
+pub use external::{ExternalLookup, look_up};
+pub use messages::{Answer, Level, Message};
+pub use program::Script;
+pub use settings::{DECLARED, Settings};
+pub use table::{Column, Table};

@@ -1,0 +1,329 @@
+//! A running program: its own process group, limits, a cleared environment, pipes, and its end.
+//!
+//! Guarantees: the group is killed when the [`Process`] is dropped, whether the run ended, failed, was
+//! cancelled or took too long. Limits are set by a shell before the program begins, so they hold from its
+//! first instruction.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use runtime::process::Ending;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::task::JoinHandle;
+
+use crate::error::Error;
+use crate::settings::Settings;
+
+/// Where names of interpreters are looked for.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Sets limits and becomes the program. Where a limit cannot be set, the system has a lower one already.
+const LIMITED: &str = "ulimit -c 0; ulimit -v \"$1\" 2>/dev/null; ulimit -f \"$2\" 2>/dev/null; \
+                       shift 2; exec \"$@\"";
+/// Blocks that `ulimit -f` counts in.
+const FILE_BLOCK: u64 = 512;
+/// The longest first line of an answer.
+const LINE: u64 = 256;
+/// Bytes read from stderr at once.
+const COMPLAINT_CHUNK: usize = 4 << 10;
+/// How long the rest of stderr is waited for once the program has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A program of an app.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// What messages call it, such as `the command "x"`.
+    pub label: String,
+    /// The file. One that ends in `.py` is run by the configured interpreter, others by their `#!` line.
+    pub file: PathBuf,
+    /// Arguments in front of those of the search (`command.arg.<n>`).
+    pub arguments: Vec<String>,
+    /// Its variables (`SPLUNK_HOME`, ...); none are inherited.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Script {
+    /// The program in a message.
+    pub(crate) fn described(&self) -> String {
+        format!("{} ({})", self.label, self.file.display())
+    }
+
+    fn is_python(&self) -> bool {
+        self.file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py"))
+    }
+}
+
+/// Why there is no answer to read.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The program closed its output.
+    End,
+    /// The first line of an answer is something else.
+    Header(String),
+    /// There is more than this many bytes, by this setting.
+    TooLarge(u64, &'static str),
+    /// The pipe fails.
+    Pipe(std::io::Error),
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub(crate) struct Process {
+    program: String,
+    child: Child,
+    group: Option<u32>,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    complaints: Arc<Mutex<Vec<u8>>>,
+    listener: JoinHandle<()>,
+    printed: u64,
+    output_bytes: u64,
+    end_time: Duration,
+}
+
+impl Process {
+    /// Starts a program. `scratch` is the directory of the run, where it may leave files.
+    pub(crate) fn start(
+        script: &Script,
+        arguments: &[String],
+        scratch: &Path,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let program = script.described();
+        if !script.file.is_file() {
+            return Err(Error::Missing { program });
+        }
+        let failed = |source| Error::Start { program: script.described(), source };
+        let mut command = tokio::process::Command::new("/bin/sh");
+        command.args(["-c", LIMITED, "sh"]);
+        command.arg((settings.memory_bytes >> 10).to_string());
+        command.arg((settings.file_bytes / FILE_BLOCK).to_string());
+        if script.is_python() {
+            command.arg(&settings.python);
+        }
+        command.arg(&script.file).args(&script.arguments).args(arguments);
+        command
+            .current_dir(script.file.parent().unwrap_or(Path::new("/")))
+            .env_clear()
+            .env("PATH", PATH)
+            .env("LANG", "C.UTF-8")
+            .env("HOME", scratch)
+            .env("TMPDIR", scratch)
+            // The directories of apps belong to the administrator, not to a run.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("PYTHONIOENCODING", "utf-8")
+            .envs(script.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(failed)?;
+        let (input, output, errors) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(output), Some(errors)) = (output, errors) else {
+            return Err(failed(std::io::Error::other("it has no pipes")));
+        };
+        let complaints = Arc::new(Mutex::new(Vec::new()));
+        // Ends with the last process of the group, which is killed with the run.
+        let listener =
+            runtime::detached(listen(errors, Arc::clone(&complaints), settings.complaint_bytes));
+        Ok(Self {
+            program,
+            group: child.id(),
+            child,
+            input,
+            output: BufReader::new(output),
+            complaints,
+            listener,
+            printed: 0,
+            output_bytes: settings.output_bytes,
+            end_time: settings.end_time,
+        })
+    }
+
+    /// Sends a request and reads an answer of protocol 2: metadata and body.
+    pub(crate) async fn exchange(
+        &mut self,
+        parts: &[&[u8]],
+        most: u64,
+        setting: &'static str,
+    ) -> Result<(Vec<u8>, Vec<u8>), Broken> {
+        let Self { input, output, printed, output_bytes, .. } = self;
+        let send = async {
+            // A program that does not read to the end has either answered, or ended, which the reader sees.
+            let _ = send(input.as_mut(), parts).await;
+            Ok(())
+        };
+        let receive = async {
+            let (metadata, body) = read_header(output).await?;
+            let bytes = metadata.saturating_add(body);
+            if bytes > most {
+                return Err(Broken::TooLarge(most, setting));
+            }
+            *printed += bytes;
+            if *printed > *output_bytes {
+                return Err(Broken::TooLarge(*output_bytes, OUTPUT_SETTING));
+            }
+            Ok((read_bytes(output, metadata).await?, read_bytes(output, body).await?))
+        };
+        let ((), answer) = tokio::try_join!(send, receive)?;
+        Ok(answer)
+    }
+
+    /// Sends all there is and reads all that the program prints until it closes its output.
+    pub(crate) async fn converse(
+        &mut self,
+        parts: &[&[u8]],
+        most: u64,
+        setting: &'static str,
+    ) -> Result<Vec<u8>, Broken> {
+        let mut input = self.input.take();
+        let output = &mut self.output;
+        let send = async move {
+            let _ = send(input.as_mut(), parts).await;
+            Ok(())
+        };
+        let receive = async {
+            let mut printed = Vec::new();
+            output.take(most + 1).read_to_end(&mut printed).await.map_err(Broken::Pipe)?;
+            if printed.len() as u64 > most {
+                return Err(Broken::TooLarge(most, setting));
+            }
+            Ok(printed)
+        };
+        let ((), printed) = tokio::try_join!(send, receive)?;
+        Ok(printed)
+    }
+
+    /// Closes the input and waits until the program ends, which is killed if that takes too long.
+    pub(crate) async fn end(&mut self) -> Result<ExitStatus, Error> {
+        self.input = None;
+        let output = &mut self.output;
+        // What is printed after the last answer is nobody's, but a full pipe would stop the program.
+        let drain = async { tokio::io::copy(output, &mut tokio::io::sink()).await };
+        let child = &mut self.child;
+        let ended = tokio::time::timeout(self.end_time, async {
+            let (_, ended) = tokio::join!(drain, child.wait());
+            ended
+        });
+        let ended = match ended.await {
+            Ok(ended) => ended,
+            Err(_) => {
+                self.kill();
+                self.child.wait().await
+            }
+        };
+        let ended =
+            ended.map_err(|source| Error::Start { program: self.program.clone(), source })?;
+        // What it started and left behind goes with it. Later the number may be that of other programs.
+        self.kill();
+        self.group = None;
+        Ok(ended)
+    }
+
+    /// The error of a program that gave no valid answer. `said` is its own message, if it has one.
+    pub(crate) async fn failed(&mut self, broken: Broken, said: String) -> Error {
+        let program = self.program.clone();
+        match broken {
+            Broken::End => match self.end().await {
+                Ok(status) => self.ended(status, said).await,
+                Err(error) => error,
+            },
+            Broken::Header(line) => Error::Header { program, line, said: self.complaint().await },
+            Broken::TooLarge(limit, setting) => Error::TooLarge { program, limit, setting },
+            Broken::Pipe(source) => Error::Start { program, source },
+        }
+    }
+
+    /// The error of a program that ended with this status.
+    pub(crate) async fn ended(&mut self, status: ExitStatus, said: String) -> Error {
+        let said = if said.is_empty() { self.complaint().await } else { said };
+        Error::Ended { program: self.program.clone(), ended: described(status), said }
+    }
+
+    /// The error of a program that did not answer in time.
+    pub(crate) async fn silent(&mut self, after: Duration, setting: &'static str) -> Error {
+        let seconds = after.as_secs();
+        let said = self.complaint().await;
+        Error::Silent { program: self.program.clone(), seconds, setting, said }
+    }
+
+    /// The end of what it wrote to stderr. The program is killed first.
+    async fn complaint(&mut self) -> String {
+        self.kill();
+        let _ = tokio::time::timeout(LAST_WORDS, &mut self.listener).await;
+        String::from_utf8_lossy(&self.complaints.lock()).trim().to_owned()
+    }
+
+    fn kill(&self) {
+        // A group that has ended already is no error.
+        if let Some(group) = self.group {
+            let _ = runtime::process::end_group(group, Ending::Kill);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The setting of [`Settings::output_bytes`].
+pub(crate) const OUTPUT_SETTING: &str = "max_output_mb in limits.conf [scripts]";
+
+async fn send(input: Option<&mut ChildStdin>, parts: &[&[u8]]) -> std::io::Result<()> {
+    let Some(input) = input else { return Ok(()) };
+    for part in parts {
+        input.write_all(part).await?;
+    }
+    input.flush().await
+}
+
+/// The lengths of metadata and body in the first line of an answer.
+async fn read_header(output: &mut BufReader<ChildStdout>) -> Result<(u64, u64), Broken> {
+    let mut line = Vec::new();
+    output.take(LINE).read_until(b'\n', &mut line).await.map_err(Broken::Pipe)?;
+    if line.is_empty() {
+        return Err(Broken::End);
+    }
+    let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
+    let lengths = text.strip_prefix("chunked").and_then(|rest| {
+        let (version, lengths) = rest.trim_start().split_once(',')?;
+        let (metadata, body) = lengths.split_once(',')?;
+        let length = |text: &str| text.trim().parse::<u64>().ok();
+        (version.trim() == "1.0").then_some((length(metadata)?, length(body)?))
+    });
+    lengths.filter(|_| line.ends_with(b"\n")).ok_or(Broken::Header(text))
+}
+
+/// Some bytes; memory grows with what arrives, not with what was promised.
+async fn read_bytes(output: &mut BufReader<ChildStdout>, length: u64) -> Result<Vec<u8>, Broken> {
+    let mut bytes = Vec::new();
+    output.take(length).read_to_end(&mut bytes).await.map_err(Broken::Pipe)?;
+    if (bytes.len() as u64) < length { Err(Broken::End) } else { Ok(bytes) }
+}
+
+/// Keeps the last bytes of stderr.
+async fn listen(mut errors: ChildStderr, kept: Arc<Mutex<Vec<u8>>>, most: usize) {
+    let mut chunk = vec![0; COMPLAINT_CHUNK];
+    while let Ok(read @ 1..) = errors.read(&mut chunk).await {
+        let mut kept = kept.lock();
+        kept.extend_from_slice(&chunk[..read]);
+        let surplus = kept.len().saturating_sub(most);
+        kept.drain(..surplus);
+    }
+}
+
+fn described(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("with exit code {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "for an unknown reason".to_owned(),
+    }
+}

@@ -1,0 +1,38 @@
+//! Limits of programs of apps: `limits.conf [scripts]`.
+
+use std::time::Duration;
+
+use conf::{Setting, Type, Unit};
+
+conf::settings! {
+    /// What programs of apps may use.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Settings {
+        "limits"["scripts"] {
+            /// Python interpreter of custom search commands and external lookups that end in `.py`: a path,
+            /// or a name that is looked for in `/usr/local/bin`, `/usr/bin` and `/bin`.
+            "python" => pub python: String = "python3", Type::Text;
+            /// How long a program may take for one answer; over it the program is killed and the search
+            /// fails.
+            /// `maxwait` in commands.conf sets a shorter time for one command.
+            "maxwait" => pub answer_time: Duration = "600", Type::seconds(1);
+            /// Memory (address space) of one program.
+            "max_mem_usage_mb" => pub memory_bytes: u64 = "1024", Type::megabytes(16);
+            /// Largest file that a program may write.
+            "max_file_size_mb" => pub file_bytes: u64 = "1024", Type::megabytes(1);
+            /// Bytes of one answer of a program. `maxchunksize` in commands.conf sets less for one command.
+            "maxchunksize" => pub answer_bytes: u64 = "268435456", Type::of(Unit::Bytes, 1024, i64::MAX);
+            /// Bytes that one run of a program may print.
+            "max_output_mb" => pub output_bytes: u64 = "4096", Type::megabytes(1);
+        }
+        fixed {
+            /// The last bytes of stderr that are kept for the error message.
+            pub complaint_bytes: usize = 4 << 10;
+            /// How long a program may take to end after its last answer.
+            pub end_time: Duration = Duration::from_secs(10);
+        }
+    }
+}
+
+/// All declarations of this crate.
+pub const DECLARED: &[&[Setting]] = &[Settings::SETTINGS];

@@ -1,0 +1,149 @@
+"""Custom search commands of an app, made with Splunk's SDK for Python and without it, run by searches."""
+
+import pathlib
+
+import pytest
+import splunklib
+
+import karst
+
+COMMANDS = """[double]
+chunked = true
+[count_to]
+filename = count_to.py
+chunked = true
+[sum_of]
+chunked = true
+[upper]
+filename = upper.sh
+enableheader = false
+streaming = true
+[broken]
+filename = broken.py
+chunked = true
+[slow]
+filename = slow.sh
+chunked = true
+maxwait = 1
+"""
+HEAD = "import sys\nfrom splunklib.searchcommands import *\n"
+TAIL = "\ndispatch(C, sys.argv, sys.stdin, sys.stdout, __name__)\n"
+PROGRAMS = {
+    "double.py": HEAD
+    + """@Configuration()
+class C(StreamingCommand):
+    field = Option(require=True)
+    def stream(self, records):
+        for record in records:
+            record["doubled"] = 2 * int(record[self.field])
+            record["both"] = ["a$;", record[self.field]]
+            yield record
+"""
+    + TAIL,
+    "count_to.py": HEAD
+    + """@Configuration()
+class C(GeneratingCommand):
+    end = Option(require=True, validate=validators.Integer(0))
+    def generate(self):
+        for i in range(1, self.end + 1):
+            yield {"_time": 1700000000 + i, "_raw": f"event {i}", "i": i}
+"""
+    + TAIL,
+    "sum_of.py": HEAD
+    + """@Configuration(requires_preop=True)
+class Sum_ofCommand(ReportingCommand):
+    @Configuration()
+    def map(self, records):
+        for record in records:
+            yield {"square": int(record["i"]) ** 2}
+    def reduce(self, records):
+        yield {"sum": sum(int(record["square"]) for record in records)}
+
+# The SDK names the part that runs before by the class.
+C = Sum_ofCommand
+"""
+    + TAIL,
+    "upper.sh": "#!/bin/sh\ntr a-z A-Z\n",
+    "broken.py": "import sys\nsys.exit('the reason')\n",
+    "slow.sh": "#!/bin/sh\nsleep 1000\n",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server with the app `tools`, which exports one of its commands."""
+    place = tmp_path_factory.mktemp("custom")
+    app = place / "conf" / "apps" / "tools"
+    files = {
+        "default/commands.conf": COMMANDS,
+        "metadata/default.meta": "[]\nexport = none\n[commands/count_to]\nexport = system\n",
+        **{f"bin/{name}": text for name, text in PROGRAMS.items()},
+    }
+    for name, text in files.items():
+        (app / name).parent.mkdir(parents=True, exist_ok=True)
+        (app / name).write_text(text)
+        (app / name).chmod(0o755)
+    (app / "bin" / "splunklib").symlink_to(pathlib.Path(splunklib.__file__).parent)
+    environment = {"KARST_CONF_DIR": str(place / "conf")}
+    server = karst.Server(place / "karst", environment=environment).start()
+    yield server
+    server.stop()
+    assert "panicked" not in server.log_text()
+
+
+def ask(server, search, app="tools"):
+    form = {"search": search, "exec_mode": "oneshot", "output_mode": "json", "count": "0"}
+    return server.rest("POST", f"/servicesNS/admin/{app}/search/jobs", form)
+
+
+def rows(server, search, app="tools"):
+    answer = ask(server, search, app)
+    assert answer.status == 200, answer
+    return answer.json()["results"]
+
+
+def error(server, search, app="tools"):
+    answer = ask(server, search, app)
+    assert answer.status >= 400, answer
+    return answer.json()["messages"][0]["text"]
+
+
+def test_a_streaming_command_adds_fields(server):
+    found = rows(server, "| makeresults count=3 | eval n=7 | double field=n | fields - _time")
+    assert [row["doubled"] for row in found] == ["14"] * 3
+    assert found[0]["both"] == ["a$;", "7"]
+
+
+def test_a_generating_command_begins_a_search(server):
+    (found,) = rows(server, "| count_to end=60000 | stats count sum(i) AS sum min(_time) AS first")
+    assert (found["count"], found["sum"]) == ("60000", "1800030000")
+    assert float(found["first"]) == 1700000001
+    assert "can only begin a search" in error(server, "| makeresults | count_to end=1")
+
+
+def test_a_reporting_command_runs_in_two_parts(server):
+    assert rows(server, "| count_to end=4 | sum_of") == [{"sum": "30"}]
+
+
+def test_a_program_of_protocol_1_is_a_filter(server):
+    found = rows(server, '| makeresults | eval a="x y" | table a | upper | rename A AS b')
+    assert found == [{"b": "X Y"}]
+    assert rows(server, '| makeresults | eval a="x" | table a | script upper') == [{"A": "X"}]
+
+
+def test_subsearches_give_arguments(server):
+    found = rows(server, '| count_to [| makeresults | eval search="end=2" | table search]')
+    assert [row["i"] for row in found] == ["1", "2"]
+
+
+def test_failures_name_the_program_and_the_reason(server):
+    text = error(server, "| makeresults | broken")
+    assert "bin/broken.py" in text and "exit code 1" in text and "the reason" in text
+    assert "A value for" in error(server, "| makeresults | double")
+    assert "within 1 s (maxwait in commands.conf)" in error(server, "| makeresults | slow")
+
+
+def test_a_command_is_known_where_its_app_shows_it(server):
+    assert "nknown search command" in error(server, "| makeresults | double field=n", "search")
+    assert len(rows(server, "| count_to end=3", "search")) == 3
+    assert "nknown search command" in error(server, "| makeresults | nothing")
