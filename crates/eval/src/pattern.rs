@@ -1,8 +1,8 @@
 //! Regular expressions in PCRE's syntax, on the fastest engine that can run them.
 //!
 //! Most patterns run on the `regex` crate (linear time), and what is simple of them on a matcher of
-//! our own ([`sequence`]); those with look-around, back-references or other PCRE-only parts on
-//! `fancy-regex`, whose effort per search is bounded. A search that hits that bound counts as no
+//! our own ([`sequence`]); those with look-around, back-references or other PCRE-only parts on PCRE2
+//! itself, whose effort per search is bounded. A search that hits that bound counts as no
 //! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
 
 mod literal;
@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 use sequence::{Outcome, Sequence, Spans};
 
-/// Steps of backtracking per search of a PCRE-only pattern.
-const BACKTRACK_LIMIT: usize = 1_000_000;
+/// Bounds of a search with a PCRE-only pattern: steps of backtracking, and KiB of heap.
+const PCRE_LIMITS: &str = "(*LIMIT_MATCH=1000000)(*LIMIT_HEAP=65536)";
+/// Bytes of the stack of compiled code, at most; it grows as a search needs it.
+const PCRE_STACK: usize = 1 << 20;
 /// Bytes of a compiled pattern.
 const SIZE_LIMIT: usize = 64 << 20;
 
@@ -29,7 +31,7 @@ pub struct Pattern {
 #[derive(Clone)]
 enum Engine {
     Linear { regex: regex::Regex, sequence: Option<Arc<Sequence>> },
-    Backtracking(fancy_regex::Regex),
+    Backtracking(pcre2::bytes::Regex),
 }
 
 impl fmt::Debug for Pattern {
@@ -42,27 +44,26 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// The last line of the compiler's complaint.
+    /// What PCRE2 says about it, with the offset.
     pub fn compile(text: &str) -> Result<Self, String> {
-        let translated = translate(text, true);
-        let linear = regex::RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).build();
-        if let Ok(regex) = linear {
-            let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
-            let sequence = Sequence::compile(&translated).map(Arc::new);
-            let engine = Engine::Linear { regex, sequence };
-            return Ok(Self { engine, names, text: text.to_owned() });
+        if let Some(pattern) = Self::linear(text) {
+            return Ok(pattern);
         }
-        let translated = translate(text, false);
-        let built = fancy_regex::RegexBuilder::new(&translated)
-            .backtrack_limit(BACKTRACK_LIMIT)
-            .delegate_size_limit(SIZE_LIMIT)
-            .build();
-        let regex = built.map_err(|error| {
-            let text = error.to_string();
-            text.lines().last().unwrap_or_default().trim().to_owned()
-        })?;
-        let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
+        let regex = pcre(text)?;
+        let names = regex.capture_names().to_vec();
         Ok(Self { engine: Engine::Backtracking(regex), names, text: text.to_owned() })
+    }
+
+    fn linear(text: &str) -> Option<Self> {
+        // To PCRE it is a recursion, to `regex` a flag.
+        if text.contains("(?R)") {
+            return None;
+        }
+        let translated = translate(text);
+        let regex = regex::RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).build().ok()?;
+        let names = regex.capture_names().map(|name| name.map(str::to_owned)).collect();
+        let sequence = Sequence::compile(&translated).map(Arc::new);
+        Some(Self { engine: Engine::Linear { regex, sequence }, names, text: text.to_owned() })
     }
 
     /// The pattern as it was written.
@@ -101,7 +102,7 @@ impl Pattern {
                 Outcome::None => false,
                 Outcome::GaveUp => regex.is_match(text),
             },
-            Engine::Backtracking(regex) => regex.is_match(text).unwrap_or(false),
+            Engine::Backtracking(regex) => regex.is_match(text.as_bytes()).unwrap_or(false),
         }
     }
 
@@ -115,7 +116,7 @@ impl Pattern {
                 Outcome::GaveUp => regex.find_at(text, from).map(|m| (m.start(), m.end())),
             },
             Engine::Backtracking(regex) => {
-                let found = regex.find_from_pos(text, from).ok().flatten();
+                let found = regex.find_at(text.as_bytes(), from).ok().flatten();
                 found.map(|m| (m.start(), m.end()))
             }
         }
@@ -143,8 +144,13 @@ impl Pattern {
                 }
             }
             Engine::Backtracking(regex) => {
-                for groups in regex.captures_iter(text).map_while(Result::ok) {
-                    if !visit(&Groups(Found::Backtracking(groups))) {
+                for groups in regex.captures_iter(text.as_bytes()).map_while(Result::ok) {
+                    let spans = (0..groups.len()).map(|group| {
+                        let found = groups.get(group)?;
+                        Some((found.start(), found.end()))
+                    });
+                    let spans = spans.collect();
+                    if !visit(&Groups(Found::Backtracking { text, spans })) {
                         return;
                     }
                 }
@@ -172,8 +178,10 @@ impl Pattern {
                 }
             }
             Engine::Backtracking(regex) => {
-                let found = regex.captures_from_pos(text, from).ok().flatten();
-                found.map(Found::Backtracking).map(Groups)
+                let mut groups = regex.capture_locations();
+                regex.captures_read_at(&mut groups, text.as_bytes(), from).ok().flatten()?;
+                let spans = (0..groups.len()).map(|group| groups.get(group)).collect();
+                Some(Groups(Found::Backtracking { text, spans }))
             }
         }
     }
@@ -218,7 +226,7 @@ pub struct Groups<'t>(Found<'t>);
 enum Found<'t> {
     Sequence { text: &'t str, spans: Spans },
     Linear(regex::Captures<'t>),
-    Backtracking(fancy_regex::Captures<'t>),
+    Backtracking { text: &'t str, spans: Vec<Option<(usize, usize)>> },
 }
 
 impl<'t> Groups<'t> {
@@ -228,7 +236,10 @@ impl<'t> Groups<'t> {
         match &self.0 {
             Found::Sequence { text, spans } => spans.get(group).map(|(from, to)| &text[from..to]),
             Found::Linear(groups) => groups.get(group).map(|m| m.as_str()),
-            Found::Backtracking(groups) => groups.get(group).map(|m| m.as_str()),
+            Found::Backtracking { text, spans } => {
+                let (from, to) = spans.get(group).copied().flatten()?;
+                text.get(from..to)
+            }
         }
     }
 
@@ -238,15 +249,34 @@ impl<'t> Groups<'t> {
         match &self.0 {
             Found::Sequence { spans, .. } => spans.get(group),
             Found::Linear(groups) => groups.get(group).map(|m| (m.start(), m.end())),
-            Found::Backtracking(groups) => groups.get(group).map(|m| (m.start(), m.end())),
+            Found::Backtracking { spans, .. } => spans.get(group).copied().flatten(),
         }
     }
 }
 
-/// Spells what PCRE allows and the engines refuse or read differently in their own way: an opening
-/// bracket inside a class, a brace that is no repetition, `\<` and `\>`, `\Z`, and classes that are
-/// about ASCII; word boundaries, too, where the engine knows such.
-fn translate(pattern: &str, ascii_boundaries: bool) -> String {
+fn pcre(text: &str) -> Result<pcre2::bytes::Regex, String> {
+    // How PCRE1 spelled what holds here anyway.
+    let text = text.strip_prefix("(*UTF8)").unwrap_or(text);
+    let pattern = format!("{PCRE_LIMITS}{text}");
+    let mut builder = pcre2::bytes::RegexBuilder::new();
+    builder.utf(true).jit_if_available(true).max_jit_stack_size(Some(PCRE_STACK));
+    // Where memory may not be executed, the interpreter runs it.
+    let built =
+        builder.build(&pattern).or_else(|_| builder.jit_if_available(false).build(&pattern));
+    built.map_err(|error| {
+        let message = error.to_string();
+        let message = message.rsplit_once(": ").map_or(message.as_str(), |(_, last)| last);
+        match error.offset() {
+            Some(at) => format!("{message} at offset {}", at.saturating_sub(PCRE_LIMITS.len())),
+            None => message.to_owned(),
+        }
+    })
+}
+
+/// Spells what PCRE allows and `regex` refuses or reads differently in its own way: an opening
+/// bracket inside a class, a brace that is no repetition, `\<` and `\>`, `\Z`, and classes and word
+/// boundaries that are about ASCII.
+fn translate(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut chars = pattern.char_indices().peekable();
     let mut in_class = false;
@@ -271,8 +301,8 @@ fn translate(pattern: &str, ascii_boundaries: bool) -> String {
                 Some((_, 's')) => out.push_str("[[:space:]]"),
                 Some((_, 'S')) => out.push_str("[^[:space:]]"),
                 Some((_, 'b')) if in_class => out.push_str(r"\x08"),
-                Some((_, 'b')) if ascii_boundaries => out.push_str(r"(?-u:\b)"),
-                Some((_, 'B')) if ascii_boundaries => out.push_str(r"(?-u:\B)"),
+                Some((_, 'b')) => out.push_str(r"(?-u:\b)"),
+                Some((_, 'B')) => out.push_str(r"(?-u:\B)"),
                 Some((_, 'R')) if !in_class => out.push_str(r"(?:\r\n|\n|\r)"),
                 Some((next, escaped)) => {
                     out.push('\\');
@@ -327,6 +357,8 @@ fn translate(pattern: &str, ascii_boundaries: bool) -> String {
                 in_class = false;
                 out.push(']');
             }
+            // In front of a class of characters it is no range, as in `[a-\d]`.
+            '-' if in_class && before_class(&pattern[at + 1..]) => out.push_str(r"\-"),
             '&' | '~' if in_class => {
                 out.push('\\');
                 out.push(c);
@@ -337,6 +369,11 @@ fn translate(pattern: &str, ascii_boundaries: bool) -> String {
         }
     }
     out
+}
+
+fn before_class(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next() == Some('\\') && chars.next().is_some_and(|c| "dDsSwWhHvVpP".contains(c))
 }
 
 fn is_repetition(text: &str) -> bool {
@@ -387,6 +424,28 @@ mod tests {
         check(r"(?<=id=)(\d+)(?!\d)", "id=12", Some("12"), false);
         check(r"(.)\1", "abb", Some("b"), false);
         check(r"(?>a+)b", "aab", Some("aab"), false);
+        check(r"(?|a(b)|c(d))", "cd", Some("d"), false);
+        check(r"(\Qa.b\E)", "a.b", Some("a.b"), false);
+        check(r"([a-\d]+)", "a-1", Some("a-1"), true);
+        check(r"(?<x>a)(b)\2", "abb", Some("a"), false);
+        check(r"(\N+)", "ab\nc", Some("ab"), false);
+        check(r"\((?:[^()]|(?R))*\)", "x(a(b)c)", Some("(a(b)c)"), false);
+        check(r"a\Kb", "ab", Some("b"), false);
+    }
+
+    #[test]
+    fn a_search_that_does_not_end_counts_as_no_match() {
+        let pattern = Pattern::compile(r"^(a|a|b\1)*$").unwrap();
+        assert!(!pattern.is_linear());
+        assert!(!pattern.is_match(&format!("{}!", "a".repeat(100))));
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_place() {
+        assert_eq!(
+            Pattern::compile("(?<=a)(b").unwrap_err(),
+            "missing closing parenthesis at offset 8"
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Numbers to numbers: `abs`, `floor`, `ceiling`, `sqrt`, `exp`, `ln`, `log`, `pow`,
 //! trigonometry, and `min`, `max`, `sum`, `avg` of several arguments.
 //!
-//! Guarantees: what is no number gives null; a result that is none (`sqrt(-1)`) is `nan`, and one
-//! that is too large `inf`. Of a field with several values each counts.
+//! Guarantees: what is no number gives null, and so does a function where it has no value (`sqrt(-1)`,
+//! `ln(0)`); a result that is too large is `inf`. Of a field with several values each counts.
 
 use super::{Call, Function, Preparation, number, plain, refuse, text};
 use crate::Row;
@@ -38,11 +38,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn one(compute: fn(f64) -> f64) -> Preparation {
-    Ok(number(move |row| Some(compute(row.number(0)?))))
+    Ok(number(move |row| defined(compute(row.number(0)?))))
+}
+
+/// A result, unless the function has no value there. Only logarithms and `atanh` come down to minus infinity.
+fn defined(result: f64) -> Option<f64> {
+    (!result.is_nan() && result != f64::NEG_INFINITY).then_some(result)
 }
 
 fn two(compute: fn(f64, f64) -> f64) -> Preparation {
-    Ok(number(move |row| Some(compute(row.number(0)?, row.number(1)?))))
+    Ok(number(move |row| defined(compute(row.number(0)?, row.number(1)?))))
 }
 
 /// `log(x)` to base 10, `log(x, base)`; null where there is no such base.
@@ -53,7 +58,7 @@ fn log(row: Row<'_>) -> Option<f64> {
         return None;
     }
     // log10 is exact for powers of ten.
-    Some(if base == 10.0 { number.log10() } else { number.ln() / base.ln() })
+    defined(if base == 10.0 { number.log10() } else { number.ln() / base.ln() })
 }
 
 /// The smallest or largest value: numbers are smaller than texts. Nulls do not count.

@@ -146,7 +146,7 @@ fn numbers_are_computed() {
     check("floor(-1.5)", "-2");
     check("ceil(n)", "4");
     check("abs(-3)", "3");
-    check("sqrt(-1)", "nan");
+    check("sqrt(-1)", "-");
     check("pow(2, 10)", "1024");
     check("log(1000)", "3");
     check("log(8, 2)", "3");
