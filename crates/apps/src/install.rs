@@ -62,14 +62,13 @@ const USED: [&str; 9] = [
 ];
 
 /// Why a part of an app is not used.
-const UNUSED: [(&str, &str); 12] = [
-    ("bin", "programs of apps are not run"),
+const UNUSED: [(&str, &str); 11] = [
+    ("bin", "of the programs of apps those of commands.conf and of inputs are run"),
     ("appserver", "pages of apps are not served"),
     ("default/data/ui", "views of apps are not shown"),
     ("local/data/ui", "views of apps are not shown"),
     ("default/web.conf", "the web console has no parts of apps"),
     ("default/restmap.conf", "REST endpoints of apps are not served"),
-    ("default/commands.conf", "commands of apps are not run"),
     ("default/alert_actions.conf", "alert actions of apps are not run"),
     ("default/inputs.conf", "inputs of apps are read when the server starts"),
     ("default/distsearch.conf", "searches are distributed without it"),

@@ -228,7 +228,7 @@ fn a_packed_app_is_installed_with_a_report() {
     assert_eq!(report.used, [("macros".to_owned(), 1), ("props".to_owned(), 1)]);
     let remarks: Vec<String> =
         report.remarks.iter().map(|r| format!("{}: {}", r.place, r.text)).collect();
-    assert!(remarks[0].starts_with("bin/run.py: programs of apps"), "{remarks:?}");
+    assert!(remarks[0].starts_with("bin/run.py: of the programs of apps"), "{remarks:?}");
     assert!(remarks[1].contains("default/props.conf:3"), "{remarks:?}");
     assert!(to.join("apps/ta_web/lookups/a.csv").exists());
     assert!(matches!(install(&request, &settings), Err(Error::Exists(_))));

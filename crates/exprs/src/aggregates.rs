@@ -43,7 +43,7 @@ use distinct::{Distinct, Estimate};
 use extreme::Extreme;
 use mode::Mode;
 use moments::{Moment, Moments};
-use percentile::{Percentile, Rank};
+use percentile::Percentile;
 use pick::{Pick, Rate};
 use rates::Rates;
 pub use sparkline::SparklineAxis;
@@ -387,9 +387,9 @@ fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
     let summary =
         |name, returns, value: Typed, empty| Ok(moments_call(name, returns, value, empty));
     let percent = |exact| {
-        let rank = call.function.percent().map_or(Rank::Middle, Rank::Percent);
-        let empty = Percentile::new(rank, exact);
-        let parameters = format!("{rank:?} {exact}");
+        let percent = call.function.percent().unwrap_or(50.0);
+        let empty = Percentile::new(percent, exact);
+        let parameters = format!("{percent} {exact}");
         SummaryFunction::new("percentile", parameters, ValueType::Float, empty)
     };
     match call.function.kind {

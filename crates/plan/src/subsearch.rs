@@ -68,7 +68,9 @@ fn begin(
 ) -> Result<spl::Resolution, Error> {
     let macros = crate::macros::Macros::of(&env.context.knowledge);
     let macros = Some(&macros as &dyn spl::MacroResolver);
-    let options = spl::ParseOptions { macros, place, ..spl::ParseOptions::default() };
+    let commands = spl::CustomCommands::of(env.context.knowledge.custom_command_names());
+    let commands = Some(&commands);
+    let options = spl::ParseOptions { macros, commands, place, ..spl::ParseOptions::default() };
     Ok(spl::parse_resolving(text, &options)?)
 }
 

@@ -45,7 +45,8 @@ impl Renderer {
         Self { timezone }
     }
 
-    /// The value of a row, `None` where it is null.
+    /// The value of a row, `None` where it is null. A multivalue field with one value is that value, as
+    /// clients of Splunk expect it.
     #[must_use]
     pub(crate) fn value(&self, name: &str, column: &ArrayRef, row: usize) -> Option<Value> {
         if column.is_null(row) {
@@ -79,7 +80,12 @@ impl Renderer {
                             many @ Value::Many(_) => many.joined(),
                         }
                     });
-                return Some(Value::Many(texts.collect()));
+                let mut texts: Vec<String> = texts.collect();
+                return match texts.len() {
+                    0 => None,
+                    1 => texts.pop().map(Value::One),
+                    _ => Some(Value::Many(texts)),
+                };
             }
             // SQL reaches types that SPL never produces; Arrow's own text form is what its users
             // know.

@@ -108,7 +108,7 @@ mod reverse;
 mod rex;
 mod rtorder;
 mod savedsearch;
-mod script;
+pub(crate) mod script;
 mod scrub;
 pub(crate) mod search;
 mod searchtxn;
@@ -451,10 +451,32 @@ macro_rules! registry {
 
 for_each_command!(registry);
 
+/// Commands whose own grammar has searches in brackets. In the arguments of the others a subsearch writes
+/// text.
+pub(crate) const WITH_BRACKETS: &[&str] = &[
+    "append",
+    "appendcols",
+    "appendpipe",
+    "foreach",
+    "join",
+    "map",
+    "multisearch",
+    "set",
+    "union",
+];
+
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];
 
 impl Command {
+    /// The name in a search: the registered one, or that of a custom command.
+    pub fn written_name(&self) -> &str {
+        match self {
+            Self::Script(script) => script.custom.as_deref().unwrap_or(self.name()),
+            _ => self.name(),
+        }
+    }
+
     /// The entry in the registry.
     pub fn definition(&self) -> &'static CommandDefinition {
         find(self.name()).expect("every variant is registered")

@@ -116,11 +116,11 @@ mod tests {
     #[test]
     fn a_rendered_message_underlines_its_place() {
         let text = "index=main\n| timchart count";
-        let diagnostic = Diagnostic::new("unknown search command 'timchart'", Span::new(13, 21))
+        let diagnostic = Diagnostic::new("Unknown search command 'timchart'.", Span::new(13, 21))
             .with_suggestion(Some("timechart"));
         assert_eq!(
             diagnostic.render(text),
-            "unknown search command 'timchart'\n2 | | timchart count\n      ^^^^^^^^\n\
+            "Unknown search command 'timchart'.\n2 | | timchart count\n      ^^^^^^^^\n\
              hint: did you mean `timechart`?"
         );
     }

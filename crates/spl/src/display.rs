@@ -131,7 +131,7 @@ impl fmt::Display for Pipeline {
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arguments = self.arguments();
-        f.write_str(self.name())?;
+        f.write_str(self.written_name())?;
         if arguments.is_empty() { Ok(()) } else { write!(f, " {arguments}") }
     }
 }

@@ -6,6 +6,7 @@
 //! be the search its author meant.
 
 use crate::ast::{Pipeline, Span};
+use crate::custom::CustomCommands;
 use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
 use crate::macros::{Edit, Prepared, prepare_with_holes};
 use crate::parser::Parser;
@@ -56,7 +57,9 @@ pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, 
         blanks.push(Blank { at, origin, name, candidates: TOKEN, token: true });
     }
     blanks.sort_by_key(|blank| (blank.at.start, blank.at.end));
-    Attempts { prepared, blanks, max_depth: options.max_depth, left: MAX_ATTEMPTS, bytes: 0 }.run()
+    let commands = options.commands.cloned().unwrap_or_default();
+    let max_depth = options.max_depth;
+    Attempts { prepared, blanks, commands, max_depth, left: MAX_ATTEMPTS, bytes: 0 }.run()
 }
 
 /// Something that is not known.
@@ -215,6 +218,7 @@ type Score = (usize, Reverse<usize>);
 struct Attempts {
     prepared: Prepared<'static>,
     blanks: Vec<Blank>,
+    commands: CustomCommands,
     max_depth: usize,
     /// Attempts left.
     left: usize,
@@ -265,7 +269,8 @@ impl Attempts {
         let edits: Vec<Edit<'_>> = filled.collect();
         let filled = self.prepared.edited(&edits);
         self.bytes += filled.text.len();
-        Parser::new(&filled.text, &filled.map, self.max_depth).whole()
+        let parser = Parser::new(&filled.text, &filled.map, self.max_depth);
+        parser.knowing(&self.commands).whole()
     }
 
     fn lenient(&self, pipeline: Pipeline, choices: &[usize]) -> Lenient {

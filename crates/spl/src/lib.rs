@@ -18,6 +18,7 @@
 pub mod ast;
 pub mod commands;
 mod complete;
+mod custom;
 mod diagnostic;
 mod display;
 pub mod functions;
@@ -35,6 +36,7 @@ mod wildcard;
 pub use ast::{Pipeline, Span, Spanned};
 pub use commands::{COMMANDS, CommandDefinition, CommandKind, CommandRight};
 pub use complete::{Suggestion, SuggestionKind, complete};
+pub use custom::CustomCommands;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use functions::{FUNCTIONS, FunctionDefinition};
 pub use lenient::{Lenient, parse_lenient};
@@ -50,6 +52,8 @@ use std::fmt;
 pub struct ParseOptions<'m> {
     /// Where macros are defined; without it a macro call is an error.
     pub macros: Option<&'m dyn MacroResolver>,
+    /// The custom commands that apps define.
+    pub commands: Option<&'m CustomCommands>,
     /// What a macro call without a known definition is.
     pub unknown_macros: UnknownMacros,
     /// Where the text stands in another one, if it does: every message about it names this place.
@@ -64,6 +68,7 @@ impl Default for ParseOptions<'_> {
     fn default() -> Self {
         Self {
             macros: None,
+            commands: None,
             unknown_macros: UnknownMacros::default(),
             place: None,
             max_depth: 100,
@@ -120,7 +125,8 @@ pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Di
 /// Everything that is wrong with it, the first mistake of each command.
 pub fn parse_resolving(text: &str, options: &ParseOptions<'_>) -> Result<Resolution, Diagnostics> {
     let prepared = prepare(text, options)?;
-    resolve(prepared.into_owned(), options.max_depth, options.max_length)
+    let commands = options.commands.cloned().unwrap_or_default();
+    resolve(prepared.into_owned(), commands, options.max_depth, options.max_length)
 }
 
 /// How far a search could be read.
@@ -138,6 +144,7 @@ pub struct Unresolved {
     prepared: macros::Prepared<'static>,
     at: std::ops::Range<usize>,
     pipeline: Pipeline,
+    commands: CustomCommands,
     max_depth: usize,
     max_length: usize,
 }
@@ -154,20 +161,24 @@ impl Unresolved {
     /// As [`parse_resolving`].
     pub fn resolve(self, text: &str) -> Result<Resolution, Diagnostics> {
         check_length(self.prepared.text.len() + text.len(), self.max_length)?;
-        resolve(self.prepared.splice(&self.at, text), self.max_depth, self.max_length)
+        let prepared = self.prepared.splice(&self.at, text);
+        resolve(prepared, self.commands, self.max_depth, self.max_length)
     }
 }
 
 fn resolve(
     prepared: macros::Prepared<'static>,
+    commands: CustomCommands,
     max_depth: usize,
     max_length: usize,
 ) -> Result<Resolution, Diagnostics> {
-    let mut parser = Parser::new(&prepared.text, &prepared.map, max_depth).stopping();
+    let parser = Parser::new(&prepared.text, &prepared.map, max_depth);
+    let mut parser = parser.knowing(&commands).stopping();
     let result = parser.whole();
     let Some(stopped) = parser.stopped() else { return result.map(Resolution::Whole) };
     let (at, pipeline) = (stopped.at, stopped.pipeline);
-    Ok(Resolution::Needs(Unresolved { prepared, at, pipeline, max_depth, max_length }))
+    let waiting = Unresolved { prepared, at, pipeline, commands, max_depth, max_length };
+    Ok(Resolution::Needs(waiting))
 }
 
 fn prepare<'t>(
@@ -263,5 +274,9 @@ fn with_parser<T>(
     read: impl FnOnce(&mut Parser<'_>) -> Result<T, Diagnostics>,
 ) -> Result<T, Diagnostics> {
     let prepared = prepare(text, options)?;
-    read(&mut Parser::new(&prepared.text, &prepared.map, options.max_depth))
+    let mut parser = Parser::new(&prepared.text, &prepared.map, options.max_depth);
+    if let Some(commands) = options.commands {
+        parser = parser.knowing(commands);
+    }
+    read(&mut parser)
 }

@@ -21,6 +21,7 @@ pub(crate) use stats::{Over, StatsDialect};
 pub(crate) use template::subsearch_option;
 
 use crate::ast::{Field, FieldPattern, Pipeline, Span, Spanned};
+use crate::custom::CustomCommands;
 use crate::diagnostic::{Diagnostic, shorten};
 use crate::macros::SourceMap;
 use std::ops::Range;
@@ -43,6 +44,10 @@ pub(crate) struct Parser<'t> {
     /// Whether a subsearch that stands for a text stops the parser, as its result is not known yet.
     stops: bool,
     stopped: Option<Stopped>,
+    /// The commands of apps.
+    commands: CustomCommands,
+    /// The command of an app whose arguments are next.
+    custom: Option<String>,
     /// The aggregations found so far, while an expression over aggregations is read.
     over: Option<Over>,
 }
@@ -67,8 +72,35 @@ impl<'t> Parser<'t> {
             command: "",
             stops: false,
             stopped: None,
+            commands: CustomCommands::default(),
+            custom: None,
             over: None,
         }
+    }
+
+    /// The same, which knows commands of apps.
+    pub(crate) fn knowing(mut self, commands: &CustomCommands) -> Self {
+        self.commands = commands.clone();
+        self
+    }
+
+    /// The command of an app whose arguments are next.
+    pub(crate) fn custom_command(&mut self) -> Option<String> {
+        self.custom.take()
+    }
+
+    /// The arguments up to the end of the command as they are written; subsearches in them stand for texts.
+    pub(crate) fn raw_arguments(&mut self) -> Parsed<String> {
+        self.skip_space();
+        let start = self.pos;
+        while !self.at_end() {
+            match self.peek() {
+                Some('"') => drop(self.quoted('"')?),
+                Some('[') => drop(self.text_subsearch()?),
+                _ => drop(self.bump()),
+            }
+        }
+        Ok(self.slice(start, self.pos).trim_end().to_owned())
     }
 
     /// The same, which stops where the result of a subsearch stands.

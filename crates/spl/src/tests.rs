@@ -26,7 +26,7 @@ fn searches_as_people_write_them_are_accepted() {
 
 #[test]
 fn unknown_commands_are_named_and_the_rest_is_still_checked() {
-    refuses("* | boguscmd a", "unknown search command 'boguscmd'", "boguscmd");
+    refuses("* | boguscmd a", "Unknown search command 'boguscmd'.", "boguscmd");
     refuses("* | stats count | | head", "expected a command after '|'", "|");
     refuses("* |", "expected a command after '|'", "");
     let text = "* | boguscmd | satts count | eval a=foo(1)";

@@ -214,17 +214,19 @@ impl NumberBins {
         }))
     }
 
-    /// The narrowest bins of 1, 10, 100, ... that need at most `bins` for a range, as documented.
+    /// The narrowest bins of 1, 10, 100, ... that need at most `bins` for a range, as documented, and of at
+    /// least `least`. Between whole numbers there are no fractions.
     #[must_use]
-    pub fn of_range(low: f64, high: f64, bins: u64) -> Self {
+    pub fn of_range(low: f64, high: f64, bins: u64, least: Option<f64>) -> Self {
         let width = (high - low).max(0.0);
-        let mut step = 1e-9;
+        let mut step = if low.fract() == 0.0 && high.fract() == 0.0 { 1.0 } else { 1e-9 };
         #[allow(clippy::cast_precision_loss)]
         let wanted = bins.max(1) as f64;
         while ((low + width) / step).floor() - (low / step).floor() + 1.0 > wanted && step < 1e300 {
             step *= 10.0;
         }
-        Self::Linear { start: 0.0, step: if width == 0.0 { 1.0 } else { step } }
+        let step = if width == 0.0 { 1.0 } else { step };
+        Self::Linear { start: 0.0, step: step.max(least.unwrap_or(0.0)) }
     }
 
     /// Start and end of the bin of a number; `None` where there is none.

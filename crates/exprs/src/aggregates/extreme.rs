@@ -1,5 +1,5 @@
-//! `min` and `max` of dynamic values: numbers by their size come before texts, which stand in the order
-//! of their bytes.
+//! `min` and `max` of dynamic values: those of the numbers, by their size; of texts, by the order of their
+//! bytes, only where there are no numbers.
 //!
 //! Guarantees: the result is the exact text of a value.
 
@@ -71,11 +71,7 @@ impl Extreme {
     }
 
     fn best(&self) -> Option<String> {
-        let number = || self.best_number();
-        match self.greatest {
-            true => self.text.clone().or_else(number),
-            false => number().or_else(|| self.text.clone()),
-        }
+        self.best_number().or_else(|| self.text.clone())
     }
 
     /// The text of the least or greatest number, whole or not.
@@ -167,8 +163,8 @@ mod tests {
             (&["10.0", "10", "1e1"], "10", "10"),
             (&["010", "10.0"], "010", "010"),
             (&["9007199254740993", "9007199254740992"], "9007199254740992", "9007199254740993"),
-            (&["2.5", "2", "3", "0x3"], "2", "0x3"),
-            (&["b", "7", "a", "1.5"], "1.5", "b"),
+            (&["2.5", "2", "3", "0x3"], "2", "3"),
+            (&["b", "7", "a", "1.5"], "1.5", "7"),
         ];
         for (texts, least, greatest) in cases {
             let mut texts = texts.to_vec();

@@ -1,10 +1,10 @@
 //! `median`, `perc<N>`, `upperperc<N>` and `exactperc<N>`.
 //!
-//! Guarantees: the median of an even number of values is the higher of the two in the middle, as Splunk
-//! documents it. Other percentiles interpolate between the two nearest values (method R-7, as in Splunk's
-//! documentation: the 95th of 1..10 is 9.55). Up to 10,000 different values per group they are exact,
-//! however often each occurs; beyond, values are merged into a t-digest whose error is smallest at the
-//! ends (about 0.1 % of rank in the middle). `exactperc` keeps every value, whatever it costs.
+//! Guarantees: the median is the 50th percentile, thus of an even number of values the mean of the two in
+//! the middle, as Splunk computes it. Percentiles interpolate between the two nearest values (method R-7,
+//! as in Splunk's documentation: the 95th of 1..10 is 9.55). Up to 10,000 different values per group they
+//! are exact, however often each occurs; beyond, values are merged into a t-digest whose error is smallest
+//! at the ends (about 0.1 % of rank in the middle). `exactperc` keeps every value, whatever it costs.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -25,19 +25,11 @@ const FEW: usize = 64;
 /// The finer, the more points remain after merging.
 const FINENESS: f64 = 500.0;
 
-/// Which value is asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Rank {
-    /// Between 0 and 100.
-    Percent(f64),
-    /// The middle one; of two the higher.
-    Middle,
-}
-
 /// Values, or means of neighbouring values with how many they stand for.
 #[derive(Debug, Clone)]
 pub(crate) struct Percentile {
-    rank: Rank,
+    /// Between 0 and 100.
+    percent: f64,
     exact: bool,
     /// How often each small whole number occurred, as latencies and sizes mostly are; empty before the
     /// first one.
@@ -49,8 +41,8 @@ pub(crate) struct Percentile {
 }
 
 impl Percentile {
-    pub(crate) fn new(rank: Rank, exact: bool) -> Self {
-        Self { rank, exact, small: Vec::new(), counts: HashMap::new(), points: Vec::new() }
+    pub(crate) fn new(percent: f64, exact: bool) -> Self {
+        Self { percent, exact, small: Vec::new(), counts: HashMap::new(), points: Vec::new() }
     }
 
     #[inline]
@@ -166,10 +158,7 @@ impl Percentile {
         let points = self.clone().take_sorted();
         let last = points.last()?;
         let total: f64 = points.iter().map(|point| point.1).sum();
-        let wanted = match self.rank {
-            Rank::Percent(percent) => percent * (total - 1.0) / 100.0,
-            Rank::Middle => (total / 2.0).floor(),
-        };
+        let wanted = self.percent * (total - 1.0) / 100.0;
         let mut before = 0.0;
         let mut previous: Option<(f64, f64)> = None;
         for (value, weight) in &points {
@@ -252,10 +241,10 @@ impl Summary for Percentile {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Percentile, Rank};
+    use super::Percentile;
 
     fn percentile(percent: f64, values: impl IntoIterator<Item = f64>) -> Option<f64> {
-        let mut summary = Percentile::new(Rank::Percent(percent), false);
+        let mut summary = Percentile::new(percent, false);
         values.into_iter().for_each(|value| summary.add_number(value, 1));
         summary.value()
     }
@@ -271,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_two_is_the_higher() {
+    fn the_median_of_an_even_number_is_the_mean_of_the_two_in_the_middle() {
         let median = |values: &[f64]| {
-            let mut summary = Percentile::new(Rank::Middle, false);
+            let mut summary = Percentile::new(50.0, false);
             values.iter().for_each(|value| summary.add_number(*value, 1));
             summary.value()
         };
-        assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(3.0));
+        assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(2.5));
         assert_eq!(median(&[9.0, 1.0, 5.0]), Some(5.0));
         assert_eq!(median(&[7.0]), Some(7.0));
         assert_eq!(median(&[]), None);

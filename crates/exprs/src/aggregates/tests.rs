@@ -103,7 +103,7 @@ async fn results_do_not_depend_on_how_events_are_split() {
         ("min(num)", "2", "9"),
         ("max(num)", "100", "9"),
         ("min(n)", "2", "9"),
-        ("max(n)", "x", "9"),
+        ("max(n)", "10", "9"),
         ("max(i)", "5", "4"),
         ("max(_time)", "5", "4"),
         ("range(num)", "98", "0"),
@@ -112,7 +112,7 @@ async fn results_do_not_depend_on_how_events_are_split() {
         ("varp(i)", "2.6666666666666665", "1"),
         ("stdev(i)", "2", "1.4142135623730951"),
         ("stdevp(f)", "1", "1"),
-        ("median(i)", "3", "4"),
+        ("median(i)", "3", "3"),
         ("perc90(i)", "4.6", "3.8"),
         ("exactperc90(i)", "4.6", "3.8"),
         ("mode(mv)", "1", "1"),
@@ -154,7 +154,7 @@ async fn a_sliding_window_forgets_rows() {
     let cases = [
         ("dc(mv)", ["2", "2", "1", "2", "3"]),
         ("sum(i)", ["1", "3", "5", "7", "9"]),
-        ("max(mv)", ["2", "2", "2", "z", "z"]),
+        ("max(mv)", ["2", "2", "2", "1", "3"]),
         ("first(num)", ["10", "10", "9", "100", "2"]),
         ("values(mv)", ["1|2", "1|2", "2", "1|z", "1|3|z"]),
     ];

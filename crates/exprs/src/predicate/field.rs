@@ -1,19 +1,17 @@
 //! `field=value` as the `search` command means it.
 //!
-//! Guarantees: text is compared without regard to case and with wildcards, numbers as numbers
-//! where both sides are; a field that is missing matches nothing, so that `NOT` of it matches.
-//! A text equals a number written in another way only if it has all words of that number, as
-//! `200.0` has those of `200`: what the term index would not find must not match without it.
+//! Guarantees: `=` and `!=` compare texts, without regard to case and with wildcards, so that `1` is not
+//! `1.0`; other operators compare numbers as numbers where both sides are. A field that is missing matches
+//! nothing, so that `NOT` of it matches.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use eval::Network;
-use eval::value::{compare_numbers, parse_number, satisfies};
+use eval::value::{NumberText, compare_numbers, parse_number, satisfies};
 use spl::ast::{ComparisonOperator, SearchPattern};
 
 use crate::column::Value;
-use crate::predicate::breakers::Breakers;
 use crate::predicate::sequence::Sequence;
 
 /// The right side of a comparison, compiled.
@@ -22,6 +20,9 @@ pub struct FieldValue {
     pattern: SearchPattern,
     literal: Option<String>,
     number: Option<f64>,
+    /// Whether the number is written as Karst writes it; one that is not, such as `1.0`, equals no number,
+    /// just as it does not equal the text `1`.
+    canonical: bool,
     network: Option<Network>,
     sequence: Sequence,
 }
@@ -32,9 +33,11 @@ impl FieldValue {
     pub fn new(pattern: SearchPattern) -> Self {
         let literal = pattern.as_literal().map(str::to_owned);
         let number = literal.as_deref().and_then(parse_number);
+        let written = |number: f64| literal.as_deref() == Some(&*NumberText::float(number));
+        let canonical = number.is_some_and(written);
         let network = literal.as_deref().filter(|text| text.contains('/')).and_then(Network::new);
         let sequence = Sequence::new(&pattern, false);
-        Self { pattern, literal, number, network, sequence }
+        Self { pattern, literal, number, canonical, network, sequence }
     }
 
     /// The text with its wildcards.
@@ -43,7 +46,7 @@ impl FieldValue {
         &self.pattern
     }
 
-    /// The number it is, if it is one: then equal numbers that have its words match too (`200.0`).
+    /// The number it is, if it is one.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         self.number
@@ -75,17 +78,7 @@ impl FieldValue {
         if self.sequence.matches_whole(text) {
             return true;
         }
-        match (self.number, self.network) {
-            (Some(number), _) => parse_number(text) == Some(number) && self.has_words(text),
-            (None, Some(network)) => network.contains(text) == Some(true),
-            (None, None) => false,
-        }
-    }
-
-    /// Whether each word of the literal is one of the text.
-    fn has_words(&self, text: &str) -> bool {
-        let wanted = self.literal.as_deref().unwrap_or_default();
-        words(wanted).all(|word| words(text).any(|other| other.eq_ignore_ascii_case(word)))
+        self.network.is_some_and(|network| network.contains(text) == Some(true))
     }
 
     /// The order of a text relative to the value.
@@ -108,17 +101,19 @@ impl FieldValue {
             Value::Text(text) => self.compare_text(operator, text),
             Value::Multi(values) => values.iter().any(|text| self.compare_text(operator, text)),
             other => match (self.number, other.number()) {
-                (Some(right), Some(left)) => satisfies(operator, compare_numbers(left, right)),
+                (Some(right), Some(left)) => {
+                    let order = compare_numbers(left, right);
+                    let same = order.is_eq() && (self.canonical || matches!(other, Value::Time(_)));
+                    match operator {
+                        ComparisonOperator::Equal => same,
+                        ComparisonOperator::NotEqual => !same,
+                        ordered => satisfies(ordered, order),
+                    }
+                }
                 _ => other.text().is_some_and(|text| self.compare_text(operator, &text)),
             },
         }
     }
-}
-
-/// What stands between breakers.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let breaks = |c: char| u8::try_from(c).is_ok_and(|byte| Breakers::Any.contains(byte));
-    text.split(breaks).filter(|word| !word.is_empty())
 }
 
 impl PartialEq for FieldValue {

@@ -145,7 +145,11 @@ pub(super) fn binned(
             let low = number(options.start.as_deref())?.unwrap_or(low);
             let high = number(options.end.as_deref())?.unwrap_or(high);
             let bins = options.bins.unwrap_or(DEFAULT_BINS);
-            Ok(range_bin(value, NumberBins::of_range(low, high, bins)))
+            let least = match &options.minspan {
+                Some(BinSpan::Number(span)) => number(Some(span))?,
+                _ => None,
+            };
+            Ok(range_bin(value, NumberBins::of_range(low, high, bins, least)))
         }
     }
 }

@@ -8,7 +8,7 @@ use spl::ast::RestCommand;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::context::{PlanningContext, SourceRows};
 use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, RestRequest};
+use crate::{Error, MessageKind, RestRequest};
 
 #[async_trait]
 impl CommandPlan for RestCommand {
@@ -60,6 +60,13 @@ struct Ask(RestRequest);
 #[async_trait]
 impl TableOp for Ask {
     async fn apply(&self, _: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
-        env.context.host.rest(&self.0).await
+        // An endpoint that does not exist leaves the other branches of a search their results, as in Splunk.
+        match env.context.host.rest(&self.0).await {
+            Err(Error::Invalid { message, .. }) => {
+                env.log.add(MessageKind::Warning, message);
+                Ok(Rows::blank(0))
+            }
+            answer => answer,
+        }
     }
 }

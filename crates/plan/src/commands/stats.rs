@@ -55,7 +55,17 @@ impl CommandPlan for StatsCommand {
         if let Some(delimiter) = &self.delim {
             values = values.into_iter().map(|value| joined(value, delimiter)).collect();
         }
-        grouped(frame, keys, values).map(Step::Next)
+        let names: Vec<String> = values.iter().map(|(name, _)| name.clone()).collect();
+        let whole = keys.is_empty();
+        let mut frame = grouped(frame, keys, values)?;
+        if whole {
+            // Aggregates of no values are no row, as in Splunk: an alert must not fire on it.
+            let present = names.iter().map(|name| frame.field(name).expr.is_not_null());
+            if let Some(any) = present.reduce(Expr::or) {
+                frame = frame.filter(any)?;
+            }
+        }
+        Ok(Step::Next(frame))
     }
 
     fn sql(&self, layer: Layer, text: &mut SqlText) -> Result<Layer, Reason> {

@@ -75,7 +75,9 @@ impl CommandPlace {
 /// If the text is not SPL.
 pub fn outline(text: &str, knowledge: &Knowledge) -> Result<Outline, Error> {
     let macros = Macros::of(knowledge);
-    let options = ParseOptions { macros: Some(&macros), ..ParseOptions::default() };
+    let commands = spl::CustomCommands::of(knowledge.custom_command_names());
+    let commands = Some(&commands);
+    let options = ParseOptions { macros: Some(&macros), commands, ..ParseOptions::default() };
     let pipeline = spl::parse_with(text, &options)?;
     let mut commands = Vec::new();
     let mut together = false;

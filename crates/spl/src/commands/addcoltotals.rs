@@ -30,7 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] = &["labelfield", "label"];
+const OPTIONS: &[&str] = &["labelfield", "label", "fieldname"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let (mut labelfield, mut label, mut fields) = (None, "Total".to_owned(), Vec::new());
@@ -42,6 +42,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         match p.option(OPTIONS)? {
             None => fields.push(p.field_pattern("a field name")?),
             Some(option) if option.name == "label" => label = option.text(),
+            // The name of the column of row totals, which `addtotals` makes and this command does not.
+            Some(option) if option.name == "fieldname" => drop(option.text()),
             Some(option) => labelfield = Some(option.text()),
         }
     }
@@ -65,6 +67,7 @@ mod tests {
     fn accepts_its_forms() {
         accepts(&[
             "* | addcoltotals",
+            "* | addcoltotals fieldname=all labelfield=x a",
             r#"* | addcoltotals labelfield=host label="All hosts" a* b"#,
             "* | addcoltotals a, b labelfield=c",
         ]);

@@ -92,7 +92,7 @@ mod tests {
         refuses("* | append", "a subsearch in square brackets", "");
         refuses(
             "* | append [search a | boguscmd] | head",
-            "unknown search command 'boguscmd'",
+            "Unknown search command 'boguscmd'.",
             "boguscmd",
         );
         refuses("* | append [search a", "is not closed", "[");

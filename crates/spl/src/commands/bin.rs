@@ -22,7 +22,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "bin",
     aliases: &["bucket", "discretize"],
     summary: "groups numbers or times into bins",
-    syntax: "bin [span=<span>] [minspan=<span>] [bins=<n>] [start=<num>] [end=<num>] [aligntime=<time>] <field> [AS <field>]",
+    syntax: "bin [span=<span>] [minspan=<span>] [bins=<n>] [start=<num>] [end=<num>] [aligntime=<time>] [<field>] [AS <field>]",
     kind: CommandKind::Streaming,
     right: CommandRight::FREE,
     options: OPTIONS,
@@ -33,12 +33,15 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
+    let start = p.pos();
     let mut bins = BinOptions::default();
     let mut field = None;
     let mut alias = None;
     while !p.at_end() {
         if let Some(option) = p.option(OPTIONS)? {
             option.bin_option(&mut bins)?;
+        } else if field.is_some() && alias.is_none() && p.at_keyword("as") {
+            alias = p.alias()?;
         } else if field.is_none() {
             field = Some(p.field("a field name")?);
             alias = p.alias()?;
@@ -46,7 +49,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             return Err(p.unexpected("an option or the end of the command"));
         }
     }
-    let field = field.ok_or_else(|| p.unexpected("a field name"))?;
+    // Options without a field are about time, as the searches of many apps have them.
+    let time = || Field::new("_time".to_owned(), p.span_from(start));
+    let field = match field {
+        None if bins == BinOptions::default() => return Err(p.unexpected("a field name")),
+        field => field.unwrap_or_else(time),
+    };
     Ok(Command::Bin(BinCommand { field, alias, bins }))
 }
 
@@ -75,12 +83,13 @@ mod tests {
             "* | bin span=0.5 x",
             "* | bin span=1h aligntime=@d _time",
             "* | BIN minspan=1d _time",
+            "* | bin _time span=5m AS five",
         ]);
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
-        refuses("* | bin span=5m", "expected a field name", "");
+        refuses("* | bin", "expected a field name", "");
         refuses("* | bin span=0m _time", "option 'span' expects", "0m");
         refuses("* | bin span=5parsecs _time", "a span such as", "5parsecs");
         refuses("* | bin bins=1 x", "at least 2", "1");
@@ -90,5 +99,7 @@ mod tests {
     #[test]
     fn has_other_ways_to_say_the_same() {
         crate::testing::same("* | bucket _time span=1hour", "* | bin span=1h _time");
+        crate::testing::same("* | bin span=1h", "* | bin span=1h _time");
+        crate::testing::same("* | bin x span=5 AS y", "* | bin span=5 x AS y");
     }
 }

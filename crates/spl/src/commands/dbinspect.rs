@@ -27,7 +27,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 };
 
 const OPTIONS: &[&str] =
-    &["index", "span", "timeformat", "corruptonly", "cached", "earliest", "latest"];
+    &["index", "span", "bins", "timeformat", "corruptonly", "cached", "earliest", "latest"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut indexes = Vec::new();

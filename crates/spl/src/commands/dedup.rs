@@ -60,8 +60,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             break;
         }
         if p.eat_keyword("sortby") {
-            command.sortby = super::sort::keys(p)?;
-            break;
+            command.sortby = super::sort::keys(p, OPTIONS)?;
+            continue;
         }
         let Some(option) = p.option(OPTIONS)? else {
             command.fields.push(p.field_pattern("a field name")?);

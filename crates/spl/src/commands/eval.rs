@@ -46,8 +46,15 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
     let mut assignments = Vec::new();
     loop {
+        p.skip_space();
+        let start = p.pos();
         let field = target(p)?;
-        p.expect("=", &format!("after field '{}'", field.node))?;
+        let field = match p.eat("=") {
+            true => field,
+            false => p
+                .attempt(|p| unquoted(p, start))
+                .ok_or_else(|| p.unexpected(&format!("'=' after field '{}'", field.node)))?,
+        };
         let expr = p.expr()?;
         assignments.push(Assignment { field, expr });
         if !p.eat(",") {
@@ -72,6 +79,17 @@ fn target(p: &mut Parser<'_>) -> Parsed<Field> {
         return Err(p.unexpected("a field name and '='"));
     }
     Ok(Spanned::new(name.to_owned(), p.span_from(start)))
+}
+
+/// A name with blanks, brackets or signs that is not in quotes, up to `=`: `size(MB)`, `Count %`. What looks
+/// like an operator in front of `=`, such as `+=`, is none.
+fn unquoted(p: &mut Parser<'_>, start: usize) -> Option<Field> {
+    p.take_while(|c| !"=\"'|[],<>!".contains(c));
+    let name = p.slice(start, p.pos()).trim_end();
+    let is_operator = name.ends_with(['+', '-', '*', '/', '.']);
+    let is_name = !is_operator && !name.contains('\n') && !p.rest().starts_with("==");
+    let field = Field::new(name.to_owned(), p.span_to(start, start + name.len()));
+    (is_name && p.eat("=")).then_some(field)
 }
 
 impl fmt::Display for Assignment {
@@ -108,6 +126,7 @@ mod tests {
             r#"* | eval a="\d+\"x\\""#,
             "* | eval 5xx=4xx+1e3+.5",
             "* | eval a=if(!isnull(b) AND !(c=1), -!d, b!=2)",
+            "* | eval size(MB)=size/1048576, Count %=1, a b c = 2",
             "* | eval a=\"tab\\tline\\n\\d\\\\t\"",
         ]);
     }

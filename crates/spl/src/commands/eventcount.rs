@@ -40,6 +40,9 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         if p.at_end() {
             break;
         }
+        if !indexes.is_empty() && p.eat_keyword("or") {
+            continue;
+        }
         let Some(option) = p.option(OPTIONS)? else {
             return Err(p.unexpected("an option such as index=<index>"));
         };

@@ -63,16 +63,21 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     arguments(p).map(Command::Lookup)
 }
 
+/// Takes an option if one is next.
+fn lookup_option(p: &mut Parser<'_>, event_time_field: &mut Option<Field>) -> Parsed<bool> {
+    let Some(option) = p.option(OPTIONS)? else { return Ok(false) };
+    match option.name {
+        "event_time_field" => *event_time_field = Some(option.field()?),
+        // Where a lookup runs changes nothing about what it gives.
+        _ => drop(option.boolean()?),
+    }
+    Ok(true)
+}
+
 /// What follows the word `lookup`.
 pub(crate) fn arguments(p: &mut Parser<'_>) -> Parsed<LookupCommand> {
     let mut event_time_field = None;
-    while let Some(option) = p.option(OPTIONS)? {
-        match option.name {
-            "event_time_field" => event_time_field = Some(option.field()?),
-            // Where a lookup runs changes nothing about what it gives.
-            _ => drop(option.boolean()?),
-        }
-    }
+    while lookup_option(p, &mut event_time_field)? {}
     let name = p.field("the name of a lookup")?;
     let mut inputs = Vec::new();
     let mut output: Option<LookupOutput> = None;
@@ -80,6 +85,10 @@ pub(crate) fn arguments(p: &mut Parser<'_>) -> Parsed<LookupCommand> {
         p.skip_separators();
         if p.at_end() {
             break;
+        }
+        if output.is_none() && inputs.is_empty() && p.at_option(OPTIONS) {
+            lookup_option(p, &mut event_time_field)?;
+            continue;
         }
         let (new, all) = (p.eat_keyword("outputnew"), p.eat_keyword("output"));
         if new || all {

@@ -46,7 +46,11 @@ const OPTIONS: &[&str] = &["delim", "tokenizer", "allowempty", "setsv"];
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut split = MakemvSplit::Delimiter(" ".to_owned());
     let (mut allowempty, mut setsv, mut field) = (false, false, None);
-    while !p.at_end() {
+    loop {
+        p.skip_separators();
+        if p.at_end() {
+            break;
+        }
         if let Some(option) = p.option(OPTIONS)? {
             match option.name {
                 "delim" => split = MakemvSplit::Delimiter(option.text()),

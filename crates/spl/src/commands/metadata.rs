@@ -24,6 +24,18 @@ pub enum MetadataKind {
     Sourcetypes,
 }
 
+impl MetadataKind {
+    const ALL: [Self; 3] = [Self::Hosts, Self::Sources, Self::Sourcetypes];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hosts => "hosts",
+            Self::Sources => "sources",
+            Self::Sourcetypes => "sourcetypes",
+        }
+    }
+}
+
 /// The registry entry.
 pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     name: "metadata",
@@ -46,17 +58,25 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         if p.at_end() {
             break;
         }
+        // Forms of old apps: `metadata hosts`, `metadata type=hosts where index=x`.
+        if kind.is_none()
+            && let Some(found) =
+                MetadataKind::ALL.into_iter().find(|kind| p.eat_keyword(kind.name()))
+        {
+            kind = Some(found);
+            continue;
+        }
+        if kind.is_some() && p.eat_keyword("where") {
+            continue;
+        }
         let Some(option) = p.option(OPTIONS)? else {
             return Err(p.unexpected("an option such as type=hosts"));
         };
         match option.name {
             "type" => {
-                kind = Some(match option.value.to_ascii_lowercase().as_str() {
-                    "hosts" => MetadataKind::Hosts,
-                    "sources" => MetadataKind::Sources,
-                    "sourcetypes" => MetadataKind::Sourcetypes,
-                    _ => return Err(option.error("hosts, sources or sourcetypes")),
-                });
+                let named = |kind: &MetadataKind| kind.name().eq_ignore_ascii_case(&option.value);
+                let found = MetadataKind::ALL.into_iter().find(named);
+                kind = Some(found.ok_or_else(|| option.error("hosts, sources or sourcetypes"))?);
             }
             "index" => {
                 for name in option.value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -74,13 +94,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 
 impl fmt::Display for MetadataCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            MetadataKind::Hosts => "hosts",
-            MetadataKind::Sources => "sources",
-            MetadataKind::Sourcetypes => "sourcetypes",
-        };
         let mut arguments = Arguments::default();
-        arguments.option("type", kind);
+        arguments.option("type", self.kind.name());
         for index in &self.indexes {
             arguments.option("index", index.pattern.text());
         }

@@ -189,7 +189,9 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const RANGE_OPTIONS: &[&str] = &["start", "end", "max", "size"];
 
 /// The words that elements begin with.
-const ELEMENTS: [&str; 9] = [
+const ELEMENTS: [&str; 11] = [
+    "top",
+    "bottom",
     "splitrow",
     "splitcol",
     "filter",
@@ -216,9 +218,11 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         row_summary: false,
         column_summary: false,
     };
+    let mut ranked = Vec::new();
     loop {
         p.skip_separators();
         if p.at_end() {
+            pivot.limits.extend(rows_ranked(ranked, &pivot.rows));
             return Ok(Command::Pivot(pivot));
         }
         let element = ELEMENTS.iter().find(|word| p.eat_keyword(word));
@@ -231,6 +235,11 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             Some("splitcol") => pivot.column = Some(split(p)?),
             Some("filter") => pivot.filters.push(filter(p)?),
             Some("limit") => pivot.limits.push(limit(p)?),
+            Some(word @ ("top" | "bottom")) => {
+                let (count, call) = ranking(p)?;
+                let (before, bottom) = (pivot.rows.len(), word == "bottom");
+                ranked.push(Ranked { before, bottom, count, call });
+            }
             Some("sort") => pivot.sort = Some(sort(p)?),
             Some("numcols") => {
                 let columns = p.count()?;
@@ -357,9 +366,33 @@ fn limit(p: &mut Parser<'_>) -> Parsed<PivotLimit> {
     if !bottom && !p.eat_keyword("top") {
         return Err(p.unexpected("TOP or BOTTOM"));
     }
+    let (count, call) = ranking(p)?;
+    Ok(PivotLimit { field, bottom, count, call })
+}
+
+/// How many values stay, and what they are compared by.
+fn ranking(p: &mut Parser<'_>) -> Parsed<(u64, StatsCall)> {
     let count = p.count()?.ok_or_else(|| p.unexpected("a number of values"))?;
     p.skip_space();
-    Ok(PivotLimit { field, bottom, count, call: p.stats_call(StatsDialect::Stats)? })
+    Ok((count, p.stats_call(StatsDialect::Stats)?))
+}
+
+/// The limits of `TOP` and `BOTTOM` without a field: each is that of the `SPLITROW` in front of it, or
+/// of the first one. The Pivot editor writes them also where no rows are split; there they change nothing.
+fn rows_ranked(ranked: Vec<Ranked>, rows: &[PivotSplit]) -> impl Iterator<Item = PivotLimit> {
+    ranked.into_iter().filter_map(|Ranked { before, bottom, count, call }| {
+        let split = rows.get(before.saturating_sub(1))?;
+        Some(PivotLimit { field: split.field.clone(), bottom, count, call })
+    })
+}
+
+/// `TOP` or `BOTTOM` without a field.
+struct Ranked {
+    /// How many `SPLITROW`s stand in front of it.
+    before: usize,
+    bottom: bool,
+    count: u64,
+    call: StatsCall,
 }
 
 fn sort(p: &mut Parser<'_>) -> Parsed<(u64, Vec<SortKey>)> {

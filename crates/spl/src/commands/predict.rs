@@ -145,6 +145,8 @@ const OPTIONS: &[&str] = &[
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut groups: Vec<PredictGroup> = Vec::new();
     let mut optioned = true;
+    // Options in front of all fields are those of the first ones.
+    let mut ahead = PredictOptions::default();
     loop {
         p.skip_separators();
         if p.at_end() {
@@ -152,19 +154,21 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         }
         if let Some((upper, percent)) = bound(p) {
             let field = Some(p.field("the name of a field")?);
-            let options = last(&mut groups, p)?;
+            let options = last(&mut groups).unwrap_or(&mut ahead);
             let side = if upper { &mut options.upper } else { &mut options.lower };
             *side = PredictBound { percent, field };
             optioned = true;
         } else if let Some(option) = p.option(OPTIONS)? {
-            accept(last(&mut groups, p)?, &option)?;
+            accept(last(&mut groups).unwrap_or(&mut ahead), &option)?;
             optioned = true;
         } else {
             let field = PredictField { field: p.field("a field name")?, alias: p.alias()? };
             match groups.last_mut() {
                 Some(group) if !optioned => group.fields.push(field),
-                _ => groups
-                    .push(PredictGroup { fields: vec![field], options: PredictOptions::default() }),
+                _ => groups.push(PredictGroup {
+                    fields: vec![field],
+                    options: std::mem::take(&mut ahead),
+                }),
             }
             optioned = false;
         }
@@ -176,14 +180,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 }
 
 /// The options of the last group.
-fn last<'g>(groups: &'g mut [PredictGroup], p: &mut Parser<'_>) -> Parsed<&'g mut PredictOptions> {
-    match groups.last_mut() {
-        Some(group) => Ok(&mut group.options),
-        None => {
-            p.skip_separators();
-            Err(p.error("options stand behind the field they belong to", p.here()))
-        }
-    }
+fn last(groups: &mut [PredictGroup]) -> Option<&mut PredictOptions> {
+    groups.last_mut().map(|group| &mut group.options)
 }
 
 /// Takes `upper95=` or `lower95=` if it is next.
@@ -285,6 +283,6 @@ mod tests {
         refuses("* | predict", "expected a field name", "");
         refuses("* | predict x algorithm=ARIMA", "LL, LLT, LLP", "ARIMA");
         refuses("* | predict x period=1", "at least 2", "1");
-        refuses("* | predict period=7 x", "options stand behind the field", "x");
+        refuses("* | predict period=7", "expected a field name", "");
     }
 }

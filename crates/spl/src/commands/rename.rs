@@ -1,7 +1,7 @@
 //! `rename`: renames fields.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
-use crate::ast::{Command, FieldPattern};
+use crate::ast::{Command, Field, FieldPattern};
 use crate::display::commas;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -45,7 +45,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             break;
         }
         let from = p.field_pattern("a field name")?;
-        let Some(to) = p.alias()? else {
+        let to = if p.eat_keyword("to") { Some(target(p)?) } else { alias(p)? };
+        let Some(to) = to else {
             return Err(p.unexpected(&format!("AS after field '{}'", from.text)));
         };
         let stars = |text: &str| text.matches('*').count();
@@ -59,6 +60,25 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         return Err(p.unexpected("a field name"));
     }
     Ok(Command::Rename(RenameCommand { renames }))
+}
+
+fn alias(p: &mut Parser<'_>) -> Parsed<Option<Field>> {
+    if p.eat_keyword("as") { target(p).map(Some) } else { Ok(None) }
+}
+
+/// The new name. Dashboards name columns with blanks to hide their titles.
+fn target(p: &mut Parser<'_>) -> Parsed<Field> {
+    p.skip_space();
+    let start = p.pos();
+    let blank = p.attempt(|p| {
+        let text = p.quoted('"').ok()?.node;
+        (!text.is_empty() && text.trim().is_empty()).then_some(text)
+    });
+    if let Some(blank) = blank {
+        return Ok(Field::new(blank, p.span_from(start)));
+    }
+    let name = p.field_pattern("a field name after AS")?;
+    Ok(Field::new(name.text, name.span))
 }
 
 impl fmt::Display for Rename {
@@ -80,6 +100,7 @@ mod tests {
     #[test]
     fn accepts_its_forms() {
         accepts(&[
+            "* | rename x TO y, z AS \" \"",
             "* | rename avg(x) AS y, count(eval(a=1)) as n",
             "* | rename a AS b",
             r#"* | rename a as "b c", d.e{} As f g as h"#,

@@ -83,12 +83,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Sort(SortCommand { limit, keys, reversed }))
 }
 
-/// Sort keys up to the end, at least one.
-pub(super) fn keys(p: &mut Parser<'_>) -> Parsed<Vec<SortKey>> {
+/// Sort keys up to the end or to one of the options of the command, at least one.
+pub(super) fn keys(p: &mut Parser<'_>, options: &[&str]) -> Parsed<Vec<SortKey>> {
     let mut keys = Vec::new();
     loop {
         p.skip_separators();
-        if p.at_end() {
+        if p.at_end() || p.at_option(options) {
             break;
         }
         keys.push(key(p)?);

@@ -79,6 +79,7 @@ mod tests {
     #[test]
     fn accepts_its_forms() {
         accepts(&[
+            "* | stats count(dc(n)) values(FSP Name) AS x, max( sum(a b) )",
             "* | stats count",
             r#"* | stats c, count() count(x) count(eval(status=404)) AS "not found" by host, source"#,
             "* | stats dc(user) distinct_count(user) estdc(user)",
@@ -113,7 +114,8 @@ mod tests {
         refuses("* | stats sparkline(eval(sum(a)*2))", "sparkline takes", "eval(sum(a)*2)");
         refuses("* | stats rate_avg(x)", "in mstats only", "rate_avg");
         refuses("* | stats count by a max(b)", "found '('", "(");
-        refuses("* | stats sum(a b)", "found 'b'", "b");
+        refuses("* | stats sum(a + b)", "found '+'", "+");
+        refuses("* | stats sum(round(a))", "found '('", "(");
         refuses("* | stats count by", "a field name after BY", "");
         refuses("* | stats perc101(x)", "between 0 and 100", "perc101");
         refuses("* | stats per_second(x)", "in chart and timechart only", "per_second");

@@ -61,6 +61,6 @@ mod tests {
         refuses("* | table", "expected a field name", "");
         refuses(r#"* | table """#, "field name is empty", r#""""#);
         refuses("* | table a(b", "found '('", "(");
-        refuses("* | tabel a", "unknown search command 'tabel'", "tabel");
+        refuses("* | tabel a", "Unknown search command 'tabel'.", "tabel");
     }
 }

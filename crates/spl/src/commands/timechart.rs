@@ -109,7 +109,7 @@ mod tests {
         refuses("* | timechart count by", "a field name after BY", "");
         refuses("* | timechart count by a where", "an aggregation", "");
         refuses("* | timechart limt=5 count", "unknown option 'limt'", "limt");
-        refuses("* | timchart count", "unknown search command 'timchart'", "timchart");
+        refuses("* | timchart count", "Unknown search command 'timchart'.", "timchart");
     }
 
     #[test]

@@ -74,6 +74,8 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             command.filter = p.search(|p| p.at_keyword("by") || p.at_keyword("groupby"))?;
         } else if p.eat_keyword("by") || p.eat_keyword("groupby") {
             p.stats_by_until(&mut command.by, StatsDialect::Tstats, OPTIONS)?;
+        } else if !command.by.is_empty() && p.at_option(&["span"]) {
+            command.by.span = p.option(&["span"])?.map(|span| span.bin_span()).transpose()?;
         } else if let Some(option) = p.option(OPTIONS)? {
             accept(&mut command, &option)?;
         } else {
@@ -159,6 +161,7 @@ mod tests {
             "| tstats count max(PREFIX(took=)) where index=* by PREFIX(level=) host",
             "| tstats values(host) where index=* groupby index",
             "| tstats count from datamodel Web",
+            "| tstats count where index=* by _time, host prestats=true span=5m",
             "| tstats local=t count from net_summary where x=1 groupby _time span=1d",
             "| tstats count FROM sid=1433886.7 by src",
             "| tstats count FROM datamodel=\"Network_Traffic\".\"All_Traffic\" by host",

@@ -159,10 +159,8 @@ impl Parser<'_> {
                 Ok(Expr { kind: ExprKind::String(text.node), span: text.span })
             }
             Some('\'') => {
+                // `''` is a field that no event has.
                 let name = self.quoted('\'')?;
-                if name.node.is_empty() {
-                    return Err(self.error("field name is empty", name.span));
-                }
                 let field = FieldRef { name: name.node, quoted: true };
                 Ok(Expr { kind: ExprKind::Field(field), span: name.span })
             }

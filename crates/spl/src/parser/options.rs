@@ -81,7 +81,9 @@ impl Parser<'_> {
             self.bump();
         }
         let stop = |c: char| c.is_whitespace() || "|,()\"".contains(c) || (closing && c == ']');
-        self.take_while(|c| !stop(c));
+        while self.peek().is_some_and(|c| !stop(c)) && !self.at_subsearch(start) {
+            self.bump();
+        }
         if self.pos == start {
             return Err(self.unexpected(&format!("a value after '{name}='")));
         }

@@ -3,7 +3,7 @@
 //! Guarantees: after a mistake in one command the following ones are still checked.
 
 use super::{Parsed, Parser, Stopped};
-use crate::ast::{Command, Pipeline, Spanned, Subsearch};
+use crate::ast::{Command, Expr, ExprKind, Pipeline, Spanned, Subsearch, WhereCommand};
 use crate::commands::{self, CommandDefinition};
 use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
 use crate::suggest::nearest;
@@ -83,6 +83,22 @@ impl Parser<'_> {
         })
     }
 
+    /// Whether a subsearch is next that is written without a blank behind a word which began at `start`,
+    /// as in `type=inner[search ...]`.
+    pub(super) fn at_subsearch(&mut self, start: usize) -> bool {
+        if self.pos() == start || self.peek() != Some('[') {
+            return false;
+        }
+        let at = self.pos();
+        self.bump();
+        let found = self.eat("|") || {
+            self.skip_space();
+            commands::find(&self.command_word()).is_some()
+        };
+        self.pos = at;
+        found
+    }
+
     /// A subsearch whose result, as text, stands in its place.
     pub(crate) fn text_subsearch(&mut self) -> Parsed<Subsearch> {
         self.skip_space();
@@ -104,14 +120,39 @@ impl Parser<'_> {
         let start = self.pos();
         let definition = if first { self.first_name(outermost) } else { self.command_name()? };
         self.command = definition.name;
-        let node = (definition.parse)(self)?;
-        if !self.at_end() {
-            return Err(self.unexpected("'|' or the end of the command"));
-        }
+        let brackets = self.brackets;
+        let node = match (definition.parse)(self) {
+            Ok(_) if !self.at_end() => Err(self.unexpected("'|' or the end of the command")),
+            result => result,
+        };
+        let node = match node {
+            Err(error) if self.brackets == brackets => self.written_by_subsearch(error)?,
+            node => node?,
+        };
         let end = start + self.slice(start, self.pos()).trim_end().len();
         let span = self.map.original(crate::ast::Span::new(start, end));
         self.command = "";
         Ok(Spanned::new(node, span))
+    }
+
+    /// Arguments that a subsearch writes, where the grammar of the command has none: `error` says so. Where
+    /// its result is not asked for, the command stands for the subsearch; it cannot be planned.
+    fn written_by_subsearch(&mut self, error: Diagnostic) -> Parsed<Command> {
+        self.skip_space();
+        let has_own = commands::WITH_BRACKETS.contains(&self.command);
+        if has_own || self.stopped.is_some() || self.peek() != Some('[') {
+            return Err(error);
+        }
+        let found = self.text_subsearch()?;
+        while !self.at_end() {
+            match self.peek() {
+                Some('[') => drop(self.text_subsearch()?),
+                Some('"') => drop(self.quoted('"')?),
+                _ => drop(self.bump()),
+            }
+        }
+        let span = found.span;
+        Ok(Command::Where(WhereCommand { expr: Expr { kind: ExprKind::Subsearch(found), span } }))
     }
 
     /// The command at the beginning: in a subsearch any known one, else `search`.
@@ -147,6 +188,10 @@ impl Parser<'_> {
             return Ok(definition);
         }
         self.pos = start;
+        if let Some(name) = self.attempt(Self::known_custom_command) {
+            self.custom = Some(name);
+            return Ok(&commands::script::DEFINITION);
+        }
         let written =
             self.take_while(|c| !c.is_whitespace() && !"|,()[]\"=".contains(c)).to_owned();
         if written.is_empty() {
@@ -155,9 +200,17 @@ impl Parser<'_> {
         Err(unknown_command(&written, self.span_from(start)))
     }
 
+    /// The name of a command of an app.
+    fn known_custom_command(&mut self) -> Option<String> {
+        let word = self.take_while(|c| c.is_alphanumeric() || "_-.".contains(c));
+        let ends = self.peek().is_none_or(|c| c.is_whitespace() || "|[]\",".contains(c));
+        self.commands.find(word).filter(|_| ends).map(str::to_owned)
+    }
+
     /// Moves behind the faulty command that began at `start`, to its `|` or the end.
     fn recover(&mut self, start: usize) {
         self.command = "";
+        self.custom = None;
         self.brackets = 0;
         self.depth = 0;
         self.pos = start;
@@ -187,7 +240,7 @@ impl Parser<'_> {
 
 fn unknown_command(written: &str, span: crate::ast::Span) -> Diagnostic {
     let lower = written.to_ascii_lowercase();
-    let message = format!("unknown search command '{}'", shorten(written));
+    let message = format!("Unknown search command '{}'.", shorten(written));
     let diagnostic = Diagnostic::new(message, span);
     if commands::NOT_YET.contains(&lower.as_str()) {
         return diagnostic.with_hint(format!("`{lower}` is not part of Karst yet"));

@@ -173,7 +173,7 @@ impl Parser<'_> {
         Ok(StatsCall { function, argument, alias, text, span })
     }
 
-    pub(super) fn span_to(&self, start: usize, end: usize) -> crate::ast::Span {
+    pub(crate) fn span_to(&self, start: usize, end: usize) -> crate::ast::Span {
         self.map.original(crate::ast::Span::new(start, end))
     }
 
@@ -238,6 +238,8 @@ impl Parser<'_> {
             self.expect(")", &format!("after the argument of {name}"))?;
             return Ok(StatsArgument::Prefix(prefix));
         }
+        self.skip_space();
+        let start = self.pos();
         let is_eval = self.attempt(|p| (p.eat_keyword("eval") && p.eat("(")).then_some(()));
         let argument = if is_eval.is_some() {
             // What it computes with are fields, even inside of an expression over aggregations.
@@ -250,12 +252,37 @@ impl Parser<'_> {
         } else {
             StatsArgument::Field(self.stats_field()?)
         };
+        if self.eat(")") {
+            return Ok(argument);
+        }
+        if let Some(field) = self.attempt(|p| p.unquoted_argument(start)) {
+            return Ok(StatsArgument::Field(field));
+        }
         if !self.eat(")") {
             let missing = self.unexpected(&format!("')' after the argument of {name}"));
             let hint = format!("expressions go into eval: {name}(eval(...))");
             return Err(missing.with_hint(hint));
         }
         Ok(argument)
+    }
+
+    /// A field name with blanks, or that of a result such as `dc(n)`, without quotes, up to the closing
+    /// bracket, which is taken. Signs and other functions make it an expression that lacks its `eval`.
+    fn unquoted_argument(&mut self, start: usize) -> Option<FieldPattern> {
+        self.take_while(|c| !"()|[]\",='<>\n".contains(c));
+        if self.peek() == Some('(') {
+            let function = self.slice(start, self.pos()).to_ascii_lowercase();
+            stats_functions::find(&function)?;
+            self.bump();
+            self.take_while(|c| !"()|[]\",='<>\n".contains(c));
+            self.eat(")").then_some(())?;
+        }
+        let end = self.pos();
+        let name = self.slice(start, end).trim_end();
+        let is_expression =
+            name.split_whitespace().any(|word| word.chars().all(|c| "+-*/%.".contains(c)));
+        let field = FieldPattern::new(name, self.span_to(start, start + name.len()));
+        (!is_expression && self.eat(")")).then_some(field)
     }
 
     fn stats_field(&mut self) -> Parsed<FieldPattern> {

@@ -72,7 +72,9 @@ impl Parser<'_> {
                 Some('"') => name.push_str(&self.quoted('"')?.node),
                 _ => name.push_str(self.take_while(is_name_character)),
             }
-            if self.peek() != Some('"') && !self.rest().starts_with(".\"") {
+            let goes_on =
+                self.peek() == Some('.') && !self.rest()[1..].starts_with(char::is_whitespace);
+            if self.peek() != Some('"') && !goes_on {
                 break;
             }
             if self.peek() == Some('.') {

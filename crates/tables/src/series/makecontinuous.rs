@@ -107,7 +107,12 @@ impl Continuous {
         let high = high.max(end.map_or(high, f64::next_down));
         let bins = match span.map(NumberBins::of_span).transpose()?.flatten() {
             Some(bins) => bins,
-            None => NumberBins::of_range(low, high, self.options.bins.unwrap_or(self.default_bins)),
+            None => NumberBins::of_range(
+                low,
+                high,
+                self.options.bins.unwrap_or(self.default_bins),
+                None,
+            ),
         };
         Ok((bins, (low, high)))
     }

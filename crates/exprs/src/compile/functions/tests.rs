@@ -114,9 +114,9 @@ fn numbers_are_computed() {
     check("ceil(n)", "4");
     check("abs(-3)", "3");
     check("sqrt(16)", "4");
-    check("sqrt(-1)", "nan");
+    check("sqrt(-1)", "-");
     check("sqrt(s)", "-");
-    check("ln(0)", "-inf");
+    check("ln(0)", "-");
     check("pow(2, 10)", "1024");
     check("log(1000)", "3");
     check("log(8, 2)", "3");
