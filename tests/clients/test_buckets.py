@@ -80,6 +80,7 @@ def test_inspect_bucket_prints_summary_row_groups_columns_and_index(server, buck
         assert part in text, part
     description = json.loads(server.cli("inspect", "bucket", bucket, "--json").stdout)
     assert "2000" in json.dumps(description)
+    assert json.loads(server.cli("inspect", "bucket", bucket, "-o", "json").stdout) == description
 
 
 def test_inspecting_what_is_no_bucket_fails_with_a_reason(server, tmp_path):

@@ -368,7 +368,7 @@ def test_an_export_that_fails_does_not_end_like_one_that_is_whole(server):
 
 
 def test_an_upload_that_stops_says_where_to_go_on(server, tmp_path):
-    lines = [f"{TIME} damage n={n:07} {'x' * 100}\n" for n in range(100_000)]
+    lines = [f"{TIME} damage n={n:07} {'x' * 100}\n" for n in range(400_000)]
     file = tmp_path / "many.log"
     file.write_text("".join(lines))
     add = subprocess.Popen(

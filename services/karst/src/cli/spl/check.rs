@@ -25,8 +25,10 @@ pub(super) struct Checked {
 pub(super) fn check(options: &CheckOptions) -> Result<ExitCode> {
     let knowledge = super::configuration(options.macros.as_deref())?;
     let macros = Macros::of(&knowledge);
+    let commands = spl::CustomCommands::of(knowledge.custom_command_names());
     let parse = ParseOptions {
         macros: Some(&macros),
+        commands: Some(&commands),
         unknown_macros: UnknownMacros::Opaque,
         ..ParseOptions::default()
     };

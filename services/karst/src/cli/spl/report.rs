@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn a_message_names_file_line_and_column() {
         let found = Found { file: "f.conf".to_owned(), ..search(10, "Bad one", "index=a\n| foo") };
-        let message = Diagnostic::new("unknown search command 'foo'", spl::Span::new(10, 13));
+        let message = Diagnostic::new("Unknown search command 'foo'.", spl::Span::new(10, 13));
         let mut out = Vec::new();
         diagnostic(&mut out, "error", &found, &message).unwrap();
-        let wanted = "error: unknown search command 'foo'\n --> f.conf:11:3 (Bad one)\n\
+        let wanted = "error: Unknown search command 'foo'.\n --> f.conf:11:3 (Bad one)\n\
                       2 | | foo\n      ^^^\n\n";
         assert_eq!(String::from_utf8(out).unwrap(), wanted);
     }
