@@ -1,6 +1,7 @@
 //! Installing an app: a directory or a packed one becomes a directory of apps, with a report of what
 //! Karst uses of it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -114,29 +115,48 @@ pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Erro
 
 type Files = Vec<(PathBuf, Vec<u8>)>;
 
+/// The files of a directory. Links to directories are not followed, as they may lead back.
 fn of_directory(root: &Path) -> Result<Files, Error> {
     let mut files = Vec::new();
+    let mut left = MAX_BYTES;
     let mut waiting = vec![root.to_owned()];
     while let Some(folder) = waiting.pop() {
-        let fail =
-            |source| Error::File { action: "read", path: folder.display().to_string(), source };
-        for entry in fs::read_dir(&folder).map_err(fail)? {
-            let path = entry.map_err(fail)?.path();
-            if path.is_dir() {
+        let fail = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| Error::File { action: "read", path, source }
+        };
+        for entry in fs::read_dir(&folder).map_err(fail(&folder))? {
+            let entry = entry.map_err(fail(&folder))?;
+            let path = entry.path();
+            if entry.file_type().map_err(fail(&path))?.is_dir() {
                 waiting.push(path);
                 continue;
             }
-            let bytes = fs::read(&path).map_err(|source| Error::File {
-                action: "read",
-                path: path.display().to_string(),
-                source,
-            })?;
+            let metadata = fs::metadata(&path).map_err(fail(&path))?;
+            if metadata.is_dir() {
+                continue;
+            }
+            // Reading a FIFO or a device may never end.
+            if !metadata.is_file() {
+                let message = format!("{} is not a regular file: remove it", path.display());
+                return Err(Error::Invalid(message));
+            }
+            if metadata.len() > left || files.len() >= MAX_FILES {
+                return Err(too_large(root));
+            }
+            left -= metadata.len();
+            let bytes = fs::read(&path).map_err(fail(&path))?;
             let inside = path.strip_prefix(root).unwrap_or(&path).to_owned();
             files.push((inside, bytes));
         }
     }
     files.sort();
     Ok(files)
+}
+
+fn too_large(path: &Path) -> Error {
+    let (path, mib) = (path.display(), MAX_BYTES >> 20);
+    Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
 }
 
 /// The files of an archive.
@@ -147,7 +167,8 @@ fn of_archive(path: &Path) -> Result<Files, Error> {
     let mut files: Files = Vec::new();
     let mut left = MAX_BYTES;
     let not_an_app = |error: std::io::Error| {
-        let message = format!("{} is no packed app (.tgz, .tar.gz, .spl): {error}", path.display());
+        let message =
+            format!("{} is not a packed app (.tgz, .tar.gz, .spl): {error}", path.display());
         Error::Invalid(message)
     };
     for entry in archive.entries().map_err(not_an_app)? {
@@ -167,9 +188,7 @@ fn of_archive(path: &Path) -> Result<Files, Error> {
         // A sparse file has more bytes than the archive.
         entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(not_an_app)?;
         if bytes.len() as u64 > left || files.len() >= MAX_FILES {
-            let (path, mib) = (path.display(), MAX_BYTES >> 20);
-            let message = format!("{path} has more than {mib} MiB or {MAX_FILES} files");
-            return Err(Error::Invalid(message));
+            return Err(too_large(path));
         }
         left -= bytes.len() as u64;
         files.push((inside, bytes));
@@ -178,33 +197,41 @@ fn of_archive(path: &Path) -> Result<Files, Error> {
     Ok(files)
 }
 
+/// What an app has at least one of.
+const PARTS: [&str; 4] = ["default", "local", "lookups", "metadata"];
+
 /// The name of the app, and its files without its directory in front of them.
 fn app_of(files: Files, from: &Path) -> Result<(String, Files), Error> {
-    let is_app = |files: &Files| {
-        let parts = ["default", "local", "lookups", "metadata"];
-        files.iter().any(|(path, _)| parts.iter().any(|part| path.starts_with(part)))
-    };
-    if is_app(&files) {
+    if files.iter().any(|(path, _)| PARTS.iter().any(|part| path.starts_with(part))) {
         let name = from.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let ends = [".tar.gz", ".tgz", ".spl"];
         let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
         return Ok((name.to_owned(), files));
     }
-    let first = files.first().and_then(|(path, _)| path.components().next());
-    let name = first.map(|first| first.as_os_str().to_string_lossy().into_owned());
-    let name = name.unwrap_or_default();
+    let folder_of_app = |path: &Path| {
+        let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy());
+        let (folder, part) = (parts.next()?, parts.next()?);
+        (PARTS.contains(&&*part)).then(|| folder.into_owned())
+    };
+    let apps: BTreeSet<String> = files.iter().filter_map(|(path, _)| folder_of_app(path)).collect();
+    let shown = from.display();
+    let mut names = apps.into_iter();
+    let Some(name) = names.next() else {
+        let message = format!("{shown} is not an app: it has no {}", PARTS.join(", no "));
+        return Err(Error::Invalid(message));
+    };
+    let others: Vec<String> = names.collect();
+    if !others.is_empty() {
+        let others = others.join(", ");
+        let message =
+            format!("{shown} has several apps: {name}, {others}; unpack it and install each");
+        return Err(Error::Invalid(message));
+    }
     let inside = |(path, bytes): (PathBuf, Vec<u8>)| {
         path.strip_prefix(&name).ok().map(|path| (path.to_owned(), bytes))
     };
-    let files: Files = files.into_iter().filter_map(inside).collect();
-    if !is_app(&files) {
-        let message = format!(
-            "{} is no app: it has neither default, local, lookups nor metadata",
-            from.display()
-        );
-        return Err(Error::Invalid(message));
-    }
+    let files = files.into_iter().filter_map(inside).collect();
     Ok((name, files))
 }
 

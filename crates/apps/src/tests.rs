@@ -141,6 +141,13 @@ async fn lookup_files_are_found_in_the_order_of_namespaces() {
         apps.list_lookups(&shared).await.unwrap().into_iter().map(|file| file.app).collect();
     assert_eq!(names, ["search", "ta"]);
     apps.remove_lookup("hosts.csv", &shared).await.unwrap();
+    std::fs::write(lookups.join("hosts.csv.default"), "host\nshipped\n").unwrap();
+    std::fs::write(lookups.join("other.csv.default"), "host\nshipped\n").unwrap();
+    let other = apps.read_lookup("other.csv", &shared).await.unwrap().unwrap();
+    assert_eq!(&other.bytes[..], b"host\nshipped\n");
+    let names: Vec<String> =
+        apps.list_lookups(&shared).await.unwrap().into_iter().map(|file| file.name).collect();
+    assert_eq!(names, ["hosts.csv", "other.csv"]);
     assert_eq!(read(&shared).await.as_deref(), Some("host\nfile\n"));
     for name in ["../x.csv", "", ".hidden", "a/b.csv"] {
         assert!(apps.read_lookup(name, &shared).await.is_err(), "{name}");
@@ -249,6 +256,36 @@ fn what_is_no_app_is_refused() {
         let error = install(&request, &Registry::new(&[])).unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{error}");
     }
+}
+
+#[test]
+fn an_archive_has_one_app_and_may_have_other_files_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.tgz");
+    let request = Install { from: file.clone(), to: folder.path().join("etc"), update: false };
+    let one = [("._ta", "x"), ("ta/default/app.conf", "[ui]\n"), ("zz.txt", "x")];
+    std::fs::write(&file, packed(&one)).unwrap();
+    assert_eq!(install(&request, &Registry::new(&[])).unwrap().app, "ta");
+    let two = [("ta/default/app.conf", "[ui]\n"), ("tb/lookups/a.csv", "a\n")];
+    std::fs::write(&file, packed(&two)).unwrap();
+    let error = install(&request, &Registry::new(&[])).unwrap_err().to_string();
+    assert!(error.contains("has several apps: ta, tb"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_directories_are_not_followed_and_sockets_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join("ta");
+    std::fs::create_dir_all(from.join("default")).unwrap();
+    std::fs::write(from.join("default/app.conf"), "[ui]\n").unwrap();
+    std::os::unix::fs::symlink(&from, from.join("default/loop")).unwrap();
+    let to = folder.path().join("etc");
+    let request = Install { from: from.clone(), to, update: true };
+    assert_eq!(install(&request, &Registry::new(&[])).unwrap().files, 1);
+    let _socket = std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
+    let error = install(&request, &Registry::new(&[])).unwrap_err().to_string();
+    assert!(error.contains("socket is not a regular file"), "{error}");
 }
 
 #[tokio::test]
