@@ -13,6 +13,9 @@ use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
 /// A lookup that is unpacked may have so many bytes.
 const MAX_UNPACKED: u64 = 4 << 30;
 
+/// How the name of a file ends that an app ships for the case that there is none without this ending.
+const SHIPPED: &str = ".default";
+
 /// A lookup file and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LookupFile {
@@ -101,20 +104,26 @@ impl Apps {
                     Err(source) => return Err(failed("read", &path, source)),
                 }
             }
-            let Some(file) = lookups.file(app, name).filter(|_| seen(NOBODY, app)) else {
+            if !seen(NOBODY, app) {
                 continue;
-            };
-            let fail =
-                |source| Error::File { action: "read", path: file.display().to_string(), source };
-            match tokio::fs::read(&file).await {
-                Ok(bytes) => {
-                    let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());
-                    let version = format!("{} {:?} {}", file.display(), changed.ok(), bytes.len());
-                    let bytes = unpacked(name, bytes.into())?;
-                    return Ok(Some(LookupBytes { bytes, version }));
+            }
+            for name_there in [name.to_owned(), format!("{name}{SHIPPED}")] {
+                let Some(file) = lookups.file(app, &name_there) else { continue };
+                let fail = |source| {
+                    let path = file.display().to_string();
+                    Error::File { action: "read", path, source }
+                };
+                match tokio::fs::read(&file).await {
+                    Ok(bytes) => {
+                        let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());
+                        let version =
+                            format!("{} {:?} {}", file.display(), changed.ok(), bytes.len());
+                        let bytes = unpacked(name, bytes.into())?;
+                        return Ok(Some(LookupBytes { bytes, version }));
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(fail(error)),
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(fail(error)),
             }
         }
         Ok(None)
@@ -182,6 +191,7 @@ impl Apps {
             let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
             while let Ok(Some(entry)) = entries.next_entry().await {
                 let name = entry.file_name().to_string_lossy().into_owned();
+                let name = name.strip_suffix(SHIPPED).map(ToOwned::to_owned).unwrap_or(name);
                 let known = found.iter().any(|file| file.name == name && file.app == app.name);
                 if check_file_name(&name).is_ok() && !known {
                     let (app, owner) = (app.name.clone(), NOBODY.to_owned());
