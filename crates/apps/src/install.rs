@@ -115,7 +115,7 @@ pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Erro
 
 type Files = Vec<(PathBuf, Vec<u8>)>;
 
-/// The files of a directory. Links to directories are not followed, as they may lead back.
+/// The files of a directory. Links to directories are refused, as they may lead back.
 fn of_directory(root: &Path) -> Result<Files, Error> {
     let mut files = Vec::new();
     let mut left = MAX_BYTES;
@@ -133,12 +133,13 @@ fn of_directory(root: &Path) -> Result<Files, Error> {
                 continue;
             }
             let metadata = fs::metadata(&path).map_err(fail(&path))?;
-            if metadata.is_dir() {
-                continue;
-            }
             // Reading a FIFO or a device may never end.
             if !metadata.is_file() {
-                let message = format!("{} is not a regular file: remove it", path.display());
+                let kind = match metadata.is_dir() {
+                    true => "a link to a directory: replace it with a copy",
+                    false => "not a regular file: remove it",
+                };
+                let message = format!("{} is {kind}", path.display());
                 return Err(Error::Invalid(message));
             }
             if metadata.len() > left || files.len() >= MAX_FILES {
@@ -225,7 +226,7 @@ fn app_of(files: Files, from: &Path) -> Result<(String, Files), Error> {
     if !others.is_empty() {
         let others = others.join(", ");
         let message =
-            format!("{shown} has several apps: {name}, {others}; unpack it and install each");
+            format!("{shown} has several apps: {name}, {others}; install each of them separately");
         return Err(Error::Invalid(message));
     }
     let inside = |(path, bytes): (PathBuf, Vec<u8>)| {

@@ -13,7 +13,7 @@ use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
 /// A lookup that is unpacked may have so many bytes.
 const MAX_UNPACKED: u64 = 4 << 30;
 
-/// How the name of a file ends that an app ships for the case that there is none without this ending.
+/// Suffix of a lookup file that is used where the file without the suffix is missing.
 const SHIPPED: &str = ".default";
 
 /// A lookup file and where it is.

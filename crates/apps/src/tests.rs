@@ -274,18 +274,22 @@ fn an_archive_has_one_app_and_may_have_other_files_beside_it() {
 
 #[cfg(unix)]
 #[test]
-fn links_to_directories_are_not_followed_and_sockets_are_not_read() {
+fn links_to_directories_and_sockets_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let from = folder.path().join("ta");
     std::fs::create_dir_all(from.join("default")).unwrap();
     std::fs::write(from.join("default/app.conf"), "[ui]\n").unwrap();
-    std::os::unix::fs::symlink(&from, from.join("default/loop")).unwrap();
-    let to = folder.path().join("etc");
-    let request = Install { from: from.clone(), to, update: true };
-    assert_eq!(install(&request, &Registry::new(&[])).unwrap().files, 1);
-    let _socket = std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
-    let error = install(&request, &Registry::new(&[])).unwrap_err().to_string();
-    assert!(error.contains("socket is not a regular file"), "{error}");
+    let request = Install { from: from.clone(), to: folder.path().join("etc"), update: true };
+    let refused = || install(&request, &Registry::new(&[])).unwrap_err().to_string();
+    std::os::unix::fs::symlink(&from, from.join("loop")).unwrap();
+    assert!(refused().contains("loop is a link to a directory"), "{}", refused());
+    std::fs::remove_file(from.join("loop")).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
+    assert!(refused().contains("socket is not a regular file"), "{}", refused());
+    drop(socket);
+    std::fs::remove_file(from.join("socket")).unwrap();
+    std::os::unix::fs::symlink(from.join("default/app.conf"), from.join("linked")).unwrap();
+    assert_eq!(install(&request, &Registry::new(&[])).unwrap().files, 2);
 }
 
 #[tokio::test]
