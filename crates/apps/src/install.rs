@@ -63,7 +63,7 @@ const USED: [&str; 9] = [
 ];
 
 /// Why a part of an app is not used.
-const UNUSED: [(&str, &str); 11] = [
+const UNUSED: [(&str, &str); 10] = [
     ("bin", "of the programs of apps those of commands.conf and of inputs are run"),
     ("appserver", "pages of apps are not served"),
     ("default/data/ui", "views of apps are not shown"),
@@ -71,7 +71,6 @@ const UNUSED: [(&str, &str); 11] = [
     ("default/web.conf", "the web console has no parts of apps"),
     ("default/restmap.conf", "REST endpoints of apps are not served"),
     ("default/alert_actions.conf", "alert actions of apps are not run"),
-    ("default/inputs.conf", "inputs of apps are read when the server starts"),
     ("default/distsearch.conf", "searches are distributed without it"),
     ("default/authorize.conf", "roles of apps are not taken over"),
     ("static", "pictures of apps are not served"),

@@ -45,18 +45,27 @@ pub struct Invalid {
     pub expected: String,
 }
 
+impl Invalid {
+    /// The text without file and line.
+    #[must_use]
+    pub fn without_place(&self) -> String {
+        let stanza = match self.stanza.as_str() {
+            "" => String::new(),
+            name => format!("[{name}] "),
+        };
+        match self.value.as_str() {
+            "" => format!("{stanza}{}: expected {}", self.key, self.expected),
+            value => format!("{stanza}{} = {value}: expected {}", self.key, self.expected),
+        }
+    }
+}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Some(place) => write!(f, "{place}: ")?,
             None => write!(f, "{}.conf: ", self.conf)?,
         }
-        if !self.stanza.is_empty() {
-            write!(f, "[{}] ", self.stanza)?;
-        }
-        match self.value.as_str() {
-            "" => write!(f, "{}: expected {}", self.key, self.expected),
-            value => write!(f, "{} = {value}: expected {}", self.key, self.expected),
-        }
+        f.write_str(&self.without_place())
     }
 }

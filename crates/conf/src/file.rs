@@ -60,6 +60,15 @@ pub struct Stanza {
 }
 
 impl Stanza {
+    /// Takes what a lower layer's stanza says and this one does not.
+    pub(crate) fn complete(&mut self, lower: &Self) {
+        for entry in &lower.entries {
+            if self.get(&entry.key).is_none() {
+                self.entries.push(entry.clone());
+            }
+        }
+    }
+
     /// The entry of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Entry> {

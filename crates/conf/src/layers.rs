@@ -4,7 +4,8 @@
 //! order, the first wins), then what is built in as `system/default`. A search of a user in an app sees
 //! them in another order ([`Layers::view`]). This is the one module of the crate that reads files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry as MapEntry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -302,6 +303,31 @@ impl Layers {
         named.chain(self.directories.iter().cloned()).collect()
     }
 
+    /// Whether a place is in a file, or among the objects, of an app or a user. What is wrong there must not
+    /// keep a program from starting.
+    #[must_use]
+    pub fn is_of_app(&self, place: &Place) -> bool {
+        let layer = self.files.iter().find(|file| file.file.file == place.file);
+        layer.is_some_and(|file| file.layer.app().is_some())
+    }
+
+    /// Only what the system says.
+    #[must_use]
+    pub fn without_apps(&self) -> Self {
+        let mut system = self.clone();
+        system.files.retain(|file| file.layer.app().is_none());
+        system
+    }
+
+    /// Changes the stanzas of apps.
+    pub(crate) fn change_apps(&mut self, mut change: impl FnMut(&str, &mut Stanza)) {
+        for file in self.files.iter_mut().filter(|file| file.layer.app().is_some()) {
+            for stanza in &mut file.file.stanzas {
+                change(&file.conf, stanza);
+            }
+        }
+    }
+
     /// The stanzas of a file with the layer of each, highest first.
     pub fn stanzas(&self, conf: &str) -> impl Iterator<Item = (&Layer, &Stanza)> {
         let files = self.files.iter().filter(move |file| file.conf == conf);
@@ -390,9 +416,16 @@ impl Layers {
     #[must_use]
     pub fn effective(&self, conf: &str) -> Effective {
         let mut effective = Effective { conf: conf.to_owned(), stanzas: Vec::new() };
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for file in self.files.iter().filter(|file| file.conf == conf) {
             for stanza in &file.file.stanzas {
-                effective.merge(stanza);
+                match places.entry(&stanza.name) {
+                    MapEntry::Occupied(known) => effective.stanzas[*known.get()].complete(stanza),
+                    MapEntry::Vacant(new) => {
+                        new.insert(effective.stanzas.len());
+                        effective.stanzas.push(stanza.clone());
+                    }
+                }
             }
         }
         effective.stanzas.sort_by(|a, b| a.name.cmp(&b.name));
@@ -433,20 +466,6 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// Takes what no higher layer has said.
-    fn merge(&mut self, lower: &Stanza) {
-        let known = self.stanzas.iter_mut().find(|stanza| stanza.name == lower.name);
-        let Some(stanza) = known else {
-            self.stanzas.push(lower.clone());
-            return;
-        };
-        for entry in &lower.entries {
-            if stanza.get(&entry.key).is_none() {
-                stanza.entries.push(entry.clone());
-            }
-        }
-    }
-
     /// A stanza by name.
     #[must_use]
     pub fn stanza(&self, name: &str) -> Option<&Stanza> {

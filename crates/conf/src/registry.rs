@@ -102,6 +102,43 @@ impl Registry {
         invalid
     }
 
+    /// Leaves out the settings of apps whose values do not have the form of their setting, so that the next
+    /// layer's value or the default counts, and says so. A comment behind a value that has no text (a
+    /// number, a size, yes or no) goes, and the value counts.
+    #[must_use]
+    pub fn tolerate_apps(&self, layers: &mut Layers) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        layers.change_apps(|conf, stanza| {
+            for invalid in self.invalid(conf, stanza) {
+                let Some(place) = &invalid.place else { continue };
+                let entry = stanza.entries.iter_mut().find(|entry| entry.place == *place);
+                let Some(entry) = entry else { continue };
+                let setting = self.find(conf, &stanza.name, &entry.key);
+                let value = entry.value.split_once('#').map(|(value, _)| value.trim_end().to_owned());
+                let value = value.filter(|value| !value.is_empty());
+                let value = value
+                    .filter(|value| setting.is_some_and(|one| one.kind.read(value).is_some()));
+                let text = match value {
+                    Some(value) => {
+                        let text = format!(
+                            "{} = {value}: the comment behind the value is ignored; write comments on \
+                             lines of their own",
+                            entry.key
+                        );
+                        entry.value = value;
+                        text
+                    }
+                    None => {
+                        stanza.entries.retain(|entry| entry.place != *place);
+                        format!("the setting is ignored: {}", invalid.without_place())
+                    }
+                };
+                warnings.push(Warning { place: place.clone(), text });
+            }
+        });
+        warnings
+    }
+
     /// Warnings about unknown settings, and settings without effect, of all files.
     #[must_use]
     pub fn warnings(&self, layers: &Layers) -> Vec<Warning> {
@@ -148,6 +185,7 @@ fn edits(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
     use crate::file::ConfFile;
+    use crate::layers::Layer;
     use crate::setting::Type;
 
     const EXAMPLE: &[Setting] = &[
@@ -193,6 +231,33 @@ mod tests {
     fn families_cover_their_classes_and_free_keys_their_stanza() {
         assert_eq!(said("[a]\nEXTRACT-anything = x\n[roleMap_SAML]\npower = a"), [""; 0]);
         assert_eq!(said("[a]\npower = x"), ["x.conf:2: unknown setting power in [a]"]);
+    }
+
+    #[test]
+    fn invalid_values_of_apps_are_left_out_and_those_of_the_system_are_not() {
+        let registry = Registry::new(&[&[EXAMPLE]]);
+        let mut layers = Layers::default()
+            .with(Layer::AppLocal("a".to_owned()), "x", "[search]\nmax_count = many")
+            .with(Layer::AppDefault("a".to_owned()), "x", "[search]\nmax_count = 7 # enough");
+        let said: Vec<_> =
+            registry.tolerate_apps(&mut layers).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "apps/a/local/x.conf:2: the setting is ignored: [search] max_count = many: expected a whole \
+                 number, 1 or more",
+                "apps/a/default/x.conf:2: max_count = 7: the comment behind the value is ignored; write \
+                 comments on lines of their own",
+            ]
+        );
+        let value = |layers: &Layers| {
+            layers.effective("x").get("search", "max_count").map(|e| e.value.clone())
+        };
+        assert_eq!(value(&layers).as_deref(), Some("7"));
+        let mut system =
+            Layers::default().with(Layer::SystemLocal, "x", "[search]\nmax_count = 7 # x");
+        assert_eq!(registry.tolerate_apps(&mut system), []);
+        assert_eq!(value(&system).as_deref(), Some("7 # x"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod kernel;
 pub mod operators;
 mod pattern;
 mod row;
+pub mod tabular;
 pub mod time;
 pub mod value;
 

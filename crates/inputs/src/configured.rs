@@ -8,12 +8,12 @@ mod network;
 mod run;
 mod stanza;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use conf::{Effective, Reader, Stanza};
+use conf::{Effective, Place, Reader, Stanza};
 use model::IndexName;
 
 use crate::exec::ScriptInput;
@@ -73,6 +73,10 @@ pub struct Configured {
     pub names: HostNames,
     /// Stanzas of inputs that do not exist here, with what can be done instead.
     pub warnings: Vec<String>,
+    /// Indexes that only inputs of apps name, each with the place of a stanza that does.
+    app_indexes: BTreeMap<IndexName, Place>,
+    /// Ports that apps listen at.
+    app_ports: BTreeSet<SocketAddr>,
 }
 
 impl Configured {
@@ -81,17 +85,78 @@ impl Configured {
     /// # Errors
     /// All mistakes, each with file, stanza and key.
     pub fn read(conf: &Effective, host: &str) -> Result<Self, Vec<Error>> {
+        Self::read_tolerating(conf, host, &|_| false)
+    }
+
+    /// As [`Configured::read`]; an input of an app with a mistake is left out, with a warning.
+    /// `of_app` says whether a place is an app's.
+    ///
+    /// # Errors
+    /// All other mistakes, each with file, stanza and key.
+    pub fn read_tolerating(
+        conf: &Effective,
+        host: &str,
+        of_app: &dyn Fn(&Place) -> bool,
+    ) -> Result<Self, Vec<Error>> {
         let mut configured = Self::default();
         let mut errors = Vec::new();
+        let mut own_indexes = BTreeSet::new();
         let host: Arc<str> = host.into();
         for stanza in &conf.stanzas {
             let mut keys = Keys::new(conf, stanza);
+            let mut one = Self { names: configured.names.clone(), ..Self::default() };
             if !keys.get(&crate::settings::DISABLED) || stanza.name.starts_with("http://") {
-                configured.add(&mut keys, &host);
+                one.add(&mut keys, &host);
             }
-            errors.append(&mut keys.errors);
+            if !of_app(&stanza.place) {
+                own_indexes.extend(one.indexes().into_keys());
+                errors.append(&mut keys.errors);
+            } else if !keys.errors.is_empty() {
+                let ignored = keys
+                    .errors
+                    .iter()
+                    .map(|error| format!("{error}; the input [{}] is ignored", stanza.name));
+                configured.warnings.extend(ignored);
+                continue;
+            } else {
+                let indexes = one.indexes().into_keys().map(|index| (index, stanza.place.clone()));
+                configured.app_indexes.extend(indexes);
+                let tcp = one.tcp.iter().map(|(address, _)| *address);
+                configured.app_ports.extend(tcp.chain(one.udp.iter().map(|(address, _)| *address)));
+            }
+            configured.append(one);
         }
+        configured.app_indexes.retain(|index, _| !own_indexes.contains(index));
         if errors.is_empty() { Ok(configured) } else { Err(errors) }
+    }
+
+    fn append(&mut self, other: Self) {
+        self.monitor.extend(other.monitor);
+        self.scripts.extend(other.scripts);
+        self.fifos.extend(other.fifos);
+        self.tcp.extend(other.tcp);
+        self.udp.extend(other.udp);
+        self.sqs.extend(other.sqs);
+        self.http.extend(other.http);
+        self.warnings.extend(other.warnings);
+    }
+
+    /// The stanza's place, if only apps have inputs for an index: their inputs can be left out.
+    #[must_use]
+    pub fn index_of_apps(&self, index: &IndexName) -> Option<&Place> {
+        self.app_indexes.get(index)
+    }
+
+    /// Leaves out the inputs for an index, and their ports.
+    pub fn leave_out(&mut self, index: &IndexName, bound: &mut Bound) {
+        self.monitor.retain(|one| one.index != *index);
+        self.scripts.retain(|one| one.index != *index);
+        self.fifos.retain(|one| one.index != *index);
+        bound.leave_out(self, index);
+        self.tcp.retain(|(_, one)| one.index != *index);
+        self.udp.retain(|(_, one)| one.index != *index);
+        self.sqs.retain(|one| one.index != *index);
+        self.http.retain(|one| one.index != *index && !one.indexes.contains(index));
     }
 
     fn add(&mut self, keys: &mut Keys<'_>, host: &Arc<str>) {

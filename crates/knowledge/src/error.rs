@@ -45,6 +45,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// File and line, where they are known.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Setting(invalid) => invalid.place.as_ref(),
+            Self::Regex { place, .. }
+            | Self::Expression { place, .. }
+            | Self::Missing { place, .. } => Some(place),
+        }
+    }
+
     /// What the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -118,10 +118,24 @@ impl Knowledge {
         Self::new(Layers::builtin())
     }
 
-    /// Settings that are wrong, each with file and line.
+    /// Settings that are wrong, each with file and line. Each is left out, or its default stands for it.
     #[must_use]
     pub fn errors(&self) -> &[Error] {
         &self.inner.errors
+    }
+
+    /// The errors that should keep a program from starting: those that are not an app's.
+    pub fn fatal_errors(&self) -> impl Iterator<Item = &Error> {
+        self.inner.errors.iter().filter(|error| !self.is_of_app(error))
+    }
+
+    /// The errors of apps: what is wrong is ignored.
+    pub fn app_errors(&self) -> impl Iterator<Item = &Error> {
+        self.inner.errors.iter().filter(|error| self.is_of_app(error))
+    }
+
+    fn is_of_app(&self, error: &Error) -> bool {
+        error.place().is_some_and(|place| self.inner.layers.is_of_app(place))
     }
 
     /// What is oddly written, each with file and line. `conf::Registry` knows which settings there are.

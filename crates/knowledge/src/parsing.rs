@@ -369,4 +369,16 @@ mod tests {
     fn built_in_settings_have_no_errors() {
         assert!(Knowledge::builtin().errors().is_empty(), "{:?}", Knowledge::builtin().errors());
     }
+
+    #[test]
+    fn errors_of_apps_are_not_fatal() {
+        let app = Layer::AppDefault("a".to_owned());
+        let text = "[a]\nLINE_BREAKER = [\\r\\n]+\nREPORT-x = nothing\nTRANSFORMS-x = nothing\nTRUNCATE = 7";
+        let knowledge = Knowledge::new(Layers::builtin().with(app, "props", text));
+        assert_eq!((knowledge.fatal_errors().count(), knowledge.app_errors().count()), (0, 3));
+        let rules = knowledge.parsing_rules("a", "s", "h");
+        assert!(matches!(rules.line_breaker, LineBreaker::Newlines) && rules.truncate == Some(7));
+        let system = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", text));
+        assert_eq!((system.fatal_errors().count(), system.app_errors().count()), (3, 0));
+    }
 }

@@ -40,6 +40,12 @@ impl StanzaMatcher {
         }
     }
 
+    /// Whether it is certain that no event is of this stanza and of another.
+    #[must_use]
+    pub fn excludes(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Sourcetype(own), Self::Sourcetype(other)) if own != other)
+    }
+
     fn rank(&self) -> u8 {
         match self {
             Self::Source(_) => 0,

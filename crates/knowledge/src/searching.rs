@@ -189,7 +189,7 @@ fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Opt
     Some(Reading::Columns { delimiters, names })
 }
 
-/// Items separated by commas, quoted or not, with `\t`, `\n`, `\\` and `\"`.
+/// Items separated by commas, quoted or not, with `\t`, `\n`, `\r`, `\\` and `\"`.
 fn quoted(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let mut item = String::new();
@@ -200,6 +200,7 @@ fn quoted(text: &str) -> Vec<String> {
             '\\' if inside || !was_quoted => match chars.next() {
                 Some('t') => item.push('\t'),
                 Some('n') => item.push('\n'),
+                Some('r') => item.push('\r'),
                 Some(other) => item.push(other),
                 None => item.push('\\'),
             },

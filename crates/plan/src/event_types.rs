@@ -9,15 +9,15 @@ use exprs::kernel::multi;
 use exprs::predicate;
 use exprs::required_fields::RequiredFields;
 use exprs::types::ValueType;
-use knowledge::Knowledge;
+use knowledge::{EventType, Knowledge};
 use spl::ast::{
     ComparisonOperator, PatternPart, SearchComparison, SearchExpr, SearchPattern, SearchValue,
     Span, Term,
 };
 
-use crate::Error;
 use crate::context::PlanningContext;
 use crate::frame::Frame;
+use crate::{Error, MessageKind};
 
 /// The field with the names of event types.
 pub(crate) const EVENTTYPE: &str = "eventtype";
@@ -27,12 +27,14 @@ pub(crate) const TAG: &str = "tag";
 const MAX_DEPTH: usize = 16;
 
 /// A filter with what event types and tags stand for in place of them.
-pub(crate) fn expand(expr: &SearchExpr, knowledge: &Knowledge) -> Result<SearchExpr, Error> {
-    Expansion { knowledge }.expr(expr, 0)
+/// An event type whose search is invalid finds nothing, with a warning.
+pub(crate) fn expand(expr: &SearchExpr, env: &PlanningContext<'_>) -> Result<SearchExpr, Error> {
+    Expansion { knowledge: &env.context.knowledge, env }.expr(expr, 0)
 }
 
 struct Expansion<'k> {
     knowledge: &'k Knowledge,
+    env: &'k PlanningContext<'k>,
 }
 
 impl Expansion<'_> {
@@ -101,8 +103,10 @@ impl Expansion<'_> {
         let mut any = Vec::new();
         for event_type in self.knowledge.event_types() {
             if matches(pattern, &event_type.name) {
-                let expr = parsed(&event_type.name, &event_type.search, self.knowledge, span)?;
-                any.push(self.expr(&expr, depth + 1)?);
+                let expr = parsed(&event_type.search, self.knowledge, span);
+                if let Some(expr) = unless_invalid(expr, &event_type, self.env)? {
+                    any.push(self.expr(&expr, depth + 1)?);
+                }
             }
         }
         Ok(any_of(any, span))
@@ -146,19 +150,30 @@ fn matches(pattern: &SearchPattern, name: &str) -> bool {
     exprs::required_fields::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
 }
 
+/// The result, or a warning that an event type is left out: a mistake in an app must not end searches.
+fn unless_invalid<T>(
+    result: Result<T, Error>,
+    event_type: &EventType,
+    env: &PlanningContext<'_>,
+) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Invalid { message, .. }) => {
+            let text = format!("the event type \"{}\" was left out: {message}", event_type.name);
+            env.log.add(MessageKind::Warning, text);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The search of an event type, at the place of its name.
-fn parsed(
-    name: &str,
-    search: &str,
-    knowledge: &Knowledge,
-    span: Span,
-) -> Result<SearchExpr, Error> {
+fn parsed(search: &str, knowledge: &Knowledge, span: Span) -> Result<SearchExpr, Error> {
     let macros = crate::macros::Macros::of(knowledge);
     let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
     let parsed = spl::parse_search_terms_with(search, &options);
-    let parsed = parsed.map_err(|error| {
-        Error::at(format!("the search of event type \"{name}\" is invalid: {error}"), span)
-    })?;
+    let parsed =
+        parsed.map_err(|error| Error::at(format!("its search is invalid: {error}"), span))?;
     Ok(parsed.expr.unwrap_or_else(|| everything(span)))
 }
 
@@ -185,7 +200,11 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// The classes among the required fields. Adds the fields that they are made of.
-    pub(crate) fn of(required: &mut RequiredFields, knowledge: &Knowledge) -> Result<Self, Error> {
+    pub(crate) fn of(
+        required: &mut RequiredFields,
+        env: &PlanningContext<'_>,
+    ) -> Result<Self, Error> {
+        let knowledge = &env.context.knowledge;
         let named =
             |required: &RequiredFields, name: &str| required.names.iter().any(|n| n == name);
         let tag_field = |name: &String| name.starts_with("tag::");
@@ -196,9 +215,11 @@ impl Wanted {
             (tags || named(required, EVENTTYPE)) && !knowledge.event_types().is_empty();
         if event_types {
             for event_type in knowledge.event_types() {
-                let span = Span::default();
-                let expr = parsed(&event_type.name, &event_type.search, knowledge, span)?;
-                required.search(&expand(&expr, knowledge)?);
+                let expr = parsed(&event_type.search, knowledge, Span::default())
+                    .and_then(|expr| expand(&expr, env));
+                if let Some(expr) = unless_invalid(expr, &event_type, env)? {
+                    required.search(&expr);
+                }
             }
         }
         if tags {
@@ -233,9 +254,10 @@ fn event_type_field(
     let mut names = Vec::new();
     let mut conditions = Vec::new();
     for event_type in knowledge.event_types() {
-        let expr = parsed(&event_type.name, &event_type.search, knowledge, Span::default())?;
-        let expr = expand(&expr, knowledge)?;
-        let condition = predicate::compile_search(&expr, &env.scope(&frame))?;
+        let condition = parsed(&event_type.search, knowledge, Span::default())
+            .and_then(|expr| expand(&expr, env))
+            .and_then(|expr| Ok(predicate::compile_search(&expr, &env.scope(&frame))?));
+        let Some(condition) = unless_invalid(condition, &event_type, env)? else { continue };
         conditions.push(Typed::new(condition, ValueType::Boolean));
         names.push(event_type.name);
     }

@@ -12,6 +12,5 @@ mod lines;
 pub mod multikv;
 pub mod quantities;
 pub mod scrub;
-pub mod tabular;
 pub mod template;
 pub mod xml;

@@ -197,6 +197,7 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
         });
         part.stanzas.push(stanza.clone());
     }
+    let of_app = |place: &conf::Place| knowledge.layers().is_of_app(place);
     let mut routes = Vec::new();
     for (routing, mut part) in by_routing {
         part.stanzas.sort_by(|a, b| a.name.cmp(&b.name));
@@ -206,10 +207,11 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
             names => groups_named(&outputs.groups, names)
                 .map_err(|reason| anyhow::anyhow!("inputs.conf: _TCP_ROUTING: {reason}"))?,
         };
-        let mut configured = Configured::read(&part, host).map_err(|errors| {
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
-        })?;
+        let mut configured =
+            Configured::read_tolerating(&part, host, &of_app).map_err(|errors| {
+                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                anyhow::anyhow!("inputs.conf does not hold:\n{}", errors.join("\n"))
+            })?;
         configured.monitor_settings = monitor_settings;
         let has_inputs = !configured.indexes().is_empty();
         if has_inputs && groups.is_empty() {

@@ -40,11 +40,17 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
 }
 
 fn knowledge(options: &RunOptions) -> Result<Knowledge> {
-    let knowledge = Knowledge::new(Layers::read(&options.conf_dir)?);
-    let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+    let mut layers = Layers::read(&options.conf_dir)?;
+    let ignored = registry().tolerate_apps(&mut layers);
+    let knowledge = Knowledge::new(layers);
+    let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
     anyhow::ensure!(errors.is_empty(), "the configuration does not hold:\n{}", errors.join("\n"));
-    for warning in registry().warnings(knowledge.layers()).iter().chain(knowledge.warnings()) {
+    let unknown = registry().warnings(knowledge.layers());
+    for warning in ignored.iter().chain(&unknown).chain(knowledge.warnings()) {
         tracing::warn!("{warning}");
+    }
+    for error in knowledge.app_errors() {
+        tracing::warn!("{error}; the setting is ignored");
     }
     Ok(knowledge)
 }

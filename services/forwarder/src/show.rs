@@ -62,10 +62,14 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
 
 /// Prints what counts of a file, with where it is written; or checks everything.
 pub(crate) fn btool(options: &BtoolOptions) -> Result<()> {
-    let knowledge = Knowledge::new(Layers::read(&options.conf_dir)?);
+    let mut layers = Layers::read(&options.conf_dir)?;
     if options.check {
-        return check(&knowledge);
+        for warning in registry().tolerate_apps(&mut layers) {
+            println!("{warning}");
+        }
+        return check(&Knowledge::new(layers));
     }
+    let knowledge = Knowledge::new(layers);
     let conf = knowledge.conf(&options.conf);
     let mut out = std::io::stdout().lock();
     for stanza in &conf.stanzas {
@@ -88,7 +92,10 @@ fn check(knowledge: &Knowledge) -> Result<()> {
     for warning in Outputs::warnings(&conf) {
         println!("{warning}");
     }
-    let mut errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+    for error in knowledge.app_errors() {
+        println!("{error}; the setting is ignored");
+    }
+    let mut errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
     match Outputs::read(&conf) {
         Ok(outputs) => {
             rule_warnings(knowledge, &outputs).iter().for_each(|warning| println!("{warning}"));

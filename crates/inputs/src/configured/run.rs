@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use model::IndexName;
 use runtime::Shutdown;
 use tokio::net::{TcpListener, UdpSocket};
 
@@ -13,29 +14,57 @@ use crate::{Error, Sink};
 /// The ports of a [`Configured`], which nobody else can take any more.
 #[derive(Debug, Default)]
 pub struct Bound {
-    tcp: Vec<TcpListener>,
-    udp: Vec<UdpSocket>,
+    tcp: Vec<Option<TcpListener>>,
+    udp: Vec<Option<UdpSocket>>,
 }
 
-/// Takes the ports, and nothing else: what is sent to them waits in the system until [`start_bound`].
+impl Bound {
+    /// Gives up the ports of the inputs for an index.
+    pub(super) fn leave_out(&mut self, configured: &Configured, index: &IndexName) {
+        let mut kept = configured.tcp.iter().map(|(_, one)| one.index != *index);
+        self.tcp.retain(|_| kept.next().unwrap_or(true));
+        let mut kept = configured.udp.iter().map(|(_, one)| one.index != *index);
+        self.udp.retain(|_| kept.next().unwrap_or(true));
+    }
+}
+
+/// Takes the ports, and nothing else: what is sent to them waits in the system until [`start_bound`]. An
+/// app's port that cannot be taken is left out, with a warning.
 ///
 /// # Errors
-/// An address cannot be listened at.
+/// Another address cannot be listened at.
 pub async fn bind(configured: &Configured) -> Result<Bound, Error> {
     let mut bound = Bound::default();
     for (address, _) in &configured.tcp {
         let listener = TcpListener::bind(address).await;
-        bound.tcp.push(listener.map_err(|error| taken("tcp", *address, error))?);
+        bound.tcp.push(configured.taken("tcp", *address, listener)?);
     }
     for (address, _) in &configured.udp {
         let socket = UdpSocket::bind(address).await;
-        bound.udp.push(socket.map_err(|error| taken("udp", *address, error))?);
+        bound.udp.push(configured.taken("udp", *address, socket)?);
     }
     Ok(bound)
 }
 
-fn taken(scheme: &str, address: SocketAddr, error: std::io::Error) -> Error {
-    Error::Listen { address: format!("{scheme}://{address}"), source: Arc::new(error) }
+impl Configured {
+    fn taken<T>(
+        &self,
+        scheme: &str,
+        address: SocketAddr,
+        port: std::io::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        let fail = |error: std::io::Error| Error::Listen {
+            address: format!("{scheme}://{address}"),
+            source: Arc::new(error),
+        };
+        match port.map_err(fail) {
+            Err(error) if self.app_ports.contains(&address) => {
+                tracing::warn!("{error}; the app's input is ignored");
+                Ok(None)
+            }
+            port => port.map(Some),
+        }
+    }
 }
 
 /// Binds and starts all inputs over a sink; they end with the signal to stop. Gives the addresses that
@@ -69,10 +98,12 @@ pub async fn start_bound(
         tracing::warn!("{warning}");
     }
     for ((address, input), listener) in configured.tcp.into_iter().zip(bound.tcp) {
+        let Some(listener) = listener else { continue };
         listeners.push(format!("tcp://{}", listener.local_addr().unwrap_or(address)));
         shutdown.spawn(input.serve(listener, Arc::clone(sink), shutdown.clone()));
     }
     for ((address, input), socket) in configured.udp.into_iter().zip(bound.udp) {
+        let Some(socket) = socket else { continue };
         listeners.push(format!("udp://{}", socket.local_addr().unwrap_or(address)));
         shutdown.spawn(input.serve(socket, Arc::clone(sink), shutdown.clone()));
     }

@@ -101,3 +101,41 @@ fn mistakes_are_told_with_file_stanza_and_key() {
         assert!(shown.starts_with("apps/a/local/inputs.conf:"), "{shown}");
     }
 }
+
+#[test]
+fn inputs_of_apps_with_mistakes_are_left_out() {
+    let app = "[tcp://5140]\nindex = os\n[tcp://x]\n[monitor:///var/log]\nindex = os\n[monitor:///tmp]\ntime_before_close = soon";
+    let system = "[udp://127.0.0.1:5141]\nindex = main";
+    let layers = Layers::builtin().with(Layer::AppDefault("a".to_owned()), "inputs", app).with(
+        Layer::SystemLocal,
+        "inputs",
+        system,
+    );
+    let of_app = |place: &Place| layers.is_of_app(place);
+    let conf = layers.effective("inputs");
+    let mut configured = Configured::read_tolerating(&conf, "me", &of_app).unwrap();
+    assert_eq!(
+        (configured.tcp.len(), configured.udp.len(), configured.monitor.len()),
+        (1, 1, 1),
+        "{configured:?}"
+    );
+    let told = |part: &str| configured.warnings.iter().any(|warning| warning.contains(part));
+    assert!(told("the input [tcp://x] is ignored"), "{:?}", configured.warnings);
+    assert!(told("time_before_close = soon"), "{:?}", configured.warnings);
+    let (os, main) = (IndexName::new("os").unwrap(), IndexName::new("main").unwrap());
+    assert!(configured.index_of_apps(&os).is_some() && configured.index_of_apps(&main).is_none());
+    configured.leave_out(&os, &mut Bound::default());
+    assert_eq!((configured.tcp.len(), configured.udp.len(), configured.monitor.len()), (0, 1, 0));
+    assert!(read("[tcp://x]").is_err(), "without an app it is an error");
+}
+
+#[tokio::test]
+async fn a_port_of_an_app_that_is_taken_is_left_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = format!("[tcp://{}]", taken.local_addr().unwrap());
+    let layers = Layers::builtin().with(Layer::AppDefault("a".to_owned()), "inputs", &text);
+    let conf = layers.effective("inputs");
+    let tolerant = Configured::read_tolerating(&conf, "me", &|place| layers.is_of_app(place));
+    assert!(bind(&tolerant.unwrap()).await.is_ok());
+    assert!(bind(&Configured::read(&conf, "me").unwrap()).await.is_err());
+}

@@ -23,6 +23,8 @@ pub enum KvMode {
     Json,
     /// XML elements and attributes.
     Xml,
+    /// The columns of tables such as the output of `ps`, each with the values of all lines.
+    Multi,
 }
 
 impl KvMode {
@@ -35,6 +37,7 @@ impl KvMode {
             "auto_escaped" => Self::AutoEscaped,
             "json" => Self::Json,
             "xml" => Self::Xml,
+            "multi" => Self::Multi,
             _ => return None,
         })
     }

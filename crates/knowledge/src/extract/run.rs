@@ -106,6 +106,7 @@ impl<'a, 'r> Run<'a, 'r> {
             (None, KvMode::Auto) => kv::pairs(text, false, &mut visit),
             (None, KvMode::AutoEscaped) => kv::pairs(text, true, &mut visit),
             (None, KvMode::Xml) => xml::walk(text, &mut visit),
+            (None, KvMode::Multi) => columns(text, &mut visit),
             (None, KvMode::Json | KvMode::None) => ControlFlow::Continue(()),
         };
     }
@@ -120,7 +121,7 @@ impl<'a, 'r> Run<'a, 'r> {
         self.automatic += 1;
         // Arrays and repeated elements have several values; a repeated key=value does not.
         let marked = name.as_bytes().contains(&b'{') && name.contains("{}");
-        let several = marked || self.rules.mode == KvMode::Xml;
+        let several = marked || matches!(self.rules.mode, KvMode::Xml | KvMode::Multi);
         self.field(name, value, AUTOMATIC, several)
     }
 
@@ -220,4 +221,21 @@ mod tests {
         assert!(FIXED.iter().all(|name| is_fixed(name)));
         assert!(!is_fixed("status") && !is_fixed("") && !is_fixed("user"));
     }
+}
+
+/// Visits the values of the tables in an event, line by line.
+fn columns<'a>(
+    text: &'a str,
+    visit: &mut dyn FnMut(&str, Cow<'a, str>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let reading = eval::tabular::Reading { several: true, ..Default::default() };
+    let mut flow = ControlFlow::Continue(());
+    eval::tabular::rows(text, &reading, &mut |_, values| {
+        for (name, value) in values {
+            if flow.is_continue() {
+                flow = visit(name, Cow::Owned((*value).to_owned()));
+            }
+        }
+    });
+    flow
 }

@@ -242,3 +242,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn tables_give_the_values_of_each_column() {
+    check(
+        "KV_MODE = multi",
+        "",
+        "USER   PID  COMMAND\nroot     1  init\nwww     22  nginx\n",
+        &["USER=root", "PID=1", "COMMAND=init", "USER=www", "PID=22", "COMMAND=nginx"],
+    );
+}
+
+#[test]
+fn windows_events_as_text_have_fields_without_configuration_of_ones_own() {
+    check(
+        "KV_MODE = none\nREPORT-windows = wel-message, wel-eq-kv, wel-col-kv",
+        "",
+        "07/14/2026 10:11:12 PM\r\nLogName=Security\r\nEventCode=4624\r\nMessage=An account was logged on.\r\n\r\n\
+         Subject:\r\n\tSecurity ID:\t\tSYSTEM\r\n\tAccount Name:\t\tHOST$\r\n\r\nNew Logon:\r\n\tAccount Name:\t\talice",
+        &[
+            "_pre_msg=07/14/2026 10:11:12 PM\r\nLogName=Security\r\nEventCode=4624",
+            "Message=An account was logged on.\r\n\r\nSubject:\r\n\tSecurity ID:\t\tSYSTEM\r\n\tAccount \
+             Name:\t\tHOST$\r\n\r\nNew Logon:\r\n\tAccount Name:\t\talice",
+            "LogName=Security",
+            "EventCode=4624",
+            "Security_ID=SYSTEM",
+            "Account_Name=HOST$",
+            "Account_Name=alice",
+        ],
+    );
+}

@@ -18,6 +18,9 @@ const INDEX_TIME: &[&str] = &[
     keys::INGEST_EVAL.name(),
     keys::STOP_PROCESSING_IF.name(),
 ];
+/// Settings that make a stanza a lookup or an extraction by delimiters.
+const OTHER: &[&str] =
+    &[keys::FILENAME.name(), "external_cmd", keys::COLLECTION.name(), keys::DELIMS.name()];
 /// The group of steps that nothing but TRANSFORMS stops.
 const TRANSFORMS: usize = 1;
 
@@ -52,11 +55,18 @@ pub(crate) fn read(
 
 /// Looks for mistakes in all index-time transforms, used or not.
 pub(crate) fn check_all(transforms: &Effective, errors: &mut Vec<Error>) {
-    for stanza in &transforms.stanzas {
-        if INDEX_TIME.iter().any(|key| stanza.get(key).is_some()) && !is_disabled(stanza) {
-            let _ = action(stanza, errors);
-        }
+    for stanza in transforms.stanzas.iter().filter(|stanza| is_index_time(stanza)) {
+        let _ = action(stanza, errors);
     }
+}
+
+/// Whether a stanza is an index-time transform. Lookups and extractions by delimiters are not, even if they
+/// have some of the settings, as those that programs write out with all their defaults.
+fn is_index_time(stanza: &Stanza) -> bool {
+    let has = |key: &str| stanza.get(key).is_some_and(|entry| !entry.value.is_empty());
+    INDEX_TIME.iter().any(|key| has(key))
+        && !OTHER.iter().any(|key| has(key))
+        && !is_disabled(stanza)
 }
 
 impl IndexTimeRules {
@@ -84,8 +94,7 @@ impl IndexTimeRules {
                 continue;
             };
             // Mistakes inside the stanza are found by `check_all`, or here if it has no destination.
-            let known = INDEX_TIME.iter().any(|key| stanza.get(key).is_some());
-            let found = if known { &mut Vec::new() } else { &mut *errors };
+            let found = if is_index_time(stanza) { &mut Vec::new() } else { &mut *errors };
             if !is_disabled(stanza)
                 && let Some(action) = action(stanza, found)
             {

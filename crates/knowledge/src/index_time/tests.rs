@@ -243,3 +243,11 @@ fn mistakes_are_errors_with_their_place() {
     let rules = knowledge.parsing_rules("st", "s", "h");
     assert_eq!(rules.index_time.rules().len(), 1, "what holds still runs");
 }
+
+#[test]
+fn lookups_with_settings_of_transforms_are_no_transforms() {
+    let text = "[l]\nfilename = l.csv\nWRITE_META = 0\nSOURCE_KEY = _raw\n[d]\nDELIMS = \"|\"\nFIELDS = a, b\nDEST_KEY = _raw";
+    let layers = Layers::builtin().with(Layer::SystemLocal, "transforms", text);
+    let knowledge = Knowledge::new(layers);
+    assert!(knowledge.errors().is_empty(), "{:?}", knowledge.errors());
+}

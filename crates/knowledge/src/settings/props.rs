@@ -23,7 +23,7 @@ const ENCODING: Type = Type::Form {
     fits: |text| Charset::parse(text).is_some(),
 };
 const MODE: Type = Type::Form {
-    expected: "none, auto, auto_escaped, json or xml (multi is not supported)",
+    expected: "none, auto, auto_escaped, json, xml or multi",
     fits: |text| KvMode::parse(text).is_some(),
 };
 const STRUCTURE: Type = Type::Form {

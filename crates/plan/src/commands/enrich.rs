@@ -3,6 +3,7 @@
 //!
 //! Only what a search requires is computed. Everything runs where the events are.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::logical_expr::{Case, Expr};
@@ -47,9 +48,9 @@ impl Enrichment {
         required: &mut RequiredFields,
         env: &PlanningContext<'_>,
     ) -> Result<Self, Error> {
-        let classes = event_types::Wanted::of(required, &env.context.knowledge)?;
+        let classes = event_types::Wanted::of(required, env)?;
         let lookups = automatic_lookups(required, env).await?;
-        let calculated = calculated_fields(required, env)?;
+        let calculated = calculated_fields(required, env);
         Ok(Self { calculated, lookups, classes })
     }
 
@@ -67,12 +68,72 @@ impl Enrichment {
         if !self.calculated.is_empty() {
             frame = calculate(frame, self.calculated, env)?;
         }
-        for Automatic { matcher, command, lookup, .. } in self.lookups {
-            let condition = applies(&matcher, &frame);
-            frame = lookup::apply(&command, &lookup, frame, Some(condition))?;
+        for lookups in independent(&self.lookups) {
+            frame = look_up(lookups, frame)?;
         }
         self.classes.add(frame, env)
     }
+}
+
+/// The lookups in groups within which none reads what an earlier one sets.
+fn independent(lookups: &[Automatic]) -> Vec<&[Automatic]> {
+    let (mut groups, mut start) = (Vec::new(), 0);
+    // By field: the lookups of the group that set it.
+    let mut set: HashMap<&str, Vec<&StanzaMatcher>> = HashMap::new();
+    for (at, lookup) in lookups.iter().enumerate() {
+        let reads_earlier = lookup.inputs().any(|input| {
+            let setters = set.get(input).into_iter().flatten();
+            setters.into_iter().any(|setter| !setter.excludes(&lookup.matcher))
+        });
+        if reads_earlier {
+            groups.push(&lookups[start..at]);
+            start = at;
+            set.clear();
+        }
+        for output in &lookup.outputs {
+            set.entry(output).or_default().push(&lookup.matcher);
+        }
+    }
+    if start < lookups.len() {
+        groups.push(&lookups[start..]);
+    }
+    groups
+}
+
+impl Automatic {
+    /// The fields of events that the lookup reads.
+    fn inputs(&self) -> impl Iterator<Item = &str> {
+        let time = self.lookup.definition.time.is_some().then(|| {
+            self.command.event_time_field.as_ref().map_or(model::columns::TIME, |field| &field.node)
+        });
+        self.command.inputs.iter().map(|input| input.event_name()).chain(time)
+    }
+}
+
+/// The events with the outputs of lookups, each where its stanza applies.
+fn look_up(lookups: &[Automatic], frame: Frame) -> Result<Frame, Error> {
+    // Most stanzas have several lookups: whether they apply is found out once.
+    let mut conditions = Vec::new();
+    let mut condition_of = Vec::with_capacity(lookups.len());
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for lookup in lookups {
+        let stanza = format!("{:?}", lookup.matcher);
+        let place = *places.entry(stanza).or_insert_with(|| {
+            conditions.push(("applies", applies(&lookup.matcher, &frame)));
+            conditions.len() - 1
+        });
+        condition_of.push(place);
+    }
+    let (frame, hidden) = frame.with_hidden(conditions)?;
+    let mut conditional = Vec::with_capacity(lookups.len());
+    for (lookup, place) in lookups.iter().zip(condition_of) {
+        conditional.push(lookup::Conditional {
+            command: &lookup.command,
+            lookup: &lookup.lookup,
+            condition: Some(Typed::column(&hidden[place], ValueType::Boolean)),
+        });
+    }
+    Ok(lookup::apply_all(&conditional, frame)?.without_hidden(&hidden))
 }
 
 /// Whether a search may read a field.
@@ -87,10 +148,17 @@ async fn automatic_lookups(
 ) -> Result<Vec<Automatic>, Error> {
     let mut found = Vec::new();
     for AutomaticLookup { matcher, arguments, place } in env.context.knowledge.automatic_lookups() {
-        let refuse = |reason: String| {
-            Error::invalid_anywhere(format!("{place}: invalid automatic lookup: {reason}"))
+        let leave_out = |reason: &str| {
+            let text = format!("{place}: the automatic lookup was left out: {reason}");
+            env.log.add(MessageKind::Warning, text);
         };
-        let command = spl::parse_lookup(&arguments).map_err(|error| refuse(error.to_string()))?;
+        let command = match spl::parse_lookup(&arguments) {
+            Ok(command) => command,
+            Err(error) => {
+                leave_out(&error.to_string());
+                continue;
+            }
+        };
         let named: Vec<String> = command
             .output
             .iter()
@@ -104,8 +172,7 @@ async fn automatic_lookups(
         let lookup = match lookup::prepare(&command, env).await {
             Ok(lookup) => lookup,
             Err(Error::Invalid { message, .. }) => {
-                let text = format!("{place}: the automatic lookup was left out: {message}");
-                env.log.add(MessageKind::Warning, text);
+                leave_out(&message);
                 continue;
             }
             Err(error) => return Err(error),
@@ -127,28 +194,31 @@ async fn automatic_lookups(
 }
 
 /// The calculated fields among those mentioned; what they read is mentioned too.
-fn calculated_fields(
-    required: &mut RequiredFields,
-    env: &PlanningContext<'_>,
-) -> Result<Vec<Calculated>, Error> {
+fn calculated_fields(required: &mut RequiredFields, env: &PlanningContext<'_>) -> Vec<Calculated> {
     let mut found = Vec::new();
     for field in env.context.knowledge.calculated_fields() {
         if !is_meant(required, &field.field) {
             continue;
         }
-        let expr = spl::parse_expression(&field.expression).map_err(|error| {
-            Error::invalid_anywhere(format!(
-                "the calculated field EVAL-{} ({}) is not an expression: {error}",
-                field.field, field.place
-            ))
-        })?;
-        found.push(Calculated { field, expr });
+        match spl::parse_expression(&field.expression) {
+            Ok(expr) => found.push(Calculated { field, expr }),
+            Err(error) => leave_out(&field, &error.to_string(), env),
+        }
     }
     for Calculated { field, expr } in &found {
         required.expr(expr);
         required.name(&field.field);
     }
-    Ok(found)
+    found
+}
+
+/// Says that a calculated field is not computed: a mistake in an app must not end searches.
+fn leave_out(field: &CalculatedField, reason: &str, env: &PlanningContext<'_>) {
+    let text = format!(
+        "{}: the calculated field EVAL-{} was left out: {reason}",
+        field.place, field.field
+    );
+    env.log.add(MessageKind::Warning, text);
 }
 
 /// Sets calculated fields. All see the values before any of them, as documented; of several
@@ -161,7 +231,14 @@ fn calculate(
     // One choice per field, however many stanzas set it: choices within each other grow with each of them.
     let mut choices: Vec<(String, Vec<(Expr, Typed)>)> = Vec::new();
     for Calculated { field, expr } in fields {
-        let value = exprs::compile(&expr, &env.scope(&frame))?;
+        let value = match exprs::compile(&expr, &env.scope(&frame)).map_err(Error::from) {
+            Ok(value) => value,
+            Err(Error::Invalid { message, .. }) => {
+                leave_out(&field, &message, env);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let value = match value.kind {
             ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
             _ => value,
@@ -192,7 +269,11 @@ fn applies(matcher: &StanzaMatcher, frame: &Frame) -> Expr {
     let parameters = format!("{matcher:?}");
     let function = truth("stanza_applies", move |row| {
         let text = |at| row.text(at).map(|text| text.to_string()).unwrap_or_default();
-        Some(matcher.matches(&text(0), &text(1), &text(2)))
+        Some(match &matcher {
+            StanzaMatcher::Everything => true,
+            StanzaMatcher::Sourcetype(name) => row.text(0).is_some_and(|own| *own == **name),
+            _ => matcher.matches(&text(0), &text(1), &text(2)),
+        })
     });
     let arguments = [model::columns::SOURCETYPE, model::columns::SOURCE, model::columns::HOST];
     let arguments = arguments.iter().map(|name| frame.field(name)).collect();

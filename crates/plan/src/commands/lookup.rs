@@ -2,6 +2,7 @@
 //!
 //! Split: the rows of the lookup go to where the events are; nothing is left to the search head.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, new_null_array};
@@ -9,7 +10,6 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::take;
 use datafusion::error::Result as EngineResult;
-use datafusion::logical_expr::Expr;
 use exprs::Typed;
 use exprs::column::{Argument, Value, Values};
 use exprs::kernel::{EvalFunction, Row, Several, columns, multi, text};
@@ -52,7 +52,7 @@ impl CommandPlan for LookupCommand {
 
 fn plan(command: &LookupCommand, input: Input<'_>) -> Result<Frame, Error> {
     let lookup = input.table.ok_or_else(|| Error::internal("the rows of a lookup are not read"))?;
-    apply(command, &lookup, input.frame, None)
+    apply(command, &lookup, input.frame)
 }
 
 /// The lookup of a command; errors are placed at its name.
@@ -77,61 +77,117 @@ pub(super) async fn prepare(
     lookup::open(&command.name.node, &inputs, &wanted, env.context).await
 }
 
-/// The rows with the outputs of a lookup, where a condition holds.
-pub(super) fn apply(
-    command: &LookupCommand,
-    lookup: &Arc<Lookup>,
-    frame: Frame,
-    condition: Option<Expr>,
-) -> Result<Frame, Error> {
-    let outputs = outputs(command, lookup);
-    let only_new = command.output.as_ref().is_some_and(|output| output.only_new);
-    let mut arguments: Vec<Typed> =
-        command.inputs.iter().map(|input| frame.field(input.event_name())).collect();
-    let several = arguments.iter().any(|argument| argument.kind == ValueType::Multi);
-    if lookup.definition.time.is_some() {
-        let name = command.event_time_field.as_ref().map_or(TIME, |field| &field.node);
-        arguments.push(frame.field(name));
+/// A lookup in the rows for which a hidden column is true.
+pub(super) struct Conditional<'a> {
+    pub(super) command: &'a LookupCommand,
+    pub(super) lookup: &'a Arc<Lookup>,
+    pub(super) condition: Option<Typed>,
+}
+
+/// The rows with the outputs of a lookup.
+fn apply(command: &LookupCommand, lookup: &Arc<Lookup>, frame: Frame) -> Result<Frame, Error> {
+    apply_all(&[Conditional { command, lookup, condition: None }], frame)
+}
+
+/// The rows with the outputs of lookups that do not read each other's outputs. However many there are, two
+/// steps are added to the plan, and each field is set once: steps and choices within each other make plans
+/// that grow with each of them.
+pub(super) fn apply_all(lookups: &[Conditional<'_>], frame: Frame) -> Result<Frame, Error> {
+    let matches = lookups.iter().map(|one| ("matches", one.matches(&frame).expr)).collect();
+    let (frame, hidden) = frame.with_hidden(matches)?;
+    let mut names: Vec<String> = Vec::new();
+    let mut found: HashMap<String, Vec<Found>> = HashMap::new();
+    for (one, matches) in lookups.iter().zip(&hidden) {
+        let matches = Typed::column(matches, ValueType::Multi);
+        for field in outputs(one.command, one.lookup) {
+            let function = output(one.lookup, &field.lookup.node, one.gives_one(&frame))?;
+            let name = field.event_name().to_owned();
+            let of_name = found.entry(name.clone()).or_insert_with(|| {
+                names.push(name);
+                Vec::new()
+            });
+            of_name.push(Found {
+                value: function.call(vec![matches.clone()]),
+                condition: one.condition.clone(),
+                only_new: one.command.output.as_ref().is_some_and(|output| output.only_new),
+            });
+        }
     }
-    let matches = matching_rows(Arc::clone(lookup), command.inputs.len()).call(arguments);
-    let (frame, hidden) = frame.with_hidden(vec![("matches", matches.expr)])?;
-    let matches = Typed::column(&hidden[0], ValueType::Multi);
-    let one = !several && lookup.definition.max_matches == 1;
-    let mut values = Vec::with_capacity(outputs.len());
-    for field in &outputs {
-        let found = output(lookup, &field.lookup.node, one)?.call(vec![matches.clone()]);
-        let name = field.event_name().to_owned();
-        let old = frame.field(&name);
-        let kind =
-            if only_new || condition.is_some() { found.kind.union(old.kind) } else { found.kind };
-        let (found, old) = (convert(found, kind), convert(old, kind));
-        let value = match (&condition, only_new) {
-            (None, false) => found,
-            _ => put(found, old, condition.clone(), only_new),
-        };
-        values.push((name, value));
+    let mut values = Vec::with_capacity(names.len());
+    for name in names {
+        let found = found.remove(&name).unwrap_or_default();
+        values.push((name.clone(), put(found, frame.field(&name))));
     }
     Ok(frame.with_columns(values)?.without_hidden(&hidden))
 }
 
-/// What was found, or the value of before: where a condition does not hold, and if `only_new` where there is
-/// one. It reads each of them once: a filter that is moved below many lookups of one field takes a copy of
-/// what it reads from each of them.
-fn put(found: Typed, old: Typed, condition: Option<Expr>, only_new: bool) -> Typed {
-    let kind = old.kind;
+impl Conditional<'_> {
+    fn inputs(&self, frame: &Frame) -> Vec<Typed> {
+        let inputs = self.command.inputs.iter();
+        inputs.map(|input| frame.field(input.event_name())).collect()
+    }
+
+    /// Whether a row has one value of an output at most.
+    fn gives_one(&self, frame: &Frame) -> bool {
+        let several = self.inputs(frame).iter().any(|input| input.kind == ValueType::Multi);
+        !several && self.lookup.definition.max_matches == 1
+    }
+
+    /// The numbers of the lookup's rows that match.
+    fn matches(&self, frame: &Frame) -> Typed {
+        let mut arguments = self.inputs(frame);
+        if self.lookup.definition.time.is_some() {
+            let name = self.command.event_time_field.as_ref().map_or(TIME, |field| &field.node);
+            arguments.push(frame.field(name));
+        }
+        arguments.extend(self.condition.clone());
+        let (lookup, inputs) = (Arc::clone(self.lookup), self.command.inputs.len());
+        matching_rows(lookup, inputs, self.condition.is_some()).call(arguments)
+    }
+}
+
+/// What a lookup found for a field.
+struct Found {
+    value: Typed,
+    condition: Option<Typed>,
+    /// Whether a value that is there stays.
+    only_new: bool,
+}
+
+/// What was found, or the value of before where no condition holds. It reads each of them once: a filter that
+/// is moved below takes a copy of what it reads.
+fn put(mut found: Vec<Found>, old: Typed) -> Typed {
+    if let [Found { condition: None, only_new: false, .. }] = &*found {
+        return found.remove(0).value;
+    }
+    let kind = found.iter().fold(old.kind, |kind, one| kind.union(one.value.kind));
+    let mut shapes = Vec::with_capacity(found.len());
+    let mut arguments = vec![convert(old, kind)];
+    for Found { value, condition, only_new } in found {
+        shapes.push((condition.is_some(), only_new));
+        arguments.push(convert(value, kind));
+        arguments.extend(condition);
+    }
+    let identity = format!("{shapes:?}");
     let function = columns("lookup_put", kind, move |arguments, rows| {
-        let (found, old) = (whole(&arguments[0], kind, rows)?, whole(&arguments[1], kind, rows)?);
-        let applies = arguments.get(2);
-        let takes = |row| {
-            let applies = applies.is_none_or(|applies| applies.get(row).truth() == Some(true));
-            applies && !(only_new && old.is_valid(row))
-        };
-        let takes = BooleanArray::new(BooleanBuffer::collect_bool(rows, takes), None);
-        Ok(zip(&takes, &found, &old)?)
+        let mut current = whole(&arguments[0], kind, rows)?;
+        let mut rest = arguments[1..].iter();
+        for (conditional, only_new) in &shapes {
+            let Some(value) = rest.next() else { break };
+            let applies = if *conditional { rest.next() } else { None };
+            let takes = |row| {
+                let applies = applies.is_none_or(|applies| applies.get(row).truth() == Some(true));
+                applies && !(*only_new && current.is_valid(row))
+            };
+            let takes = BooleanBuffer::collect_bool(rows, takes);
+            if takes.count_set_bits() > 0 {
+                let takes = BooleanArray::new(takes, None);
+                current = zip(&takes, &whole(value, kind, rows)?, &current)?;
+            }
+        }
+        Ok(current)
     });
-    let condition = condition.map(|condition| Typed::new(condition, ValueType::Boolean));
-    let arguments = [Some(found), Some(old), condition].into_iter().flatten().collect();
-    function.with(only_new.to_string()).call(arguments)
+    function.with(identity).call(arguments)
 }
 
 /// An argument as a column.
@@ -157,10 +213,14 @@ pub(super) fn outputs(command: &LookupCommand, lookup: &Lookup) -> Vec<LookupFie
     names.map(|name| LookupField { lookup: spl::Spanned::new(name, span), event: None }).collect()
 }
 
-/// The numbers of the rows that match, as texts.
-fn matching_rows(lookup: Arc<Lookup>, inputs: usize) -> EvalFunction {
+/// The numbers of the rows that match, as texts; none where the last argument is a condition and does not hold.
+fn matching_rows(lookup: Arc<Lookup>, inputs: usize, conditional: bool) -> EvalFunction {
     let identity = format!("{} {:p}", lookup.definition.name, Arc::as_ptr(&lookup));
+    let condition = inputs + usize::from(lookup.definition.time.is_some());
     multi("lookup_rows", move |row, out| {
+        if conditional && row.value(condition).truth() != Some(true) {
+            return None;
+        }
         let time = (lookup.definition.time.is_some()).then(|| row.number(inputs)).flatten();
         if let (1, Value::Multi(values)) = (inputs, row.value(0)) {
             for value in values.iter() {
@@ -173,7 +233,7 @@ fn matching_rows(lookup: Arc<Lookup>, inputs: usize) -> EvalFunction {
         append(&lookup.find(&texts, time), out);
         Some(())
     })
-    .with(identity)
+    .with(format!("{identity} {conditional}"))
 }
 
 fn append(rows: &[u32], out: &mut Several<'_>) {

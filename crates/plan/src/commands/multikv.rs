@@ -2,9 +2,9 @@
 //!
 //! Split: runs at the search head, over all rows, as the columns stand in the texts.
 
+use eval::tabular::Reading;
 use spl::ast::MultikvCommand;
 use tables::text::multikv::Multikv;
-use tables::text::tabular::Reading;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stage::Breaker;

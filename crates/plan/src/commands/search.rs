@@ -101,7 +101,7 @@ pub(super) fn expanded(
     search: &SearchCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SearchCommand, Error> {
-    let expand = |expr| event_types::expand(expr, &env.context.knowledge);
+    let expand = |expr| event_types::expand(expr, env);
     let expr = search.expr.as_ref().map(expand).transpose()?;
     Ok(SearchCommand { expr, time: search.time.clone() })
 }

@@ -1,7 +1,8 @@
 //! A row for each line of the tables in the text of events.
 
 use super::found::{Existing, FoundFields};
-use super::tabular::{self, Reading};
+use eval::tabular::{self, Reading};
+
 use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Rows, check_cells};

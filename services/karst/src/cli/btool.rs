@@ -46,12 +46,19 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     let is_told = |place: &str| errors.iter().any(|error| error.starts_with(place));
     let invalid = invalid
         .filter(|one| one.place.as_ref().is_none_or(|place| !is_told(&format!("{place}:"))))
-        .map(|invalid| format!("error: {invalid}"));
+        .map(|invalid| match invalid.place.as_ref().is_some_and(|place| layers.is_of_app(place)) {
+            true => format!("warning: {invalid}; the setting is ignored"),
+            false => format!("error: {invalid}"),
+        });
     let unknown = registry.warnings(layers);
     let warnings = unknown.iter().chain(knowledge.warnings());
     let warnings = warnings.map(|warning| format!("warning: {warning}"));
     let file = format!("/{}.conf:", options.conf);
-    let errors = errors.iter().map(|error| format!("error: {error}"));
+    let ignored: Vec<String> = knowledge.app_errors().map(ToString::to_string).collect();
+    let errors = errors.iter().map(|error| match ignored.contains(error) {
+        true => format!("warning: {error}; the setting is ignored"),
+        false => format!("error: {error}"),
+    });
     for trouble in errors.chain(invalid).chain(warnings).filter(|trouble| trouble.contains(&file)) {
         eprintln!("{trouble}");
     }

@@ -64,7 +64,7 @@ pub(crate) async fn assemble(
     shutdown: &Shutdown,
 ) -> Result<Karst> {
     let Ground { options, setup, http, store, loggers, initial, progress } = ground;
-    let Setup { layers, knowledge, authentication, search: search_settings } = setup;
+    let Setup { layers, knowledge, authentication, search: search_settings, .. } = setup;
     let data = &options.data.data_dir;
     let metrics_text = MetricsText::install()?;
     shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ingest::Ingest;
 use ingest::forwarded::{Doors, converse};
 use knowledge::Knowledge;
@@ -79,9 +79,15 @@ fn configured(knowledge: &Knowledge) -> Result<Vec<(SocketAddr, bool)>> {
         let port = rest.strip_prefix(':').unwrap_or(rest).parse::<u16>();
         let anywhere = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
         let address = port.ok().map(anywhere).or_else(|| rest.parse().ok());
-        let address = address.with_context(|| {
-            format!("{}: [{}] needs a port, or an address and a port", stanza.place, stanza.name)
-        })?;
+        let Some(address) = address else {
+            let text = format!(
+                "{}: [{}] needs a port, or an address and a port",
+                stanza.place, stanza.name
+            );
+            anyhow::ensure!(knowledge.layers().is_of_app(&stanza.place), "{text}");
+            tracing::warn!("{text}; the app's input is ignored");
+            continue;
+        };
         ports.push((address, encrypted));
     }
     Ok(ports)

@@ -24,7 +24,9 @@ use crate::config::{ServerOptions, aws_variables};
 /// If something in them is invalid.
 pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Result<Configured> {
     let host = host_name();
-    let read = Configured::read(&knowledge.conf("inputs"), &host).map_err(|errors| {
+    let of_app = |place: &conf::Place| knowledge.layers().is_of_app(place);
+    let conf = knowledge.conf("inputs");
+    let read = Configured::read_tolerating(&conf, &host, &of_app).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("inputs.conf is invalid:\n{}", errors.join("\n"))
     });
@@ -38,18 +40,31 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
 /// Starts the inputs on their bound ports.
 ///
 /// # Errors
-/// If an input has an unknown index, or cannot be started.
+/// If an input that is not an app's has an unknown index, or if one cannot be started.
 pub(crate) async fn start(
     options: &ServerOptions,
     mut all: Configured,
-    bound: Bound,
+    mut bound: Bound,
     karst: &Karst,
     shutdown: &Shutdown,
 ) -> Result<()> {
     for (index, who) in all.indexes() {
-        index.check_open().with_context(|| format!("the index of {who}"))?;
-        if !karst.state.indexes.contains(&index) {
-            anyhow::bail!("there is no index \"{index}\" for {who}; add it to indexes.conf");
+        let open = index.check_open().with_context(|| format!("the index of {who}"));
+        let usable = open.and_then(|()| {
+            let known = karst.state.indexes.contains(&index);
+            anyhow::ensure!(
+                known,
+                "there is no index \"{index}\" for {who}; add it to indexes.conf"
+            );
+            Ok(())
+        });
+        match (usable, all.index_of_apps(&index)) {
+            (Ok(()), _) => {}
+            (Err(error), Some(place)) => {
+                tracing::warn!("{place}: {error:#} and restart; the app's input is ignored");
+                all.leave_out(&index, &mut bound);
+            }
+            (Err(error), None) => return Err(error),
         }
     }
     for token in std::mem::take(&mut all.http) {

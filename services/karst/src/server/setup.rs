@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::inputs::configured::Configured;
 use access::AuthenticationSettings;
 use anyhow::Result;
-use conf::Layers;
+use conf::{Layers, Warning};
 use knowledge::Knowledge;
 
 use super::{assemble, inputs};
@@ -18,34 +18,65 @@ pub(crate) struct Setup {
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) authentication: AuthenticationSettings,
     pub(crate) search: search::Settings,
+    /// Settings of apps that are ignored, and why.
+    ignored: Vec<Warning>,
 }
 
 impl Setup {
-    /// Reads the files, and the inputs of files and command line.
+    /// Reads the files, and the inputs of files and command line. What is wrong in an app is ignored, with
+    /// a warning.
     ///
     /// # Errors
-    /// If something in them is invalid.
+    /// If something in `system/local` or a flag is invalid.
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
-        let layers = match &options.conf_dir {
+        let mut layers = match &options.conf_dir {
             Some(directory) => Layers::read(directory)?,
             None => Layers::builtin(),
         };
+        let ignored = crate::settings::registry().tolerate_apps(&mut layers);
+        let console = assemble::console_address(options);
+        let authentication = |layers: &Layers| AuthenticationSettings::read(layers, &console);
+        let authentication = tolerating(&layers, "authentication.conf", authentication)?;
+        let search = tolerating(&layers, "limits.conf", search::Settings::of)?;
         let knowledge = Knowledge::new(layers.clone());
-        let errors: Vec<String> = knowledge.errors().iter().map(ToString::to_string).collect();
+        let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
         anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
         let inputs = inputs::configured(options, &knowledge)?;
-        let console = assemble::console_address(options);
-        let authentication = AuthenticationSettings::read(&layers, &console)?;
-        let search = search::Settings::of(&layers)?;
         let knowledge = Arc::new(knowledge);
-        Ok((Self { layers, knowledge, authentication, search }, inputs))
+        Ok((Self { layers, knowledge, authentication, search, ignored }, inputs))
     }
 
     /// Logs warnings about the files, once the log is set up.
     pub(crate) fn warn(&self) {
         let settings = crate::settings::registry().warnings(&self.layers);
-        for warning in settings.iter().chain(self.knowledge.warnings()) {
+        let warnings = self.ignored.iter().chain(&settings);
+        for warning in warnings.chain(self.knowledge.warnings()) {
             tracing::warn!("{warning}");
         }
+        for error in self.knowledge.app_errors() {
+            tracing::warn!("{error}; the setting is ignored");
+        }
+    }
+}
+
+/// Reads settings; without those of apps if only they are at fault.
+fn tolerating<T, E>(
+    layers: &Layers,
+    file: &str,
+    read: impl Fn(&Layers) -> Result<T, E>,
+) -> Result<T, E>
+where
+    E: std::fmt::Display,
+{
+    let error = match read(layers) {
+        Ok(settings) => return Ok(settings),
+        Err(error) => error,
+    };
+    match read(&layers.without_apps()) {
+        Ok(settings) => {
+            eprintln!("warning: {error}; what apps say in {file} is ignored");
+            Ok(settings)
+        }
+        Err(_) => Err(error),
     }
 }
