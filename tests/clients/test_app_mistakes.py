@@ -65,6 +65,7 @@ def started(tmp_path_factory):
     taken.bind(("127.0.0.1", 0))
     write(place / "odd_app" / "default", taken.getsockname()[1])
     server = karst.Server(place / "karst", environment={"KARST_CONF_DIR": str(conf)})
+    server.directory.mkdir()
     done = server.cli("app", "install", str(place / "odd_app"), "--conf-dir", str(conf))
     assert done.returncode == 0, done.stderr
     server.start()

@@ -16,9 +16,9 @@ SEED = 20261121
 TIME = "2025-11-20T21:00:00Z"
 
 
-def configured(own_server, tmp_path, text):
+def configured(own_server, tmp_path, text, layer="apps/test/local"):
     """A server whose inputs.conf is `text`."""
-    folder = tmp_path / "conf" / "apps" / "test" / "local"
+    folder = tmp_path / "conf" / layer
     folder.mkdir(parents=True)
     (folder / "inputs.conf").write_text(text)
     return own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")})
@@ -201,7 +201,8 @@ def is_gone(pid):
 
 
 def test_a_mistake_in_the_file_is_named_and_the_server_does_not_start(own_server, tmp_path):
-    server = configured(own_server, tmp_path, "[monitor:///var/log]\ninitCrcLength = 12\n")
+    text = "[monitor:///var/log]\ninitCrcLength = 12\n"
+    server = configured(own_server, tmp_path, text, layer="system/local")
     server.directory.mkdir(parents=True)
     answer = server.cli("server", timeout=30)
     assert answer.returncode != 0

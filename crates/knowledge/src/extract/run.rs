@@ -212,17 +212,6 @@ impl<'a, 'r> Run<'a, 'r> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{FIXED, is_fixed};
-
-    #[test]
-    fn every_fixed_name_is_recognised() {
-        assert!(FIXED.iter().all(|name| is_fixed(name)));
-        assert!(!is_fixed("status") && !is_fixed("") && !is_fixed("user"));
-    }
-}
-
 /// Visits the values of the tables in an event, line by line.
 fn columns<'a>(
     text: &'a str,
@@ -238,4 +227,15 @@ fn columns<'a>(
         }
     });
     flow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FIXED, is_fixed};
+
+    #[test]
+    fn every_fixed_name_is_recognised() {
+        assert!(FIXED.iter().all(|name| is_fixed(name)));
+        assert!(!is_fixed("status") && !is_fixed("") && !is_fixed("user"));
+    }
 }

@@ -213,7 +213,8 @@ pub(super) fn outputs(command: &LookupCommand, lookup: &Lookup) -> Vec<LookupFie
     names.map(|name| LookupField { lookup: spl::Spanned::new(name, span), event: None }).collect()
 }
 
-/// The numbers of the rows that match, as texts; none where the last argument is a condition and does not hold.
+/// The numbers of the rows that match, as texts; none where the last argument is a condition that does not
+/// hold.
 fn matching_rows(lookup: Arc<Lookup>, inputs: usize, conditional: bool) -> EvalFunction {
     let identity = format!("{} {:p}", lookup.definition.name, Arc::as_ptr(&lookup));
     let condition = inputs + usize::from(lookup.definition.time.is_some());

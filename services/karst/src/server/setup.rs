@@ -34,14 +34,14 @@ impl Setup {
             None => Layers::builtin(),
         };
         let ignored = crate::settings::registry().tolerate_apps(&mut layers);
-        let console = assemble::console_address(options);
-        let authentication = |layers: &Layers| AuthenticationSettings::read(layers, &console);
-        let authentication = tolerating(&layers, "authentication.conf", authentication)?;
-        let search = tolerating(&layers, "limits.conf", search::Settings::of)?;
         let knowledge = Knowledge::new(layers.clone());
         let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
         anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
         let inputs = inputs::configured(options, &knowledge)?;
+        let console = assemble::console_address(options);
+        let authentication = |layers: &Layers| AuthenticationSettings::read(layers, &console);
+        let authentication = tolerating(&layers, "authentication.conf", authentication)?;
+        let search = tolerating(&layers, "limits.conf", search::Settings::of)?;
         let knowledge = Arc::new(knowledge);
         Ok((Self { layers, knowledge, authentication, search, ignored }, inputs))
     }
