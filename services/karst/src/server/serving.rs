@@ -109,7 +109,7 @@ impl Serving {
             Err(refusal) => {
                 self.connections.refused(peer.ip(), refusal);
                 if port.tls.is_none() {
-                    wrong_scheme::say_busy(&socket, refusal.label());
+                    wrong_scheme::say_busy(socket, refusal.label());
                 }
                 return;
             }

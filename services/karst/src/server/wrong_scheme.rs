@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::io::Write;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -62,15 +63,18 @@ fn secure_url(headers: &HeaderMap, path: Option<&str>) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("https://{host}{path}")).ok()
 }
 
-/// Sends a short refusal to a client, if its socket accepts it without waiting.
-pub(crate) fn say_busy(socket: &TcpStream, setting: &str) {
+/// Sends a short refusal to a client, if its socket accepts it without waiting, and closes it.
+pub(crate) fn say_busy(socket: TcpStream, setting: &str) {
     let text = format!("Too many connections ([httpServer] {setting}); try again later.\n");
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n\
          Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}",
         text.len()
     );
-    let _ = socket.try_write(answer.as_bytes());
+    // `try_write` of the runtime would refuse until its driver has seen that a new socket is writable.
+    if let Ok(mut socket) = socket.into_std() {
+        let _ = socket.write_all(answer.as_bytes());
+    }
 }
 
 #[cfg(test)]
