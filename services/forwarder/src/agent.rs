@@ -17,8 +17,9 @@ use runtime::{Clock, Shutdown};
 use uuid::Uuid;
 
 use crate::cutter::Sizes;
-use crate::outputs::{Outputs, groups_named};
+use crate::outputs::Outputs;
 use crate::queue::{self, DiskQueue};
+use crate::routing::Routing;
 use crate::rules::{RuleBook, rule_warnings};
 use crate::sender::{Sender, SenderParts};
 use crate::settings::Process;
@@ -190,7 +191,11 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
     let mut by_routing: BTreeMap<String, Effective> = BTreeMap::new();
     let default = conf.stanza("default");
     for stanza in conf.stanzas.iter().filter(|stanza| stanza.name != "default") {
-        let routing = configured::routing(&conf, &stanza.name).to_owned();
+        let Routing { names: routing, warning } =
+            Routing::of(&stanza.name, &conf, knowledge, outputs);
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
         let part = by_routing.entry(routing).or_insert_with(|| Effective {
             conf: conf.conf.clone(),
             stanzas: default.cloned().into_iter().collect(),
@@ -201,12 +206,8 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
     let mut routes = Vec::new();
     for (routing, mut part) in by_routing {
         part.stanzas.sort_by(|a, b| a.name.cmp(&b.name));
-        let groups = match &*routing {
-            "" => outputs.default_groups.clone(),
-            "*" => (0..outputs.groups.len()).collect(),
-            names => groups_named(&outputs.groups, names)
-                .map_err(|reason| anyhow::anyhow!("inputs.conf: _TCP_ROUTING: {reason}"))?,
-        };
+        let groups = Routing::groups(&routing, outputs)
+            .map_err(|reason| anyhow::anyhow!("inputs.conf: _TCP_ROUTING: {reason}"))?;
         let mut configured =
             Configured::read_tolerating(&part, host, &of_app).map_err(|errors| {
                 let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();

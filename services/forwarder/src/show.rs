@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use conf::Layers;
 use forwarder::settings::registry;
-use forwarder::{Outputs, rule_warnings, status};
+use forwarder::{Outputs, routing_warnings, rule_warnings, status};
 use knowledge::Knowledge;
 
 use crate::config::{BtoolOptions, ListOptions, Listing};
@@ -98,7 +98,9 @@ fn check(knowledge: &Knowledge) -> Result<()> {
     let mut errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
     match Outputs::read(&conf) {
         Ok(outputs) => {
-            rule_warnings(knowledge, &outputs).iter().for_each(|warning| println!("{warning}"));
+            let routing = routing_warnings(knowledge, &outputs);
+            let rules = rule_warnings(knowledge, &outputs);
+            routing.iter().chain(&rules).for_each(|warning| println!("{warning}"));
         }
         Err(error) => errors.push(error.to_string()),
     }
