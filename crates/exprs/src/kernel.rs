@@ -309,8 +309,9 @@ impl EvalFunction {
         self.kernel.run(&Run { name: self.name, arguments, rows, config, environment })
     }
 
-    /// A function that may give something else each time.
-    pub(crate) fn volatile(mut self) -> Self {
+    /// A function that may give something else each time: the engine evaluates it where it stands in the plan,
+    /// and not while it plans.
+    pub fn volatile(mut self) -> Self {
         self.signature = any_arguments(Volatility::Volatile);
         self
     }

@@ -36,7 +36,9 @@ pub use extract::{
 pub use index_time::IndexTimeRules;
 pub use indexes::IndexSettings;
 pub use knowledge::{CalculatedField, Knowledge};
-pub use lookups::{AutomaticLookup, LookupDefinition, LookupPlace, LookupTime, MatchType};
+pub use lookups::{
+    AutomaticLookup, LookupDefinition, LookupPlace, LookupProgram, LookupTime, MatchType,
+};
 pub use parsing::{LineBreaker, ParsingRules, is_indented};
 pub use props::StanzaMatcher;
 pub use settings::indexes::AckLevel;

@@ -2,8 +2,9 @@
 //! one matches.
 
 use std::collections::HashMap;
+use std::path::{Component, Path};
 
-use conf::{Effective, Key, Place, Reader};
+use conf::{Effective, Key, Layer, Place, Reader};
 
 use crate::knowledge::Knowledge;
 use crate::props::{StanzaMatcher, Values};
@@ -16,6 +17,19 @@ pub enum LookupPlace {
     File(String),
     /// A collection of the KV store.
     Collection(String),
+    /// None: a program of an app is asked for rows.
+    Program(LookupProgram),
+}
+
+/// The program of an external lookup (`external_cmd`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LookupProgram {
+    /// The app that has it.
+    pub app: String,
+    /// The program, in `bin` of the app.
+    pub file: String,
+    /// What it is started with.
+    pub arguments: Vec<String>,
 }
 
 /// How a field of a lookup is compared.
@@ -61,7 +75,7 @@ pub struct LookupDefinition {
     pub default_match: Option<String>,
     /// Set for time-based lookups.
     pub time: Option<LookupTime>,
-    /// The fields of a collection; all if empty.
+    /// The fields of a collection, all if empty; those of a program, in the order of its columns.
     pub fields: Vec<String>,
 }
 
@@ -78,9 +92,6 @@ pub struct AutomaticLookup {
 
 /// Matches taken per event where nothing is said.
 const MAX_MATCHES: usize = 100;
-/// Splunk's setting of lookups that run a program.
-const PROGRAM: &str = "external_cmd";
-
 impl LookupDefinition {
     /// A file without a stanza.
     fn of_file(name: &str) -> Self {
@@ -122,15 +133,13 @@ impl Knowledge {
         let place = match (text(&transforms::FILENAME), text(&transforms::COLLECTION)) {
             (Some(file), _) => LookupPlace::File(file),
             (None, Some(collection)) => LookupPlace::Collection(collection),
-            (None, None) if stanza.get(PROGRAM).is_some() => {
-                return Err(format!(
-                    "the lookup \"{name}\" runs a program, which Karst does not do"
-                ));
-            }
-            (None, None) => {
-                let message = "has neither filename nor collection";
-                return Err(format!("the stanza [{name}] of transforms.conf {message}"));
-            }
+            (None, None) => match text(&transforms::EXTERNAL_CMD) {
+                Some(command) => LookupPlace::Program(self.program(name, &command)?),
+                None => {
+                    let message = "has none of filename, collection and external_cmd";
+                    return Err(format!("the stanza [{name}] of transforms.conf {message}"));
+                }
+            },
         };
         let time = match text(&transforms::TIME_FIELD) {
             None => None,
@@ -142,10 +151,23 @@ impl Knowledge {
                 max_offset: seconds(&transforms::MAX_OFFSET)?,
             }),
         };
+        if time.is_some() && matches!(place, LookupPlace::Program(_)) {
+            return Err(format!(
+                "the stanza [{name}] of transforms.conf has external_cmd and time_field: rows of a program have no \
+                 time that is compared; remove time_field"
+            ));
+        }
         let most = if time.is_some() { 1 } else { MAX_MATCHES };
         let default_match = text(&transforms::DEFAULT_MATCH);
         let least = usize::from(default_match.is_some());
         let count = |number: i64| usize::try_from(number).unwrap_or(0);
+        let fields = keys.get(&transforms::FIELDS_LIST).unwrap_or_default();
+        if fields.is_empty() && matches!(place, LookupPlace::Program(_)) {
+            return Err(format!(
+                "the stanza [{name}] of transforms.conf has external_cmd without fields_list: list the fields that \
+                 the program reads and fills in"
+            ));
+        }
         Ok(LookupDefinition {
             name: name.to_owned(),
             place,
@@ -155,17 +177,43 @@ impl Knowledge {
             min_matches: number(&transforms::MIN_MATCHES)?.map_or(least, count),
             default_match,
             time,
-            fields: keys.get(&transforms::FIELDS_LIST).unwrap_or_default(),
+            fields,
         })
+    }
+
+    /// The program of an external lookup. Only files of apps name programs: a lookup that a user creates must
+    /// not start those of others with arguments of its own.
+    fn program(&self, name: &str, command: &str) -> Result<LookupProgram, String> {
+        let key = transforms::EXTERNAL_CMD.name();
+        let mut stanzas = self.layers().stanzas("transforms");
+        let layer = stanzas.find_map(|(layer, stanza)| {
+            (stanza.name == name && stanza.get(key).is_some()).then_some(layer)
+        });
+        let Some(Layer::AppLocal(app) | Layer::AppDefault(app)) = layer else {
+            return Err(format!(
+                "the lookup \"{name}\" runs a program (external_cmd), which only the transforms.conf of an app, in \
+                 default or local, can define: the program is in the directory bin of that app"
+            ));
+        };
+        let mut words = words(command).into_iter();
+        let file = words.next().unwrap_or_default();
+        let sound = Path::new(&file).components().all(|part| matches!(part, Component::Normal(_)));
+        if file.is_empty() || !sound {
+            return Err(format!(
+                "transforms.conf [{name}] external_cmd = {command}: expected the name of a file in the directory \
+                 bin of the app {app}, then its arguments"
+            ));
+        }
+        Ok(LookupProgram { app: app.clone(), file, arguments: words.collect() })
     }
 
     /// The names of all lookups of `transforms.conf`.
     #[must_use]
     pub fn lookup_names(&self) -> Vec<String> {
         let is_lookup = |stanza: &&conf::Stanza| {
-            [transforms::FILENAME.name(), transforms::COLLECTION.name(), PROGRAM]
-                .iter()
-                .any(|key| stanza.get(key).is_some())
+            let (file, collection) = (transforms::FILENAME.name(), transforms::COLLECTION.name());
+            let keys = [file, collection, transforms::EXTERNAL_CMD.name()];
+            keys.iter().any(|key| stanza.get(key).is_some())
         };
         self.conf("transforms")
             .stanzas
@@ -197,6 +245,24 @@ impl Knowledge {
     }
 }
 
+/// The words of a command line; quotes, single or double, keep words together.
+fn words(text: &str) -> Vec<String> {
+    let (mut found, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in text.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => found.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    found.extend(word);
+    found
+}
+
 /// `WILDCARD(uri), CIDR(network)`.
 fn match_types(name: &str, text: &str) -> Result<HashMap<String, MatchType>, String> {
     let mut found = HashMap::new();
@@ -220,7 +286,7 @@ fn match_types(name: &str, text: &str) -> Result<HashMap<String, MatchType>, Str
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use conf::{Layer, Layers};
+    use conf::Layers;
 
     fn knowledge(transforms: &str) -> Knowledge {
         Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "transforms", transforms))
@@ -255,10 +321,32 @@ mod tests {
             "[p]\nexternal_cmd = x.py\n[q]\nREGEX = x\n[r]\nfilename=a\nmatch_type=X(a)\n",
         );
         let error = |name: &str| found.lookup(name).unwrap_err();
-        assert!(error("p").contains("runs a program"));
-        assert!(error("q").contains("neither filename nor collection"));
+        assert!(error("p").contains("which only the transforms.conf of an app"));
+        assert!(error("q").contains("none of filename, collection and external_cmd"));
         assert!(error("r").contains("match_type = X(a)"));
         assert!(error("nothing").contains("there is no lookup \"nothing\""));
         assert!(found.lookup("file.csv").is_ok());
+    }
+
+    #[test]
+    fn a_program_belongs_to_the_app_that_names_it() {
+        let text = "[dns]\nexternal_cmd = dns.py host 'a b' \"\"\nfields_list = host, ip\n[out]\n\
+                    external_cmd = ../x.py\nfields_list = a\n[bare]\nexternal_cmd = x.py\n";
+        let app = Layer::AppDefault("net".to_owned());
+        let layers = Layers::builtin().with(app, "transforms", text);
+        let found = Knowledge::new(layers.clone());
+        let lookup = found.lookup("dns").unwrap();
+        let arguments = ["host", "a b", ""].map(str::to_owned).to_vec();
+        let program = LookupProgram { app: "net".to_owned(), file: "dns.py".to_owned(), arguments };
+        assert_eq!(lookup.place, LookupPlace::Program(program));
+        assert_eq!(lookup.fields, ["host", "ip"]);
+        let error = |name: &str| found.lookup(name).unwrap_err();
+        assert!(error("out").contains("external_cmd = ../x.py: expected the name of a file"));
+        assert!(error("bare").contains("external_cmd without fields_list"));
+        // A user's own setting does not start the app's program with other arguments.
+        let user = Layer::User("ann".to_owned(), "net".to_owned());
+        let own = layers.with(user, "transforms", "[dns]\nexternal_cmd = dns.py -x\n");
+        let error = Knowledge::new(own.view("ann", "net")).lookup("dns").unwrap_err();
+        assert!(error.contains("which only the transforms.conf of an app"), "{error}");
     }
 }

@@ -108,6 +108,17 @@ pub struct ScriptRequest {
     pub max_bytes: usize,
 }
 
+/// What the program of an external lookup is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookupQuestion {
+    /// The lookup.
+    pub name: String,
+    /// Its program.
+    pub program: knowledge::LookupProgram,
+    /// All fields of the lookup, in the order of the columns that the program reads and prints.
+    pub fields: Vec<String>,
+}
+
 /// What searches read and write besides events.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
@@ -196,6 +207,15 @@ pub trait Host: Send + Sync + Debug {
     ) -> Result<(Rows, Vec<Message>), Error> {
         let _ = rows;
         Err(missing(&format!("the command \"{}\" cannot be run here", request.command.name)))
+    }
+
+    /// The rows that the program of an external lookup gives for the values of some of its fields.
+    ///
+    /// # Errors
+    /// If it cannot be run, or fails.
+    async fn ask_program(&self, question: &LookupQuestion, keys: Rows) -> Result<Rows, Error> {
+        let _ = keys;
+        Err(missing(&format!("the program of the lookup \"{}\" cannot be run here", question.name)))
     }
 
     /// The searches run so far, newest first.

@@ -3,22 +3,25 @@
 //! Exact fields are found by hash, so that a large file costs no more per event than a small one;
 //! patterns and networks are tried in the order of the rows, and what was found for values is remembered.
 
+mod program;
+
 use std::sync::Arc;
 
 use eval::Network;
 use exprs::AskedLookup;
 use exprs::column::Values;
-use exprs::compile::{LookupQuestion, lookup_calls};
+use exprs::compile::{LookupQuestion as LookupCall, lookup_calls};
 use hashbrown::HashMap;
 use knowledge::time::{LocalClock, TimeFormat};
 use knowledge::{LookupDefinition, LookupPlace, MatchType};
 use parking_lot::Mutex;
+pub(crate) use program::{Key, Program};
 use spl::Spanned;
 use spl::ast::Command;
 
 use crate::rows::Rows;
 use crate::value::parse_number;
-use crate::{Error, LookupSource, PlanContext};
+use crate::{Error, LookupQuestion, LookupSource, MessageLog, PlanContext};
 
 /// Values whose rows are remembered, where rows have to be tried one by one.
 const REMEMBERED: usize = 100_000;
@@ -27,7 +30,10 @@ const REMEMBERED: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct Lookup {
     pub(crate) definition: LookupDefinition,
+    /// Its rows; none but the names of the fields where a program gives them.
     pub(crate) rows: Arc<Rows>,
+    /// The program that gives the rows of an external lookup.
+    pub(crate) program: Option<Program>,
     /// Rows by the values of the fields that match exactly, in order.
     exact: HashMap<String, Vec<u32>>,
     /// Which inputs are part of the keys of `exact`.
@@ -93,7 +99,7 @@ pub(crate) async fn read(
     context: &PlanContext,
 ) -> Result<(LookupDefinition, Arc<Rows>), Error> {
     let definition = context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
-    let source = source(&definition.place);
+    let source = source(&definition)?;
     let found = context.host.read_lookup(&source).await?;
     let rows = found.ok_or_else(|| match &source {
         LookupSource::File(file) => {
@@ -115,25 +121,69 @@ pub(crate) async fn open(
     context: &PlanContext,
 ) -> Result<Arc<Lookup>, Error> {
     let (definition, rows) = read(name, context).await?;
-    let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);
-    for field in wanted {
-        if rows.count > 0 && !known(&field.node) && field.node != "_key" {
-            let message = format!(
-                "the lookup \"{name}\" has no field \"{}\"; its fields are {}",
-                field.node,
-                rows.names().join(", ")
-            );
-            return Err(Error::at(message, field.span));
-        }
+    let lookup = Lookup::new(definition, rows, inputs)?;
+    lookup.check(wanted)?;
+    Ok(Arc::new(lookup))
+}
+
+fn no_field(lookup: &str, field: &Spanned<String>, fields: &[String]) -> Error {
+    let (missing, fields) = (&field.node, fields.join(", "));
+    let message =
+        format!("the lookup \"{lookup}\" has no field \"{missing}\"; its fields are {fields}");
+    Error::at(message, field.span)
+}
+
+/// Who asks a lookup.
+#[derive(Debug)]
+pub(crate) struct Asking<'a> {
+    pub(crate) context: &'a PlanContext,
+    pub(crate) log: &'a MessageLog,
+    /// Whether the rows are a preview, for which no program is started.
+    pub(crate) is_dry_run: bool,
+    /// The place of the setting that applies the lookup, if there is one: then a failure of its program is a
+    /// warning.
+    pub(crate) automatic: Option<String>,
+}
+
+/// As [`open`], for a lookup that may be external.
+pub(crate) async fn open_any(
+    name: &str,
+    inputs: &[String],
+    wanted: &[&Spanned<String>],
+    asking: Asking<'_>,
+) -> Result<Arc<Lookup>, Error> {
+    let definition = asking.context.knowledge.lookup(name).map_err(Error::invalid_anywhere)?;
+    let LookupPlace::Program(program) = definition.place.clone() else {
+        return open(name, inputs, wanted, asking.context).await;
+    };
+    let fields = definition.fields.clone();
+    if let Some(field) = wanted.iter().find(|field| !fields.contains(&field.node)) {
+        return Err(no_field(name, field, &fields));
     }
-    Ok(Arc::new(Lookup::new(definition, rows, inputs)?))
+    let mut rows = Rows::blank(0);
+    for field in &fields {
+        rows.set_texts(field, [None::<String>; 0]);
+    }
+    let mut lookup = Lookup::new(definition.clone(), Arc::new(rows), inputs)?;
+    let question = LookupQuestion { name: name.to_owned(), program, fields };
+    lookup.program = Some(Program::new(definition, question, inputs, asking));
+    Ok(Arc::new(lookup))
 }
 
 /// Where the rows of a lookup are.
-pub(crate) fn source(place: &LookupPlace) -> LookupSource {
-    match place {
-        LookupPlace::File(file) => LookupSource::File(file.clone()),
-        LookupPlace::Collection(name) => LookupSource::Collection(name.clone()),
+pub(crate) fn source(definition: &LookupDefinition) -> Result<LookupSource, Error> {
+    match &definition.place {
+        LookupPlace::File(file) => Ok(LookupSource::File(file.clone())),
+        LookupPlace::Collection(name) => Ok(LookupSource::Collection(name.clone())),
+        LookupPlace::Program(program) => Err(Error::invalid_anywhere(format!(
+            "the lookup \"{}\" asks a program ({} of the app {}) for the values of events and has no rows of its \
+             own: use it with the command lookup, as in `lookup {} {}`",
+            definition.name,
+            program.file,
+            program.app,
+            definition.name,
+            definition.fields.first().map_or("<field>", String::as_str),
+        ))),
     }
 }
 
@@ -169,7 +219,21 @@ impl Lookup {
             }
         }
         let times = definition.time.as_ref().map(|time| seconds(&rows, time)).transpose()?;
-        Ok(Self { definition, rows, exact, keyed, tests, times, remembered: Mutex::default() })
+        let remembered = Mutex::default();
+        Ok(Self { definition, rows, program: None, exact, keyed, tests, times, remembered })
+    }
+
+    /// Refuses fields that it does not have. An empty table has all.
+    pub(crate) fn check(&self, wanted: &[&Spanned<String>]) -> Result<(), Error> {
+        let Self { definition, rows, .. } = self;
+        if rows.count == 0 && self.program.is_none() {
+            return Ok(());
+        }
+        let known = |name: &String| rows.column(name).is_some() || definition.fields.contains(name);
+        match wanted.iter().find(|field| !known(&field.node) && field.node != "_key") {
+            Some(field) => Err(no_field(&definition.name, field, &rows.names())),
+            None => Ok(()),
+        }
     }
 
     /// The rows that belong to the values of an event at a time (epoch seconds), in order, not more than
@@ -273,7 +337,7 @@ impl Lookups {
         }
         let mut read = Self::default();
         for call in calls {
-            let asked = LookupQuestion::of(call)?;
+            let asked = LookupCall::of(call)?;
             let inputs = asked.input_names();
             let names = asked.inputs.iter().map(|(name, _)| name).chain(&asked.outputs);
             let names: Vec<_> = names.collect();

@@ -6,7 +6,9 @@ use model::ErrorKind;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file does not exist.
-    #[error("{program} does not exist: check filename in the .conf file of the app")]
+    #[error(
+        "{program} does not exist: check filename in commands.conf, or external_cmd in transforms.conf, of the app"
+    )]
     Missing {
         /// The program.
         program: String,

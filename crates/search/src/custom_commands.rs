@@ -128,29 +128,8 @@ async fn all(
 /// The command with its program.
 fn command(request: &ScriptRequest, asking: &Asking<'_>) -> Result<Command, Error> {
     let found = &request.command;
-    let directory = asking.directory.ok_or_else(|| {
-        let text = format!(
-            "the command \"{}\" of the app {} cannot be run: the server has no directory of apps (--conf-dir)",
-            found.name, found.app
-        );
-        Error::invalid_anywhere(text)
-    })?;
-    let etc = directory.display().to_string();
-    // The variables of programs are those of a Splunk whose `etc` is the directory of configuration.
-    let home = match directory.file_name().is_some_and(|name| name == "etc") {
-        true => directory.parent().unwrap_or(directory).display().to_string(),
-        false => etc.clone(),
-    };
-    let script = Script {
-        label: format!("the command \"{}\"", found.name),
-        file: directory.join("apps").join(&found.app).join("bin").join(&found.file),
-        arguments: found.arguments.clone(),
-        environment: vec![
-            ("SPLUNK_HOME".to_owned(), home),
-            ("SPLUNK_ETC".to_owned(), etc),
-            ("SPLUNK_VERSION".to_owned(), VERSION.to_owned()),
-        ],
-    };
+    let label = format!("the command \"{}\"", found.name);
+    let script = script(label, asking.directory, &found.app, &found.file, &found.arguments)?;
     let legacy = Legacy {
         enableheader: found.enableheader,
         outputheader: found.outputheader,
@@ -166,6 +145,38 @@ fn command(request: &ScriptRequest, asking: &Asking<'_>) -> Result<Command, Erro
         maxinputs: found.maxinputs,
         maxwait: found.maxwait,
         maxchunksize: found.maxchunksize,
+    })
+}
+
+/// A program in `bin` of an app. `label` is what messages call it.
+pub(crate) fn script(
+    label: String,
+    directory: Option<&Path>,
+    app: &str,
+    file: &str,
+    arguments: &[String],
+) -> Result<Script, Error> {
+    let directory = directory.ok_or_else(|| {
+        let text = format!(
+            "{label} of the app {app} cannot be run: the server has no directory of apps (--conf-dir)"
+        );
+        Error::invalid_anywhere(text)
+    })?;
+    let etc = directory.display().to_string();
+    // The variables of programs are those of a Splunk whose `etc` is the directory of configuration.
+    let home = match directory.file_name().is_some_and(|name| name == "etc") {
+        true => directory.parent().unwrap_or(directory).display().to_string(),
+        false => etc.clone(),
+    };
+    Ok(Script {
+        label,
+        file: directory.join("apps").join(app).join("bin").join(file),
+        arguments: arguments.to_vec(),
+        environment: vec![
+            ("SPLUNK_HOME".to_owned(), home),
+            ("SPLUNK_ETC".to_owned(), etc),
+            ("SPLUNK_VERSION".to_owned(), VERSION.to_owned()),
+        ],
     })
 }
 
@@ -189,14 +200,14 @@ fn info(arguments: &Arguments, range: TimeRange, asking: &Asking<'_>) -> SearchI
 }
 
 /// Rows as a program reads them.
-fn table(rows: &Rows) -> Result<Table, Error> {
+pub(crate) fn table(rows: &Rows) -> Result<Table, Error> {
     let names = rows.names().into_iter().filter(|name| !name.starts_with("__"));
     let column = |name: String| Ok(Column { values: rows.lists(&name)?, name });
     Ok(Table { columns: names.map(column).collect::<Result<_, Error>>()?, count: rows.count })
 }
 
 /// Rows that a program has printed.
-fn of_table(table: Table) -> Rows {
+pub(crate) fn of_table(table: Table) -> Rows {
     let mut rows = Rows::blank(table.count);
     for Column { name, values } in table.columns {
         match times(&name, &values) {
@@ -239,7 +250,7 @@ fn tell(name: &str, said: Vec<scripts::Message>, messages: &mut Vec<Message>) {
     }
 }
 
-fn failed(error: scripts::Error) -> Error {
+pub(crate) fn failed(error: scripts::Error) -> Error {
     match error.kind() {
         ErrorKind::Exhausted => Error::Exhausted { message: error.to_string() },
         _ => Error::invalid_anywhere(error.to_string()),

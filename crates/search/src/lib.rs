@@ -17,6 +17,7 @@ mod custom_commands;
 mod discovered;
 mod error;
 mod explain;
+mod external_lookups;
 mod handover;
 mod inspect;
 mod jobs;

@@ -11,8 +11,8 @@ use hashbrown::HashMap;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use parking_lot::Mutex;
 use plan::{
-    Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, Message, RestRequest,
-    Rows, ScriptRequest,
+    Action, CollectedEvent, Error, Host, Location, LookupQuestion, LookupSource, LookupWrite,
+    Message, RestRequest, Rows, ScriptRequest,
 };
 use serde_json::{Map, Value};
 
@@ -230,6 +230,11 @@ impl Host for Around {
             settings: &self.service.settings().scripts,
         };
         crate::custom_commands::run(request, &asking, rows).await
+    }
+
+    async fn ask_program(&self, question: &LookupQuestion, keys: Rows) -> Result<Rows, Error> {
+        let settings = &self.service.settings().scripts;
+        crate::external_lookups::ask(question, self.apps().directory(), settings, keys).await
     }
 
     async fn history(&self) -> Result<Rows, Error> {

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use model::IndexName;
 use parking_lot::Mutex;
 use plan::{
-    Action, CollectedEvent, Error, Host, Location, LookupSource, LookupWrite, RestRequest, Rows,
+    Action, CollectedEvent, Error, Host, Location, LookupQuestion, LookupSource, LookupWrite,
+    RestRequest, Rows,
 };
 
 /// The job that every block finds.
@@ -66,6 +67,13 @@ impl Host for MemoryHost {
     async fn read_lookup(&self, source: &LookupSource) -> Result<Option<Arc<Rows>>, Error> {
         let lookups = self.lookups.lock();
         Ok(lookups.get(name(source)).cloned())
+    }
+
+    /// A program is the rows of the lookup that has its name.
+    async fn ask_program(&self, question: &LookupQuestion, _: Rows) -> Result<Rows, Error> {
+        let found = self.lookups.lock().get(&question.program.file).cloned();
+        let message = format!("the program {} does not exist", question.program.file);
+        found.map(|rows| rows.as_ref().clone()).ok_or(Error::Invalid { message, span: None })
     }
 
     async fn write_lookup(

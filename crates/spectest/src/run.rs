@@ -101,7 +101,12 @@ fn knowledge_of(block: &Block, builtin: &Arc<Knowledge>) -> Arc<Knowledge> {
     }
     let mut layers = Layers::builtin();
     for (name, text) in &block.conf {
-        layers = layers.with(Layer::SystemLocal, name, text);
+        // `conf <app>/<file>` is a file of an app.
+        let (layer, name) = match name.split_once('/') {
+            Some((app, name)) => (Layer::AppDefault(app.to_owned()), name),
+            None => (Layer::SystemLocal, name.as_str()),
+        };
+        layers = layers.with(layer, name, text);
     }
     for (name, json) in &block.models {
         layers = layers.with_model("search", name, json);
@@ -192,7 +197,7 @@ pub(crate) async fn search(text: &str, context: &PlanContext) -> Result<Outcome,
     .await
     .map_err(|error| error.render(text))?;
     let shown: Vec<usize> =
-        (0..completed.columns.len()).filter(|at| completed.columns[*at].shown).collect();
+        (0..completed.columns.len()).filter(|at| completed.columns[*at].is_visible()).collect();
     let mut rows = Vec::new();
     for batch in &batches {
         for row in 0..batch.num_rows() {

@@ -19,8 +19,12 @@ const INDEX_TIME: &[&str] = &[
     keys::STOP_PROCESSING_IF.name(),
 ];
 /// Settings that make a stanza a lookup or an extraction by delimiters.
-const OTHER: &[&str] =
-    &[keys::FILENAME.name(), "external_cmd", keys::COLLECTION.name(), keys::DELIMS.name()];
+const OTHER: &[&str] = &[
+    keys::FILENAME.name(),
+    keys::EXTERNAL_CMD.name(),
+    keys::COLLECTION.name(),
+    keys::DELIMS.name(),
+];
 /// The group of steps that nothing but TRANSFORMS stops.
 const TRANSFORMS: usize = 1;
 

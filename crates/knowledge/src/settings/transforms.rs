@@ -53,7 +53,9 @@ conf::keys! {
         FILENAME: Option<String> = "filename", "", Type::Text, live;
         /// The collection of the KV store.
         COLLECTION: Option<String> = "collection", "", Type::Text, live;
-        /// The fields of a collection.
+        /// The program of an external lookup, in the directory `bin` of the app, and its arguments.
+        EXTERNAL_CMD: Option<String> = "external_cmd", "", Type::Text, live;
+        /// The fields of a collection; those that `external_cmd` reads and fills in.
         FIELDS_LIST: Vec<String> = "fields_list", "", Type::LIST, live;
         /// Matches taken per event. Default: 100, of time-based lookups 1. Splunk: 1000, 1.
         MAX_MATCHES: Option<i64> = "max_matches", "", COUNT, live;
@@ -77,7 +79,7 @@ conf::keys! {
 }
 
 /// Settings that are kept with a stanza and have nothing to do: a stanza with a collection is of the KV
-/// store.
+/// store, and the name of a program tells how it is run.
 pub(crate) const NOTES: &[Setting] = &conf::notes("transforms", ["external_type"]);
 
 /// Settings of Splunk's file that have no effect.
@@ -90,7 +92,6 @@ pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
         "METRIC-SCHEMA-*",
         "allow_caching",
         "batch_index_query",
-        "external_cmd",
         "reverse_lookup_honor_case_sensitive_match",
     ],
 );

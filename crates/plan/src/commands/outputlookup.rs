@@ -42,7 +42,9 @@ pub(super) fn plan(
         Named::Lookup => {
             let definition = env.context.knowledge.lookup(name);
             let definition = definition.map_err(|error| Error::at(error, command.name.span))?;
-            (lookup::source(&definition.place), definition.fields)
+            let source = lookup::source(&definition);
+            let source = source.map_err(|error| Error::at(error.to_string(), command.name.span))?;
+            (source, definition.fields)
         }
     };
     if let Some(key) = &command.key_field
