@@ -24,7 +24,7 @@ pub use extractor::Extractor;
 pub use kv::KvMode;
 pub use rules::{FieldRules, Wanted};
 
-pub(crate) use aliases::Alias;
+pub(crate) use aliases::{Alias, Aliases};
 pub(crate) use rules::FieldRulesBuilder;
 pub(crate) use transform::{Reading, Transform, parse_format};
 

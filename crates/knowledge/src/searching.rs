@@ -5,7 +5,7 @@ use eval::Pattern;
 
 use crate::error::Error;
 use crate::extract::{
-    Alias, ExtractionLimits, FieldRules, FieldRulesBuilder, KvMode, Reading, Transform,
+    Aliases, ExtractionLimits, FieldRules, FieldRulesBuilder, KvMode, Reading, Transform,
 };
 use crate::props::{Values, bad_regex, bad_value};
 use crate::settings::{props as keys, transforms};
@@ -38,10 +38,13 @@ pub(crate) fn field_rules(
     }
     for (class, entry) in values.family(&keys::FIELDALIAS) {
         note(&mut builder, "FIELDALIAS", class, &entry.value);
-        match Alias::parse_all(&entry.value) {
-            Ok(aliases) => builder.aliases.extend(aliases),
-            Err(expected) => errors.push(bad_value(entry, &expected)),
+        let Aliases { aliases, left } = Aliases::parse(&entry.value);
+        if !left.is_empty() {
+            let left = left.join(" ");
+            let expected = format!("<field> AS <alias>, or ASNEW; \"{left}\" belongs to no alias");
+            errors.push(bad_value(entry, &expected));
         }
+        builder.aliases.extend(aliases);
     }
     let evals = values.family(&keys::EVAL);
     builder.evals = evals.map(|(name, e)| (name.to_owned(), e.value.clone())).collect();
@@ -176,12 +179,16 @@ fn matched(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<(Reading, boo
 
 fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Option<Reading> {
     let mut sets = quoted(&entry.value);
+    // A comma that stands alone is a delimiter, not the separator of two sets.
+    if sets.is_empty() && entry.value.trim() == "," {
+        sets.push(",".to_owned());
+    }
     if let Some(keys) = sets.get(1).cloned() {
         return Some(Reading::Pairs { pairs: sets.swap_remove(0), keys });
     }
     let delimiters = sets.pop().filter(|set| !set.is_empty());
     let names =
-        values.get(&transforms::FIELDS).map(|entry| quoted(&entry.value)).unwrap_or_default();
+        values.get(&transforms::FIELDS).map(|entry| names(&entry.value)).unwrap_or_default();
     let (Some(delimiters), false) = (delimiters, names.is_empty()) else {
         errors.push(bad_value(entry, "two sets of delimiters, or one together with FIELDS"));
         return None;
@@ -189,8 +196,18 @@ fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Opt
     Some(Reading::Columns { delimiters, names })
 }
 
-/// Items separated by commas, quoted or not, with `\t`, `\n`, `\r`, `\\` and `\"`.
+/// Sets of delimiters separated by commas, quoted or not, with `\t`, `\n`, `\r`, `\\` and `\"`. Blanks
+/// between quotes count only.
 fn quoted(text: &str) -> Vec<String> {
+    items(text, false)
+}
+
+/// Names separated by commas or blanks.
+fn names(text: &str) -> Vec<String> {
+    items(text, true)
+}
+
+fn items(text: &str, blanks_separate: bool) -> Vec<String> {
     let mut items = Vec::new();
     let mut item = String::new();
     let (mut inside, mut was_quoted) = (false, false);
@@ -212,7 +229,12 @@ fn quoted(text: &str) -> Vec<String> {
                 items.push(std::mem::take(&mut item));
                 was_quoted = false;
             }
-            c if c.is_whitespace() && !inside => {}
+            c if c.is_whitespace() && !inside => {
+                if blanks_separate {
+                    items.push(std::mem::take(&mut item));
+                    was_quoted = false;
+                }
+            }
             c => item.push(c),
         }
     }
@@ -228,6 +250,9 @@ mod tests {
     #[test]
     fn lists_may_be_quoted() {
         assert_eq!(quoted(r#""a b", c ,"\t","," "#), ["a b", "c", "\t", ","]);
+        assert_eq!(quoted(r#""|;" , "=\"\\""#), ["|;", "=\"\\"]);
+        assert_eq!(quoted(r"\t"), ["\t"]);
+        assert_eq!(names("a b, \"c d\"  cs(e)\n\"f\" \"g\""), ["a", "b", "c d", "cs(e)", "f", "g"]);
     }
 
     #[test]

@@ -95,6 +95,22 @@ fn delimiters_split_columns() {
 }
 
 #[test]
+fn delimiters_and_columns_need_no_quotes() {
+    check("REPORT-a = t\nKV_MODE = none", "[t]\nDELIMS = ,\nFIELDS = a, b", "1,2", &["a=1", "b=2"]);
+    let fields = "[t]\nDELIMS = \" \"\nFIELDS = date s-ip \"c d\"";
+    check("REPORT-a = t\nKV_MODE = none", fields, "1 2 3", &["date=1", "s-ip=2", "c d=3"]);
+}
+
+#[test]
+fn an_alias_stays_beside_words_that_are_none() {
+    let props = "[st]\nFIELDALIAS-a = a AS b c";
+    let rules = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", props));
+    assert_eq!(all(&rules.field_rules("st", "s", "h"), "a=1"), ["a=1", "b=1"]);
+    let errors: Vec<String> = rules.errors().iter().map(ToString::to_string).collect();
+    assert!(errors[0].contains("\"c\" belongs to no alias"), "{errors:?}");
+}
+
+#[test]
 fn aliases_add_replace_or_leave_fields() {
     check("FIELDALIAS-a = a AS b", "", "a=1", &["a=1", "b=1"]);
     check("FIELDALIAS-a = a AS b", "", "a=1 b=2", &["a=1", "b=1"]);

@@ -35,7 +35,7 @@ const STRUCTURE: Type = Type::Form {
 };
 const ALIASES: Type = Type::Form {
     expected: "<field> AS <alias>, or ASNEW",
-    fits: |text| crate::extract::Alias::parse_all(text).is_ok(),
+    fits: |text| text.is_empty() || !crate::extract::Aliases::parse(text).aliases.is_empty(),
 };
 const ANY: Type = Type::number(i64::MIN);
 const SIGNED_SECONDS: Type = Type::of(Unit::Seconds, i64::MIN, i64::MAX);
