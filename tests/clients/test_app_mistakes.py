@@ -98,6 +98,50 @@ def test_the_installation_names_what_is_ignored(started):
         assert any(part in line for line in ignored), (part, report)
 
 
+def test_the_report_ends_with_sums(started):
+    _, report = started
+    sums = report.split("in sum\n")[1]
+    assert "fields          5 rules for 1 stanzas of props.conf" in sums, sums
+    assert "lookups         1, applied to events by 2 settings LOOKUP-" in sums, sums
+    assert "inputs          4" in sums and "karst btool check --app odd_app" in sums, sums
+
+
+def test_the_check_lists_everything(started):
+    server, _ = started
+    conf = server.environment["KARST_CONF_DIR"]
+    done = server.cli("btool", "check", "--conf-dir", conf, "--app", "odd_app")
+    assert done.returncode == 0, done.stderr
+    for part in [
+        "TRUNCATE = many",
+        "EXTRACT-broken",
+        "EVAL-bad",
+        "the automatic lookup",
+        "[bad] search",
+        "interval = often",
+        "max_mem_usage_mb = 0",
+    ]:
+        lines = [line for line in done.stdout.splitlines() if part in line]
+        assert lines and lines[0].startswith("ignored  "), (part, done.stdout)
+        assert "odd_app/default/" in lines[0] and ".conf:" in lines[0], lines
+    assert done.stdout.splitlines()[-1].startswith("0 errors, "), done.stdout
+    missing = server.cli("btool", "check", "--conf-dir", conf, "--app", "nothing")
+    assert missing.returncode != 0 and "the apps are odd_app" in missing.stderr, missing.stderr
+
+
+def test_a_message_names_the_app(started):
+    server, _ = started
+
+    def found():
+        entries = server.rest("GET", "/services/messages?output_mode=json").json()["entry"]
+        return [entry for entry in entries if entry["name"] == "app_odd_app"]
+
+    karst.wait_for(found, "the message about the app", 60)
+    content = found()[0]["content"]
+    assert content["severity"] == "warn", content
+    for part in ["of the app \"odd_app\" are ignored", ".conf:", "karst btool check --app odd_app"]:
+        assert part in content["message"], content
+
+
 def test_the_log_names_what_is_ignored(started):
     server, _ = started
     text = server.log_text() + "".join(

@@ -25,6 +25,11 @@ pub(crate) struct Notice {
 pub struct Messages(Mutex<BTreeMap<String, Notice>>);
 
 impl Messages {
+    /// Leaves a warning of the server, or replaces the one of that name; false if there are too many.
+    pub fn warn(&self, name: &str, text: String, created: i64) -> bool {
+        self.put(name, Notice { text, severity: "warn".to_owned(), created })
+    }
+
     /// Leaves a notice, or replaces the one of that name; false if there are too many.
     pub(crate) fn put(&self, name: &str, notice: Notice) -> bool {
         let mut known = self.0.lock();
@@ -33,6 +38,12 @@ impl Messages {
         }
         known.insert(name.to_owned(), notice);
         true
+    }
+
+    /// The names of all notices.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.0.lock().keys().cloned().collect()
     }
 
     /// Takes a notice away; false if there is none of that name.

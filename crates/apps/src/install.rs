@@ -10,6 +10,7 @@ use conf::{ConfFile, Registry};
 use flate2::read::GzDecoder;
 
 use crate::Error;
+use crate::gains::{Found, Gain};
 
 /// Bytes that an app may have unpacked: it is in memory while it is installed.
 const MAX_BYTES: u64 = 512 << 20;
@@ -38,6 +39,8 @@ pub struct Installed {
     pub remarks: Vec<Remark>,
     /// How many stanzas of each file are used.
     pub used: Vec<(String, usize)>,
+    /// What it adds, in order of weight.
+    pub gains: Vec<Gain>,
 }
 
 /// Something of an app that Karst does not use.
@@ -90,7 +93,9 @@ pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Erro
     if target.exists() && !install.update {
         return Err(Error::Exists(app));
     }
-    let mut report = Installed { app, files: 0, remarks: Vec::new(), used: Vec::new() };
+    let mut report =
+        Installed { app, files: 0, remarks: Vec::new(), used: Vec::new(), gains: Vec::new() };
+    let mut found = Found::default();
     for (path, bytes) in &files {
         // What the app's own users have changed stays.
         if install.update && path.starts_with("local") && target.join(path).exists() {
@@ -104,8 +109,9 @@ pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Erro
         }
         fs::write(&file, bytes).map_err(fail)?;
         report.files += 1;
-        examine(path, bytes, settings, &mut report);
+        examine(path, bytes, settings, &mut report, &mut found);
     }
+    report.gains = found.gains();
     report.used.sort();
     report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
     report.remarks.dedup();
@@ -236,13 +242,20 @@ fn app_of(files: Files, from: &Path) -> Result<(String, Files), Error> {
 }
 
 /// Notes what is used of a file and what is not.
-fn examine(path: &Path, bytes: &[u8], registry: &Registry, report: &mut Installed) {
+fn examine(
+    path: &Path,
+    bytes: &[u8],
+    registry: &Registry,
+    report: &mut Installed,
+    found: &mut Found,
+) {
     let shown = path.display().to_string();
     if let Some((_, why)) = UNUSED.iter().find(|(part, _)| path.starts_with(part)) {
         report.remarks.push(Remark { place: shown, text: (*why).to_owned() });
         return;
     }
     let Some(conf) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".conf")) else {
+        found.file(path);
         return;
     };
     let file = ConfFile::parse(&shown, &String::from_utf8_lossy(bytes));
@@ -261,6 +274,11 @@ fn examine(path: &Path, bytes: &[u8], registry: &Registry, report: &mut Installe
             let place = warning.place.to_string();
             report.remarks.push(Remark { place, text: warning.text });
         }
+    }
+    // Others, such as samples, are not read.
+    if path.parent().is_some_and(|folder| folder.ends_with("default") || folder.ends_with("local"))
+    {
+        found.settings(conf, &file);
     }
     match report.used.iter_mut().find(|(known, _)| known == conf) {
         Some((_, count)) => *count += file.stanzas.len(),

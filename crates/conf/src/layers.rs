@@ -5,7 +5,7 @@
 //! them in another order ([`Layers::view`]). This is the one module of the crate that reads files.
 
 use std::collections::hash_map::Entry as MapEntry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -19,6 +19,8 @@ use crate::metadata::{Access, Metadata};
 pub enum Layer {
     /// Objects of a user in an app; only that user's searches there see them.
     User(String, String),
+    /// Objects of the system that are kept beside its files.
+    SystemStored,
     /// `system/local`.
     SystemLocal,
     /// Objects of an app that are kept beside its files.
@@ -75,7 +77,7 @@ impl Layer {
             | Self::AppStored(app)
             | Self::AppLocal(app)
             | Self::AppDefault(app) => Some(app),
-            Self::SystemLocal | Self::SystemDefault => None,
+            Self::SystemStored | Self::SystemLocal | Self::SystemDefault => None,
         }
     }
 
@@ -91,7 +93,7 @@ impl Layer {
             Self::AppStored(_) => 4,
             Self::AppLocal(_) => 5,
             Self::AppDefault(_) => 6,
-            Self::SystemLocal => 7,
+            Self::SystemStored | Self::SystemLocal => 7,
             Self::SystemDefault => 8,
         })
     }
@@ -145,30 +147,73 @@ impl Layers {
         layers.read_folder(directory, "system/local", &Layer::SystemLocal)?;
         let apps = directory.join("apps");
         for app in list(&apps)? {
-            if !apps.join(&app).is_dir() {
-                continue;
-            }
-            layers.directories.insert(app.clone());
-            let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
-            layers.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
-            layers.read_folder(directory, &default, &Layer::AppDefault(app.clone()))?;
-            for folder in [local, default] {
-                layers.read_models(directory, &app, &format!("{folder}/data/models"))?;
-            }
-            for name in ["local.meta", "default.meta"] {
-                let path = directory.join(format!("apps/{app}/metadata/{name}"));
-                match fs::read(&path) {
-                    Ok(bytes) => {
-                        let text = String::from_utf8_lossy(&bytes);
-                        let file = ConfFile::parse(&path.to_string_lossy(), &text);
-                        layers.metadata.read(&app, &file);
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(source) => return Err(Error { path, source }),
-                }
+            if apps.join(&app).is_dir() {
+                layers.read_app_files(directory, app)?;
             }
         }
+        layers.sort();
         Ok(layers)
+    }
+
+    /// As [`Layers::read`], with one app only.
+    ///
+    /// # Errors
+    /// [`Error`] names the file that cannot be read.
+    pub fn read_app(directory: &Path, app: &str) -> Result<Self, Error> {
+        let mut layers = Self::builtin();
+        layers.read_folder(directory, "system/local", &Layer::SystemLocal)?;
+        layers.read_app_files(directory, app.to_owned())?;
+        layers.sort();
+        Ok(layers)
+    }
+
+    /// The names of all stanzas that the apps of a directory have in a file, without reading more of them.
+    ///
+    /// # Errors
+    /// [`Error`] names the file that cannot be read.
+    pub fn stanza_names(directory: &Path, conf: &str) -> Result<HashSet<String>, Error> {
+        let mut names = HashSet::new();
+        let apps = directory.join("apps");
+        for app in list(&apps)? {
+            for folder in ["local", "default"] {
+                let path = apps.join(&app).join(folder).join(format!("{conf}.conf"));
+                let text = match fs::read(&path) {
+                    Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) if error.kind() == io::ErrorKind::NotADirectory => continue,
+                    Err(source) => return Err(Error { path, source }),
+                };
+                let header = |line: &str| {
+                    let (name, _) = line.trim().strip_prefix('[')?.rsplit_once(']')?;
+                    Some(name.to_owned())
+                };
+                names.extend(text.lines().filter_map(header));
+            }
+        }
+        Ok(names)
+    }
+
+    fn read_app_files(&mut self, directory: &Path, app: String) -> Result<(), Error> {
+        let (local, default) = (format!("apps/{app}/local"), format!("apps/{app}/default"));
+        self.read_folder(directory, &local, &Layer::AppLocal(app.clone()))?;
+        self.read_folder(directory, &default, &Layer::AppDefault(app.clone()))?;
+        for folder in [local, default] {
+            self.read_models(directory, &app, &format!("{folder}/data/models"))?;
+        }
+        for name in ["local.meta", "default.meta"] {
+            let path = directory.join(format!("apps/{app}/metadata/{name}"));
+            match fs::read(&path) {
+                Ok(bytes) => {
+                    let text = String::from_utf8_lossy(&bytes);
+                    let file = ConfFile::parse(&path.to_string_lossy(), &text);
+                    self.metadata.read(&app, &file);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(Error { path, source }),
+            }
+        }
+        self.directories.insert(app);
+        Ok(())
     }
 
     /// Adds a file from text, for tests and for settings that do not come from files.
@@ -180,6 +225,7 @@ impl Layers {
             Layer::AppLocal(app) => format!("apps/{app}/local/{conf}.conf"),
             Layer::AppDefault(app) => format!("apps/{app}/default/{conf}.conf"),
             Layer::SystemDefault => format!("system/default/{conf}.conf"),
+            Layer::SystemStored => format!("system/{conf}"),
             Layer::AppStored(app) => format!("apps/{app}/{conf}"),
             Layer::User(user, app) => format!("users/{user}/{app}/{conf}"),
         };
@@ -307,8 +353,13 @@ impl Layers {
     /// keep a program from starting.
     #[must_use]
     pub fn is_of_app(&self, place: &Place) -> bool {
-        let layer = self.files.iter().find(|file| file.file.file == place.file);
-        layer.is_some_and(|file| file.layer.app().is_some())
+        self.app_of(place).is_some()
+    }
+
+    /// The app that has the file, or the object, of a place.
+    #[must_use]
+    pub fn app_of(&self, place: &Place) -> Option<&str> {
+        self.files.iter().find(|file| file.file.file == place.file)?.layer.app()
     }
 
     /// Only what the system says.
@@ -335,7 +386,15 @@ impl Layers {
     }
 
     fn insert(&mut self, layer: Layer, conf: &str, file: ConfFile) {
+        self.push(layer, conf, file);
+        self.sort();
+    }
+
+    fn push(&mut self, layer: Layer, conf: &str, file: ConfFile) {
         self.files.push(LayerFile { layer, conf: conf.to_owned(), file });
+    }
+
+    fn sort(&mut self) {
         self.files.sort_by(|a, b| a.layer.cmp(&b.layer));
     }
 
@@ -345,6 +404,7 @@ impl Layers {
         &self.others
     }
 
+    /// Adds the files of a folder, not yet sorted.
     fn read_folder(&mut self, root: &Path, folder: &str, layer: &Layer) -> Result<(), Error> {
         for name in list(&root.join(folder))? {
             if ![".conf", ".xml", FORM_SUFFIX].iter().any(|suffix| name.ends_with(suffix)) {
@@ -363,7 +423,7 @@ impl Layers {
                 let text = "the file is not UTF-8; bad bytes were replaced".to_owned();
                 file.warnings.push(Warning { place, text });
             }
-            self.insert(layer.clone(), conf, file);
+            self.push(layer.clone(), conf, file);
         }
         Ok(())
     }
@@ -505,6 +565,27 @@ mod tests {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn an_app_is_read_without_the_others() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "apps/a/default/transforms.conf", "[x]\nk = a\n");
+        write(root.path(), "apps/a/default/data/models/M.json", "{}");
+        write(root.path(), "apps/b/local/transforms.conf", " [y] \nk = b\n# [z]\n[x]\nk = b\n");
+        write(root.path(), "apps/note.txt", "no app");
+        write(root.path(), "system/local/transforms.conf", "[s]\nk = s\n");
+        let layers = Layers::read_app(root.path(), "b").unwrap();
+        let effective = layers.effective("transforms");
+        let entry = effective.stanza("x").unwrap().get("k").unwrap();
+        assert_eq!((entry.value.as_str(), layers.app_of(&entry.place)), ("b", Some("b")));
+        assert!(effective.stanza("s").is_some() && layers.models().next().is_none());
+        assert_eq!(layers.apps().into_iter().collect::<Vec<_>>(), ["b"]);
+        let names = Layers::stanza_names(root.path(), "transforms").unwrap();
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort();
+        assert_eq!(names, ["x", "y"]);
+        assert!(Layers::stanza_names(root.path(), "tags").unwrap().is_empty());
     }
 
     #[test]

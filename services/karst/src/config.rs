@@ -506,10 +506,14 @@ pub(crate) enum Description {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtoolOptions {
-    /// A file without its extension: props, transforms, indexes, inputs, limits, server.
+    /// A file without its extension: props, transforms, indexes, inputs, limits, server. `check` lists what
+    /// is wrong in all files.
     pub(crate) conf: String,
     /// Only this stanza.
     pub(crate) stanza: Option<String>,
+    /// With `check`: only what is wrong in this app.
+    #[arg(long)]
+    pub(crate) app: Option<String>,
     /// Directory of .conf layers.
     #[arg(long, env = "KARST_CONF_DIR")]
     pub(crate) conf_dir: Option<PathBuf>,

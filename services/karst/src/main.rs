@@ -2,6 +2,7 @@
 
 mod cli;
 mod config;
+mod mistakes;
 mod server;
 mod settings;
 

@@ -1,5 +1,6 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
+mod app_mistakes;
 mod assemble;
 pub(crate) mod audit;
 mod bodies;
@@ -141,7 +142,7 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let (setup, inputs) = Setup::read(options)?;
     let http = http_conf::settings(&setup.layers, options)?;
     descriptors::raise(store_conf::cache(&setup.layers, options)?.nvme_bytes as u64 >> 20)?;
-    let ports = Ports::bind(options, &setup, &inputs).await?;
+    let ports = Ports::bind(options, &inputs).await?;
     let loggers = logs::install(options)?;
     setup.warn();
     let shutdown = Shutdown::new();
@@ -155,14 +156,16 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
     let ownership = Ownership::take(&store, options, &setup.layers, &lock, &progress).await?;
     let initial = InitialPassword::below(lock.directory());
     let (initial, progress) = (&initial, &progress);
+    let (knowledge, ignored) = (Arc::clone(&setup.knowledge), setup.ignored.clone());
     let ground = Ground { options, setup, http, store, loggers, initial, progress };
     let run = async {
         let karst = Box::pin(assemble::assemble(ground, threads, &shutdown)).await?;
         let intake = shutdown.part();
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         listeners.open(options, &karst)?;
-        inputs::start(options, inputs, ports.inputs, &karst, &intake).await?;
-        forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
+        let forwarders =
+            forwarding::start(ports.forwarders, tls.as_ref(), options, &karst, &intake)?;
+        inputs::start(options, inputs, ports.inputs, &karst, forwarders, &intake).await?;
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
             let keep = Arc::clone(certificates).keep(health, hangups, shutdown.clone());
@@ -174,6 +177,8 @@ async fn serve(options: &ServerOptions, threads: SearchThreads) -> Result<Ended>
         credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         initial.show();
+        let state = karst.state.clone();
+        shutdown.spawn_blocking(move || app_mistakes::tell(&state, &knowledge, &ignored));
         let ended = wait_for_end(options, &karst, &ownership, &intake).await;
         stop(karst, &intake, &shutdown, &lock).await;
         ended

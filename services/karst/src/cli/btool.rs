@@ -1,4 +1,5 @@
-//! `karst btool`: prints the effective configuration with the file of each value, and its errors.
+//! `karst btool`: prints the effective configuration with the file of each value, and its errors; `check` prints
+//! what is wrong in all files.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,13 +10,21 @@ use conf::Layers;
 use knowledge::Knowledge;
 
 use crate::config::BtoolOptions;
+use crate::mistakes::{self, Weight};
 use crate::settings;
+
+/// In place of the name of a file.
+const CHECK: &str = "check";
 
 pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     let layers = match &options.conf_dir {
         Some(directory) => Layers::read(directory)?,
         None => Layers::read(Path::new("conf"))?,
     };
+    if options.conf == CHECK {
+        return check(layers, options.app.as_deref());
+    }
+    anyhow::ensure!(options.app.is_none(), "--app belongs to `karst btool check`");
     let effective = layers.effective(&options.conf);
     let registry = settings::registry();
     if effective.stanzas.is_empty() && !registry.confs().contains(&options.conf.as_str()) {
@@ -63,4 +72,27 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         eprintln!("{trouble}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is wrong, one line each; fails if something prevents the start of the server.
+fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
+    if let Some(app) = app.filter(|app| !layers.apps().contains(*app)) {
+        let apps: Vec<String> = layers.apps().into_iter().collect();
+        bail!("there is no app \"{app}\"; the apps are {}", apps.join(", "));
+    }
+    let mut found = mistakes::all(layers, &settings::registry());
+    found.retain(|mistake| app.is_none_or(|app| mistake.app.as_deref() == Some(app)));
+    let mut out = std::io::stdout().lock();
+    for mistake in &found {
+        writeln!(out, "{:<8} {}", mistake.weight, mistake.text.replace('\n', " "))?;
+    }
+    let count = |weight| found.iter().filter(|mistake| mistake.weight == weight).count();
+    let errors = count(Weight::Error);
+    writeln!(
+        out,
+        "{errors} errors, {} ignored, {} notes",
+        count(Weight::Ignored),
+        count(Weight::Note)
+    )?;
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -19,7 +19,7 @@ pub(crate) struct Setup {
     pub(crate) authentication: AuthenticationSettings,
     pub(crate) search: search::Settings,
     /// Settings of apps that are ignored, and why.
-    ignored: Vec<Warning>,
+    pub(crate) ignored: Vec<Warning>,
 }
 
 impl Setup {

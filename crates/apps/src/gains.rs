@@ -1,0 +1,189 @@
+//! What an app adds to searches, counted for the report of its installation.
+//!
+//! Guarantees: what both `default` and `local` define is counted once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use conf::{ConfFile, Stanza, boolean};
+
+/// Settings of `props.conf` that make fields of events.
+const FIELDS: [&str; 4] = ["EXTRACT-", "REPORT-", "FIELDALIAS-", "EVAL-"];
+/// Settings of `props.conf` that look up fields.
+const AUTOMATIC: &str = "LOOKUP-";
+/// Settings that make a stanza of `transforms.conf` a lookup.
+const LOOKUP: [&str; 3] = ["filename", "collection", "external_cmd"];
+/// Stanzas that are defaults of others.
+const DEFAULT: &str = "default";
+
+/// Names of what an app defines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    field_rules: BTreeSet<(String, String)>,
+    field_stanzas: BTreeSet<String>,
+    lookups: BTreeSet<String>,
+    automatic_lookups: BTreeSet<(String, String)>,
+    event_types: BTreeSet<String>,
+    tags: BTreeSet<(String, String)>,
+    macros: BTreeSet<String>,
+    saved_searches: BTreeSet<String>,
+    scheduled: BTreeSet<String>,
+    data_models: BTreeSet<String>,
+    inputs: BTreeSet<String>,
+    disabled_inputs: BTreeSet<String>,
+    commands: BTreeSet<String>,
+    indexes: BTreeSet<String>,
+}
+
+/// Something that an app adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gain {
+    /// What, such as `fields`.
+    pub what: &'static str,
+    /// How much of it, and what is to be known of it.
+    pub text: String,
+}
+
+impl Found {
+    /// Notes what a file of settings defines.
+    pub(crate) fn settings(&mut self, conf: &str, file: &ConfFile) {
+        for stanza in file.stanzas.iter().filter(|stanza| stanza.name != DEFAULT) {
+            let name = stanza.name.clone();
+            match conf {
+                "props" => self.props(stanza),
+                "transforms" if LOOKUP.iter().any(|key| stanza.get(key).is_some()) => {
+                    self.lookups.insert(name);
+                }
+                "eventtypes" => drop(self.event_types.insert(name)),
+                "tags" => {
+                    let enabled = stanza.entries.iter().filter(|e| e.value.trim() == "enabled");
+                    self.tags.extend(enabled.map(|entry| (name.clone(), entry.key.clone())));
+                }
+                "macros" => drop(self.macros.insert(name)),
+                "savedsearches" => {
+                    let scheduled = is(stanza, "enableSched") || is(stanza, "is_scheduled");
+                    if scheduled {
+                        self.scheduled.insert(name.clone());
+                    }
+                    self.saved_searches.insert(name);
+                }
+                "inputs" => {
+                    // What `local` says comes behind what `default` says.
+                    if let Some(disabled) = stanza.get("disabled") {
+                        match boolean(&disabled.value) {
+                            Some(true) => self.disabled_inputs.insert(name.clone()),
+                            _ => self.disabled_inputs.remove(&name),
+                        };
+                    }
+                    self.inputs.insert(name);
+                }
+                "commands" => drop(self.commands.insert(name)),
+                "indexes" if !name.starts_with("volume:") => drop(self.indexes.insert(name)),
+                _ => {}
+            }
+        }
+    }
+
+    fn props(&mut self, stanza: &Stanza) {
+        for entry in &stanza.entries {
+            let setting = (stanza.name.clone(), entry.key.clone());
+            if FIELDS.iter().any(|prefix| entry.key.starts_with(prefix)) {
+                self.field_rules.insert(setting);
+                self.field_stanzas.insert(stanza.name.clone());
+            } else if entry.key.starts_with(AUTOMATIC) {
+                self.automatic_lookups.insert(setting);
+            }
+        }
+    }
+
+    /// Notes a file that is not one of settings.
+    pub(crate) fn file(&mut self, path: &Path) {
+        let is_model = path.parent().is_some_and(|folder| folder.ends_with("data/models"))
+            && has(path, "json");
+        if let (true, Some(name)) = (is_model, path.file_stem()) {
+            self.data_models.insert(name.to_string_lossy().into_owned());
+        }
+    }
+
+    /// What there is, in order of weight.
+    pub(crate) fn gains(&self) -> Vec<Gain> {
+        let counted = |what, count: usize, more: String| {
+            (count > 0).then(|| Gain { what, text: format!("{count}{more}") })
+        };
+        let plain = |what, count| counted(what, count, String::new());
+        let of_stanzas = format!(" rules for {} stanzas of props.conf", self.field_stanzas.len());
+        let applied = match self.automatic_lookups.len() {
+            0 => String::new(),
+            count => format!(", applied to events by {count} settings LOOKUP-"),
+        };
+        let schedules = match self.scheduled.len() {
+            0 => String::new(),
+            count => {
+                format!(", {count} of them with a schedule: schedules and alerts do not run yet")
+            }
+        };
+        let disabled = match self.disabled_inputs.len() {
+            0 => String::new(),
+            count => format!(", {count} of them disabled"),
+        };
+        [
+            counted("fields", self.field_rules.len(), of_stanzas),
+            counted("lookups", self.lookups.len(), applied),
+            plain("event types", self.event_types.len()),
+            plain("tags", self.tags.len()),
+            plain("macros", self.macros.len()),
+            counted("saved searches", self.saved_searches.len(), schedules),
+            plain("data models", self.data_models.len()),
+            counted("inputs", self.inputs.len(), disabled),
+            plain("search commands", self.commands.len()),
+            plain("indexes", self.indexes.len()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn is(stanza: &Stanza, key: &str) -> bool {
+    stanza.get(key).and_then(|entry| boolean(&entry.value)) == Some(true)
+}
+
+fn has(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_app_defines_is_counted_once_and_in_order_of_weight() {
+        let mut found = Found::default();
+        let mut add = |conf: &str, text: &str| found.settings(conf, &ConfFile::parse(conf, text));
+        add(
+            "props",
+            "[a]\nEVAL-x = 1\nREPORT-y = y\nLOOKUP-z = l f\nKV_MODE = none\n[b]\nEXTRACT-c = (?<c>.)\n",
+        );
+        add("props", "[a]\nEVAL-x = 2\n");
+        add("transforms", "[l]\nfilename = l.csv\n[y]\nREGEX = (?<y>.)\n");
+        add("tags", "[eventtype=e]\nweb = enabled\nold = disabled\n");
+        add("savedsearches", "[s]\nsearch = x\nenableSched = 1\n[t]\nsearch = y\n");
+        add("inputs", "[default]\nindex = x\n[monitor:///a]\ndisabled = 1\n[monitor:///b]\n");
+        add("inputs", "[monitor:///a]\ndisabled = 0\n[tcp://1]\ndisabled = true\n");
+        found.file(Path::new("default/data/models/Web.json"));
+        found.file(Path::new("local/data/models/Web.json"));
+        let gains: Vec<String> =
+            found.gains().iter().map(|gain| format!("{}: {}", gain.what, gain.text)).collect();
+        assert_eq!(
+            gains,
+            [
+                "fields: 3 rules for 2 stanzas of props.conf",
+                "lookups: 1, applied to events by 1 settings LOOKUP-",
+                "tags: 1",
+                "saved searches: 2, 1 of them with a schedule: schedules and alerts do not run yet",
+                "data models: 1",
+                "inputs: 3, 1 of them disabled",
+            ]
+        );
+    }
+}

@@ -1,0 +1,251 @@
+//! What is wrong in the configuration: for `btool check`, the report of an installation, and the messages of
+//! the server.
+//!
+//! Guarantees: every mistake has the kind that a start gives it, and its place is part of its text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use access::AuthenticationSettings;
+use conf::{Layers, Place, Registry, Warning};
+use inputs::configured::Configured;
+use knowledge::Knowledge;
+use plan::Macros;
+
+/// The file with lookups and transforms.
+const TRANSFORMS: &str = "transforms";
+
+/// What a mistake leads to, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// It is the administrator's, and prevents the start.
+    Error,
+    /// It is an app's, and is ignored.
+    Ignored,
+    /// A setting that is unknown, without effect, or oddly written.
+    Note,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mistake {
+    pub(crate) weight: Weight,
+    /// The app that has it.
+    pub(crate) app: Option<String>,
+    /// What, beginning with file and line.
+    pub(crate) text: String,
+    /// The file and the stanza that does not exist, if that is what is wrong: another app may have it.
+    pub(crate) missing: Option<(&'static str, String)>,
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Error => "error",
+            Self::Ignored => "ignored",
+            Self::Note => "note",
+        })
+    }
+}
+
+/// Everything that is wrong in files, in order of weight.
+pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
+    let tolerated = registry.tolerate_apps(&mut layers);
+    let knowledge = Knowledge::new(layers);
+    let mut found = ignored(&knowledge, &tolerated);
+    let layers = knowledge.layers();
+    let add = |found: &mut Vec<Mistake>, weight, place: Option<&Place>, text: String| {
+        let app = place.and_then(|place| layers.app_of(place)).map(str::to_owned);
+        found.push(Mistake { weight, app, text, missing: None });
+    };
+    let fatal: Vec<_> = knowledge.fatal_errors().collect();
+    for error in &fatal {
+        add(&mut found, Weight::Error, error.place(), error.to_string());
+    }
+    for conf in layers.confs() {
+        let own = layers.stanzas(conf).filter(|(layer, _)| layer.app().is_none());
+        for invalid in own.flat_map(|(_, stanza)| registry.invalid(conf, stanza)) {
+            // What knowledge compiles has been checked by it, in more detail.
+            let is_told = fatal.iter().any(|error| error.place() == invalid.place.as_ref());
+            if !is_told {
+                add(&mut found, Weight::Error, invalid.place.as_ref(), invalid.to_string());
+            }
+        }
+    }
+    if let Err(errors) = read_inputs(&knowledge) {
+        let error = |text| Mistake { weight: Weight::Error, app: None, text, missing: None };
+        found.extend(errors.into_iter().map(error));
+    }
+    found.extend(whole_files(layers));
+    let unknown = registry.warnings(layers);
+    for warning in unknown.iter().chain(knowledge.warnings()) {
+        add(&mut found, Weight::Note, Some(&warning.place), warning.to_string());
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// What is ignored of apps. `tolerated` are the settings that were left out before `knowledge` was made.
+pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mistake> {
+    let layers = knowledge.layers();
+    let mistake = |place: Option<&Place>, text: String| {
+        let app = place.and_then(|place| layers.app_of(place)).map(str::to_owned);
+        Mistake { weight: Weight::Ignored, app, text, missing: None }
+    };
+    let tolerated = tolerated.iter().map(|one| mistake(Some(&one.place), one.to_string()));
+    let mut found: Vec<Mistake> = tolerated.collect();
+    for error in knowledge.app_errors() {
+        let missing = match error {
+            knowledge::Error::Missing { target, conf, .. } => Some((*conf, target.clone())),
+            _ => None,
+        };
+        found.push(Mistake { missing, ..mistake(error.place(), error.to_string()) });
+    }
+    for text in read_inputs(knowledge).unwrap_or_default() {
+        found.push(Mistake { app: app_in(&text), ..mistake(None, text) });
+    }
+    let of_app = |place: &Place| layers.is_of_app(place);
+    for field in knowledge.calculated_fields().iter().filter(|field| of_app(&field.place)) {
+        if let Err(error) = spl::parse_expression(&field.expression) {
+            let text = format!("{}: EVAL-{}: {error}", field.place, field.field);
+            found.push(mistake(Some(&field.place), text));
+        }
+    }
+    for lookup in knowledge.automatic_lookups().iter().filter(|lookup| of_app(&lookup.place)) {
+        let wrong = match spl::parse_lookup(&lookup.arguments) {
+            Ok(command) => knowledge.lookup(&command.name.node).err().map(|text| {
+                let name = command.name.node;
+                let is_there = knowledge.conf(TRANSFORMS).stanza(&name).is_some();
+                (text, (!is_there).then_some((TRANSFORMS, name)))
+            }),
+            Err(error) => Some((error.to_string(), None)),
+        };
+        if let Some((wrong, missing)) = wrong {
+            let text = format!("{}: the automatic lookup: {wrong}", lookup.place);
+            found.push(Mistake { missing, ..mistake(Some(&lookup.place), text) });
+        }
+    }
+    found.extend(event_types(knowledge));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Event types of apps whose search is invalid. Macros that no app has are not looked into: searches that use
+/// the event type say so.
+fn event_types(knowledge: &Knowledge) -> Vec<Mistake> {
+    let conf = knowledge.conf("eventtypes");
+    let macros = Macros::of(knowledge);
+    let options = spl::ParseOptions {
+        macros: Some(&macros),
+        unknown_macros: spl::UnknownMacros::Opaque,
+        ..spl::ParseOptions::default()
+    };
+    let mut found = Vec::new();
+    for event_type in knowledge.event_types() {
+        let stanza = conf.stanza(&event_type.name);
+        let place = stanza.and_then(|stanza| stanza.get("search")).map(|entry| &entry.place);
+        let Some(place) = place else { continue };
+        let Some(app) = knowledge.layers().app_of(place) else { continue };
+        if let Err(error) = spl::parse_search_terms_with(&event_type.search, &options) {
+            let text = format!("{place}: [{}] search: {error}", event_type.name);
+            let app = Some(app.to_owned());
+            found.push(Mistake { weight: Weight::Ignored, app, text, missing: None });
+        }
+    }
+    found
+}
+
+/// Inputs that are left out, or why `inputs.conf` is invalid.
+fn read_inputs(knowledge: &Knowledge) -> Result<Vec<String>, Vec<String>> {
+    let of_app = |place: &Place| knowledge.layers().is_of_app(place);
+    let read = Configured::read_tolerating(&knowledge.conf("inputs"), "", &of_app);
+    match read {
+        Ok(configured) => Ok(configured.warnings),
+        Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
+    }
+}
+
+/// Files that are read as a whole: without what apps say if only they are at fault.
+fn whole_files(layers: &Layers) -> Vec<Mistake> {
+    let console = access::Console { host: "localhost".to_owned(), port: 8000, tls: false };
+    let authentication = |layers: &Layers| {
+        let read = AuthenticationSettings::read(layers, &console);
+        read.map(drop).map_err(|error| error.to_string())
+    };
+    let search =
+        |layers: &Layers| search::Settings::of(layers).map(drop).map_err(|error| error.to_string());
+    let readers: [&dyn Fn(&Layers) -> Result<(), String>; 2] = [&authentication, &search];
+    let mistake = |read: &dyn Fn(&Layers) -> Result<(), String>| {
+        let text = read(layers).err()?;
+        let is_of_app = read(&layers.without_apps()).is_ok();
+        let weight = if is_of_app { Weight::Ignored } else { Weight::Error };
+        Some(Mistake { weight, app: app_in(&text), text, missing: None })
+    };
+    readers.into_iter().filter_map(mistake).collect()
+}
+
+/// The app whose file a text names.
+fn app_in(text: &str) -> Option<String> {
+    let (_, behind) = text.split_once("apps/")?;
+    behind.split_once('/').map(|(app, _)| app.to_owned())
+}
+
+/// Mistakes by app, the app with the most first.
+pub(crate) fn by_app(mistakes: Vec<Mistake>) -> Vec<(String, Vec<Mistake>)> {
+    let mut apps: BTreeMap<String, Vec<Mistake>> = BTreeMap::new();
+    for mistake in mistakes {
+        if let Some(app) = &mistake.app {
+            apps.entry(app.clone()).or_default().push(mistake);
+        }
+    }
+    let mut apps: Vec<_> = apps.into_iter().collect();
+    apps.sort_by_key(|(_, mistakes)| std::cmp::Reverse(mistakes.len()));
+    apps
+}
+
+#[cfg(test)]
+mod tests {
+    use conf::Layer;
+
+    use super::*;
+
+    fn layers(layer: &Layer) -> Layers {
+        let props = "[a]\nMAX_EVENTS = many\nEVAL-x = 1 +\nLOOKUP-l = nothing f\nREPORT-r = none\nOTHER = 1\n";
+        Layers::builtin().with(layer.clone(), "props", props).with(
+            layer.clone(),
+            "eventtypes",
+            "[e]\nsearch = ( a\n[f]\nsearch = a\n",
+        )
+    }
+
+    #[test]
+    fn mistakes_of_apps_are_ignored_and_listed_with_their_places() {
+        let app = Layer::AppDefault("ta".to_owned());
+        let found = all(layers(&app), &crate::settings::registry());
+        let shown: Vec<String> =
+            found.iter().map(|one| format!("{} {}", one.weight, one.text)).collect();
+        for (at, part) in [
+            ("ignored apps/ta/default/eventtypes.conf:2: ", "[e] search"),
+            ("ignored apps/ta/default/props.conf:2: ", "MAX_EVENTS"),
+            ("ignored apps/ta/default/props.conf:3: ", "EVAL-x"),
+            ("ignored apps/ta/default/props.conf:4: ", "there is no lookup \"nothing\""),
+            ("ignored apps/ta/default/props.conf:5: ", "REPORT-r names [none]"),
+            ("note apps/ta/default/props.conf:6: ", "unknown setting OTHER"),
+        ] {
+            let fits = |text: &String| text.starts_with(at) && text.contains(part);
+            assert!(shown.iter().any(fits), "{at}{part}: {shown:#?}");
+        }
+        assert_eq!(found.len(), 6, "{shown:#?}");
+        assert_eq!(by_app(found)[0].0, "ta");
+    }
+
+    #[test]
+    fn mistakes_of_the_administrator_are_errors() {
+        let found = all(layers(&Layer::SystemLocal), &crate::settings::registry());
+        let errors: Vec<_> = found.iter().filter(|one| one.weight == Weight::Error).collect();
+        assert_eq!(errors.len(), 2, "{found:#?}");
+        assert_eq!(errors[0].app, None);
+    }
+}
