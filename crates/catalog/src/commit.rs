@@ -1,6 +1,6 @@
-//! An atomic change of the catalog, and the plan to apply it.
+//! Atomic changes of the catalog: what they check, and what they write.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use model::{BucketEntry, BucketId, EventTime, JournalPosition, StreamId};
@@ -19,11 +19,12 @@ pub struct Commit {
     pub add: Vec<BucketEntry>,
     /// Buckets to remove; unknown IDs are ignored.
     pub remove: Vec<BucketId>,
-    /// Journal positions up to which each stream is in object storage. They never decrease.
+    /// Journal records that the commit covers, by stream. Positions never decrease.
     ///
-    /// If none of them is ahead of the known positions, the commit is a repetition. Buckets that it
-    /// would add and that do not exist have then been replaced by a merge, and are ignored.
-    pub positions: Vec<(StreamId, JournalPosition)>,
+    /// If none of them ends above the known positions, the commit is a repetition. Buckets that it
+    /// would add and that do not exist have then been replaced by a merge, and are ignored. If one ends above
+    /// the known position and begins at or below it, some of its events are in another bucket: the commit fails.
+    pub ranges: Vec<JournalRange>,
     /// Buckets that must exist, so that a replacement does not restore deleted events. If one is
     /// missing, the commit fails without changes.
     pub expect: Vec<BucketId>,
@@ -32,6 +33,18 @@ pub struct Commit {
     pub discard: Vec<Discarded>,
     /// Paths of garbage objects that have been deleted, or now belong to a bucket.
     pub forget: Vec<String>,
+}
+
+/// Journal records of one stream that are in object storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalRange {
+    /// The stream.
+    pub stream: StreamId,
+    /// Position of the first record in the buckets of the commit; `None` if the commit adds no bucket of
+    /// these records.
+    pub from: Option<JournalPosition>,
+    /// Position of the last record: the stream is in object storage up to here.
+    pub upto: JournalPosition,
 }
 
 /// A garbage object: an object without a bucket.
@@ -67,166 +80,182 @@ impl Commit {
     }
 }
 
-/// What a change writes, and the resulting in-memory state.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) puts: Vec<(Vec<u8>, Vec<u8>)>,
-    pub(crate) deletes: Vec<Vec<u8>>,
-    pub(crate) next: Snapshot,
-    pub(crate) added: Vec<Arc<BucketEntry>>,
-    pub(crate) removed: Vec<BucketId>,
+/// What a group of changes writes to the database. A later change of a key replaces an earlier one.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    /// Values by key; `None` deletes the key.
+    pub(crate) entries: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Bytes of keys and values.
+    pub(crate) bytes: usize,
 }
 
-impl Plan {
-    /// An empty plan.
-    pub(crate) fn from(now: &Snapshot) -> Self {
-        let next = now.clone();
-        Self { puts: vec![], deletes: vec![], next, added: vec![], removed: vec![] }
+impl Writes {
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.bytes += key.len() + value.len();
+        self.entries.insert(key, Some(value));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.puts.is_empty() && self.deletes.is_empty()
+    fn delete(&mut self, key: Vec<u8>) {
+        self.bytes += key.len();
+        self.entries.insert(key, None);
     }
+}
 
-    /// Plans a commit to the catalog at `path`.
-    pub(crate) fn commit(
-        now: &Snapshot,
-        buckets: &HashMap<BucketId, Arc<BucketEntry>>,
-        commit: Commit,
-        path: &str,
-    ) -> Result<Self> {
-        if let Some(id) = commit.expect.iter().find(|id| !buckets.contains_key(id)) {
-            return Err(Error::Gone { path: path.to_owned(), id: *id });
+/// Applies changes to the state of the writer and collects what they write. A change that fails leaves both as
+/// they were.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) state: &'a mut Snapshot,
+    pub(crate) writes: &'a mut Writes,
+    /// Where the catalog is, for errors.
+    pub(crate) path: &'a str,
+}
+
+impl Change<'_> {
+    /// Applies a commit.
+    pub(crate) fn commit(&mut self, commit: Commit) -> Result<()> {
+        if let Some(id) = commit.expect.iter().find(|id| self.state.bucket(**id).is_none()) {
+            return Err(Error::Gone { path: self.path.to_owned(), id: *id });
         }
-        let mut plan = Self::from(now);
-        let ahead = plan.advance(&commit.positions);
-        let repeated = !commit.positions.is_empty() && !ahead;
+        let ahead = self.ahead(&commit.ranges)?;
+        let is_repeated = !commit.ranges.is_empty() && ahead.is_empty();
+        let mut added = Vec::with_capacity(commit.add.len());
         for entry in commit.add {
-            let old = buckets.get(&entry.id);
-            if old.is_none() && repeated {
-                tracing::info!(bucket = %entry.id, "a repeated commit adds a bucket that has gone");
-                continue;
-            }
-            plan.add(entry, old, path)?;
+            added.extend(self.encoded(entry, is_repeated)?);
+        }
+        // Nothing fails from here on.
+        for range in ahead {
+            let (stream, upto) = (range.stream.clone(), range.upto);
+            self.writes.put(codec::position_key(&stream), codec::position_value(upto));
+            Arc::make_mut(&mut self.state.positions).insert(stream, upto);
+        }
+        for (key, value, entry) in added {
+            self.writes.put(key, value);
+            self.state.insert(Arc::new(entry));
         }
         for id in commit.remove {
-            let Some(entry) = buckets.get(&id) else { continue };
-            plan.next.remove(entry);
-            plan.deletes.push(codec::bucket_key(id));
-            plan.removed.push(id);
+            if self.state.remove(id) {
+                self.writes.delete(codec::bucket_key(id));
+            }
         }
-        plan.discard(commit.discard);
-        plan.forget(&commit.forget);
-        Ok(plan)
+        self.discard(commit.discard);
+        self.forget(&commit.forget);
+        Ok(())
+    }
+
+    /// The ranges that end above the known positions.
+    fn ahead<'r>(&self, ranges: &'r [JournalRange]) -> Result<Vec<&'r JournalRange>> {
+        let mut ahead = Vec::new();
+        for range in ranges {
+            let known = self.state.positions.get(&range.stream).copied();
+            if known.is_some_and(|known| known >= range.upto) {
+                continue;
+            }
+            if let (Some(known), Some(from)) = (known, range.from)
+                && known >= from
+            {
+                return Err(Error::Overlap {
+                    path: self.path.to_owned(),
+                    stream: Box::new(range.stream.clone()),
+                    records: (from.0, range.upto.0),
+                    known: known.0,
+                });
+            }
+            ahead.push(range);
+        }
+        Ok(ahead)
+    }
+
+    /// Key and value of a bucket that is new or has changed.
+    fn encoded(
+        &self,
+        entry: BucketEntry,
+        is_repeated: bool,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>, BucketEntry)>> {
+        match self.state.bucket(entry.id) {
+            Some(old) if **old == entry => return Ok(None),
+            Some(old) => {
+                let renewed = BucketEntry { state: entry.state, ..(**old).clone() };
+                if renewed != entry {
+                    return Err(Error::Conflict { path: self.path.to_owned(), id: entry.id });
+                }
+            }
+            None if is_repeated => {
+                tracing::info!(bucket = %entry.id, "a repeated commit adds a bucket that has gone");
+                return Ok(None);
+            }
+            None => {}
+        }
+        let key = codec::bucket_key(entry.id);
+        let value = codec::json_value(&entry).map_err(|damage| damage.at(self.path, &key))?;
+        Ok(Some((key, value, entry)))
     }
 
     fn discard(&mut self, objects: Vec<Discarded>) {
         for Discarded { path, delete_after } in objects {
-            if self.next.discarded.get(&path) == Some(&delete_after) {
+            if self.state.discarded.get(&path) == Some(&delete_after) {
                 continue;
             }
-            self.puts.push((codec::discarded_key(&path), codec::time_value(delete_after)));
-            Arc::make_mut(&mut self.next.discarded).insert(path, delete_after);
+            self.writes.put(codec::discarded_key(&path), codec::time_value(delete_after));
+            Arc::make_mut(&mut self.state.discarded).insert(path, delete_after);
         }
     }
 
     fn forget(&mut self, paths: &[String]) {
         for path in paths {
-            if self.next.discarded.contains_key(path) {
-                self.deletes.push(codec::discarded_key(path));
-                Arc::make_mut(&mut self.next.discarded).remove(path);
+            if self.state.discarded.contains_key(path) {
+                self.writes.delete(codec::discarded_key(path));
+                Arc::make_mut(&mut self.state.discarded).remove(path);
             }
         }
-    }
-
-    /// Advances positions; returns whether any advanced.
-    fn advance(&mut self, positions: &[(StreamId, JournalPosition)]) -> bool {
-        let mut ahead = false;
-        for (stream, position) in positions {
-            if self.next.positions.get(stream).is_some_and(|known| known >= position) {
-                continue;
-            }
-            Arc::make_mut(&mut self.next.positions).insert(stream.clone(), *position);
-            self.puts.push((codec::position_key(stream), codec::position_value(*position)));
-            ahead = true;
-        }
-        ahead
-    }
-
-    fn add(
-        &mut self,
-        entry: BucketEntry,
-        old: Option<&Arc<BucketEntry>>,
-        path: &str,
-    ) -> Result<()> {
-        if let Some(old) = old {
-            if **old == entry {
-                return Ok(());
-            }
-            let renewed = BucketEntry { state: entry.state, ..(**old).clone() };
-            if renewed != entry {
-                return Err(Error::Conflict { path: path.to_owned(), id: entry.id });
-            }
-        }
-        let key = codec::bucket_key(entry.id);
-        let value = codec::json_value(&entry).map_err(|damage| damage.at(path, &key))?;
-        self.puts.push((key, value));
-        let entry = Arc::new(entry);
-        self.next.insert(Arc::clone(&entry), old);
-        self.added.push(entry);
-        Ok(())
     }
 
     /// Writes several documents.
-    pub(crate) fn documents(
-        now: &Snapshot,
-        documents: Vec<(String, String, Value)>,
-        path: &str,
-    ) -> Result<Self> {
-        let mut plan = Self::from(now);
+    pub(crate) fn documents(&mut self, documents: Vec<(String, String, Value)>) -> Result<()> {
+        let mut encoded = Vec::with_capacity(documents.len());
         for (kind, name, json) in documents {
-            plan.set_document(&kind, &name, Some(json), path)?;
+            let value = self.value(&kind, &name, &json)?;
+            encoded.push((kind, name, json, value));
         }
-        Ok(plan)
+        for (kind, name, json, value) in encoded {
+            self.set_document(kind, name, Some((json, value)));
+        }
+        Ok(())
     }
 
     /// Writes a document, or deletes it if there is no content.
-    pub(crate) fn document(
-        now: &Snapshot,
-        kind: &str,
-        name: &str,
-        json: Option<Value>,
-        path: &str,
-    ) -> Result<Self> {
-        let mut plan = Self::from(now);
-        plan.set_document(kind, name, json, path)?;
-        Ok(plan)
+    pub(crate) fn document(&mut self, kind: &str, name: &str, json: Option<Value>) -> Result<()> {
+        let content = match json {
+            Some(json) => {
+                let value = self.value(kind, name, &json)?;
+                Some((json, value))
+            }
+            None => None,
+        };
+        self.set_document(kind.to_owned(), name.to_owned(), content);
+        Ok(())
     }
 
-    fn set_document(
-        &mut self,
-        kind: &str,
-        name: &str,
-        json: Option<Value>,
-        path: &str,
-    ) -> Result<()> {
-        let plan = self;
-        let id = (kind.to_owned(), name.to_owned());
-        let key = codec::document_key(kind, name);
-        let old = plan.next.documents.get(&id);
-        match json {
-            Some(json) if old.is_some_and(|old| **old == json) => {}
-            Some(json) => {
-                let value = codec::json_value(&json).map_err(|damage| damage.at(path, &key))?;
-                plan.puts.push((key, value));
-                Arc::make_mut(&mut plan.next.documents).insert(id, Arc::new(json));
+    fn value(&self, kind: &str, name: &str, json: &Value) -> Result<Vec<u8>> {
+        let failed = |damage: codec::Damage| damage.at(self.path, &codec::document_key(kind, name));
+        codec::json_value(json).map_err(failed)
+    }
+
+    fn set_document(&mut self, kind: String, name: String, content: Option<(Value, Vec<u8>)>) {
+        let key = codec::document_key(&kind, &name);
+        let id = (kind, name);
+        let old = self.state.documents.get(&id);
+        match content {
+            Some((json, _)) if old.is_some_and(|old| **old == json) => {}
+            Some((json, value)) => {
+                self.writes.put(key, value);
+                Arc::make_mut(&mut self.state.documents).insert(id, Arc::new(json));
             }
             None if old.is_none() => {}
             None => {
-                plan.deletes.push(key);
-                Arc::make_mut(&mut plan.next.documents).remove(&id);
+                self.writes.delete(key);
+                Arc::make_mut(&mut self.state.documents).remove(&id);
             }
         }
-        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the catalog.
 
-use model::{BucketId, ErrorKind};
+use model::{BucketId, ErrorKind, StreamId};
 
 use crate::holder::Holder;
 
@@ -77,6 +77,22 @@ pub enum Error {
         /// The bucket.
         id: BucketId,
     },
+    /// Some of the commit's events are in a bucket that exists already.
+    #[error(
+        "catalog \"{path}\" refuses a bucket of journal records {} to {} of stream {stream}: it has \
+             those up to {known} in other buckets; the indexer must replay its journal above that position",
+        records.0, records.1
+    )]
+    Overlap {
+        /// Where the catalog is.
+        path: String,
+        /// The stream.
+        stream: Box<StreamId>,
+        /// First and last record of the bucket.
+        records: (u64, u64),
+        /// The position up to which the stream is in the catalog.
+        known: u64,
+    },
     /// A bucket that the commit requires no longer exists.
     #[error("bucket {id} has gone from catalog \"{path}\" meanwhile; look again")]
     Gone {
@@ -130,7 +146,10 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Held { .. } | Self::Conflict { .. } | Self::Gone { .. } => ErrorKind::Conflict,
+            Self::Held { .. }
+            | Self::Conflict { .. }
+            | Self::Overlap { .. }
+            | Self::Gone { .. } => ErrorKind::Conflict,
             // Another server can handle it.
             Self::Fenced { .. } => ErrorKind::Unavailable,
             Self::Closed { .. } | Self::Store { .. } | Self::Slow { .. } => ErrorKind::Unavailable,

@@ -5,7 +5,7 @@
 //! prefix of the store. All of it is also in memory, so reading costs no request.
 //!
 //! ```text
-//! ingest: roll -> put the bucket's object -> Catalog::commit(add, positions) -> release the journal
+//! ingest: roll -> put the bucket's object -> Catalog::commit(add, ranges) -> release the journal
 //! search: hot snapshot, then Catalog::snapshot()                      |
 //!                                         one write-ahead object, put-if-absent, in the store
 //! ```
@@ -15,6 +15,9 @@
 //!   When [`Catalog::commit`] returns, [`Catalog::snapshot`] shows it.
 //! - Commits are idempotent: a repeated commit changes nothing, even if the bucket it added has
 //!   been replaced by a merge in the meantime.
+//! - Commits that wait at the same time are one write: one request to the store.
+//! - An event is in one bucket: a commit whose journal records overlap those of other buckets is refused
+//!   ([`Error::Overlap`]).
 //! - There is one writer. A [`Lease`], taken before the catalog is opened, names it. Opening the
 //!   catalog a second time fences the first writer: its commits fail with [`Error::Fenced`] and
 //!   change nothing.
@@ -38,6 +41,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adapter;
+mod buckets;
 mod catalog;
 mod codec;
 mod commit;
@@ -50,9 +54,11 @@ mod lease;
 pub mod salvage;
 mod settings;
 mod snapshot;
+mod writer;
 
+pub use buckets::Buckets;
 pub use catalog::Catalog;
-pub use commit::{Commit, Discarded};
+pub use commit::{Commit, Discarded, JournalRange};
 pub use error::Error;
 pub use holder::Holder;
 pub use indexes::IndexNames;

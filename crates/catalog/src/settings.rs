@@ -27,7 +27,7 @@ pub struct Settings {
     /// Minimum age of unused files before they are deleted. A process that was suspended longer
     /// than this and resumes could read deleted files; it is fenced by then.
     pub cleanup_age: Duration,
-    /// Number of commits after which the write-ahead files are compacted into one sorted file
+    /// Number of writes, of one or more commits each, after which the write-ahead files are compacted into one sorted file
     /// (three requests). Opening reads each later write-ahead file, one request each.
     pub fold_commits: u32,
     /// Largest document (user, token, index definition) in bytes.
@@ -35,6 +35,10 @@ pub struct Settings {
     /// Deadline of a document change: after it, the caller gets an error that the change is still
     /// pending.
     pub document_deadline: Duration,
+    /// Maximum number of changes that are written together.
+    pub group_commits: usize,
+    /// Maximum number of changes that wait to be written; further callers wait for a place.
+    pub waiting_commits: usize,
     /// Interval at which a commit that the store does not accept is reported in the log. The commit
     /// is retried until the store is available.
     pub slow_commit: Duration,
@@ -50,6 +54,8 @@ impl Default for Settings {
             fold_commits: 256,
             document_bytes: 1 << 20,
             document_deadline: Duration::from_secs(20),
+            group_commits: 1_000,
+            waiting_commits: 10_000,
             slow_commit: Duration::from_secs(10),
         }
     }
@@ -81,6 +87,13 @@ impl Settings {
         }
         if self.cleanup_age < self.poll_interval * 2 {
             return fail("cleanup_age", "it must be at least twice poll_interval");
+        }
+        for (name, number) in
+            [("group_commits", self.group_commits), ("waiting_commits", self.waiting_commits)]
+        {
+            if !(1..=1_000_000).contains(&number) {
+                return fail(name, "it must be 1 to 1,000,000");
+            }
         }
         if self.fold_commits == 0 || self.fold_commits > 4000 {
             return fail("fold_commits", "it must be 1 to 4000");

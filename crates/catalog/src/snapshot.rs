@@ -1,7 +1,7 @@
 //! An immutable, shared snapshot of the catalog.
 //!
-//! Taking one is a pointer copy. A commit builds the next snapshot from the previous one and shares
-//! every index that it does not change.
+//! Taking one is a pointer copy. Commits build the next snapshot from the previous one and share with
+//! it all that they do not change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use model::{
     BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, StreamId, TimeRange,
 };
 use serde_json::Value;
+
+use crate::buckets::{Buckets, ById};
 
 /// A small named JSON document.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,17 +22,14 @@ pub struct Document {
     pub json: Arc<Value>,
 }
 
-/// Buckets of one index, newest event first, then by id.
-type Buckets = Arc<Vec<Arc<BucketEntry>>>;
-
 /// The consistent state of the catalog after a commit.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    pub(crate) indexes: HashMap<IndexName, Buckets>,
+    pub(crate) indexes: HashMap<IndexName, Arc<Buckets>>,
+    pub(crate) by_id: ById,
     pub(crate) positions: Arc<BTreeMap<StreamId, JournalPosition>>,
     pub(crate) documents: Arc<BTreeMap<(String, String), Arc<Value>>>,
     pub(crate) discarded: Arc<BTreeMap<String, EventTime>>,
-    pub(crate) count: usize,
     pub(crate) number: u64,
     pub(crate) changed: EventTime,
 }
@@ -43,26 +42,33 @@ impl Snapshot {
 
     /// The buckets of an index in every state, newest event first.
     #[must_use]
-    pub fn buckets(&self, index: &IndexName) -> &[Arc<BucketEntry>] {
-        self.indexes.get(index).map_or(&[], |buckets| buckets.as_slice())
+    pub fn buckets(&self, index: &IndexName) -> &Buckets {
+        static NONE: Buckets = Buckets::EMPTY;
+        self.indexes.get(index).map_or(&NONE, |buckets| buckets)
+    }
+
+    /// A bucket in any state.
+    #[must_use]
+    pub fn bucket(&self, id: BucketId) -> Option<&Arc<BucketEntry>> {
+        self.by_id.get(id)
     }
 
     /// Whether the index has the bucket, in any state.
     #[must_use]
     pub fn contains(&self, index: &IndexName, id: BucketId) -> bool {
-        self.buckets(index).iter().any(|bucket| bucket.id == id)
+        self.by_id.get(id).is_some_and(|bucket| bucket.index == *index)
     }
 
     /// How many buckets there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.count
+        self.by_id.len()
     }
 
     /// Whether there are no buckets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// Whether nothing has ever been written: no bucket, no document, no position.
@@ -105,9 +111,8 @@ impl Snapshot {
             .iter()
             .filter(move |(name, _)| indexes.is_empty() || indexes.contains(name));
         wanted.flat_map(move |(_, buckets)| {
-            // Sorted by last event: everything after the cut ended before the range begins.
-            let cut = buckets.partition_point(|b| b.summary.last_time >= range.earliest);
-            buckets[..cut].iter().filter(move |bucket| bucket.summary.overlaps(range))
+            let begun = buckets.since(range.earliest);
+            begun.filter(move |bucket| bucket.summary.overlaps(range))
         })
     }
 
@@ -139,42 +144,40 @@ impl Snapshot {
     }
 
     /// Inserts or replaces a bucket.
-    pub(crate) fn insert(&mut self, entry: Arc<BucketEntry>, old: Option<&Arc<BucketEntry>>) {
-        if let Some(old) = old {
-            self.remove(old);
+    pub(crate) fn insert(&mut self, entry: Arc<BucketEntry>) {
+        if let Some(old) = self.by_id.insert(Arc::clone(&entry)) {
+            self.remove_from_index(&old);
         }
-        let buckets = Arc::make_mut(self.indexes.entry(entry.index.clone()).or_default());
-        let at = buckets.partition_point(|other| order(other) < order(&entry));
-        buckets.insert(at, entry);
-        self.count += 1;
+        Arc::make_mut(self.indexes.entry(entry.index.clone()).or_default()).insert(entry);
     }
 
-    /// Removes a bucket.
-    pub(crate) fn remove(&mut self, entry: &BucketEntry) {
+    /// Removes a bucket; `false` if there is none.
+    pub(crate) fn remove(&mut self, id: BucketId) -> bool {
+        let old = self.by_id.remove(id);
+        if let Some(old) = &old {
+            self.remove_from_index(old);
+        }
+        old.is_some()
+    }
+
+    fn remove_from_index(&mut self, entry: &BucketEntry) {
         let Some(shared) = self.indexes.get_mut(&entry.index) else { return };
         let buckets = Arc::make_mut(shared);
-        let before = buckets.len();
-        buckets.retain(|other| other.id != entry.id);
-        self.count -= before - buckets.len();
+        buckets.remove(entry);
         if buckets.is_empty() {
             self.indexes.remove(&entry.index);
         }
     }
 
-    /// Builds a snapshot from all entries at once, sorting each index once.
-    pub(crate) fn fill(&mut self, entries: impl Iterator<Item = Arc<BucketEntry>>) {
+    /// Inserts all buckets of a catalog into an empty snapshot, sorting each index once.
+    pub(crate) fn fill(&mut self, entries: Vec<Arc<BucketEntry>>) {
         let mut indexes: HashMap<IndexName, Vec<Arc<BucketEntry>>> = HashMap::new();
         for entry in entries {
-            indexes.entry(entry.index.clone()).or_default().push(entry);
-            self.count += 1;
+            indexes.entry(entry.index.clone()).or_default().push(Arc::clone(&entry));
+            self.by_id.insert(entry);
         }
-        for (name, mut buckets) in indexes {
-            buckets.sort_unstable_by_key(|bucket| order(bucket));
-            self.indexes.insert(name, Arc::new(buckets));
+        for (name, entries) in indexes {
+            self.indexes.insert(name, Arc::new(Buckets::of(entries)));
         }
     }
-}
-
-fn order(entry: &BucketEntry) -> impl Ord + use<> {
-    (std::cmp::Reverse(entry.summary.last_time), entry.id)
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bucket::FieldSource;
-use catalog::{Catalog, Commit, Discarded};
+use catalog::{Buckets, Catalog, Commit, Discarded};
 use foldhash::{HashMap, HashSet};
 use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
 use object_store::path::Path;
@@ -129,7 +129,7 @@ impl Lifecycle {
         self.clean_up().await;
     }
 
-    fn report(&self, index: &IndexName, buckets: &[Arc<BucketEntry>]) {
+    fn report(&self, index: &IndexName, buckets: &Buckets) {
         let label = index.as_str().to_owned();
         let bytes: u64 = buckets.iter().map(|bucket| bucket.size).sum();
         #[allow(clippy::cast_precision_loss)]
@@ -168,7 +168,7 @@ impl Lifecycle {
     pub(crate) async fn retain(&self, index: &IndexName) {
         let Some(keep) = self.limits.keep(index) else { return };
         let snapshot = self.catalog.snapshot();
-        let due = retention::due(snapshot.buckets(index), self.clock.now(), keep);
+        let due = retention::due(snapshot.buckets(index).iter(), self.clock.now(), keep);
         if due.is_empty() {
             return;
         }

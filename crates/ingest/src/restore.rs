@@ -114,11 +114,12 @@ pub(crate) async fn commit_positions(
     if stored.is_empty() {
         return Ok(());
     }
-    let positions = stored
-        .into_iter()
-        .map(|((index, lane), position)| (id.stream(&index, lane), position))
-        .collect();
-    let commit = catalog::Commit { positions, ..catalog::Commit::default() };
+    let ranges = stored.into_iter().map(|((index, lane), upto)| catalog::JournalRange {
+        stream: id.stream(&index, lane),
+        from: None,
+        upto,
+    });
+    let commit = catalog::Commit { ranges: ranges.collect(), ..catalog::Commit::default() };
     let done = parts.catalog.commit(commit).await;
     done.map_err(|error| Error::Catalog(std::sync::Arc::new(error)))
 }

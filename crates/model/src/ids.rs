@@ -188,6 +188,13 @@ pub struct StreamId {
     pub lane: Lane,
 }
 
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { indexer, set, index, lane } = self;
+        write!(f, "{index} (indexer {indexer}, set {set}, lane {})", lane.tag())
+    }
+}
+
 /// The sequence number of a journal record; what is at or below a stream's committed position is in
 /// object storage and must not be replayed.
 #[derive(

@@ -158,6 +158,8 @@ metrics! {
         "Objects that no longer belong to a bucket and wait for their deletion.";
     CATALOG_BUCKETS Gauge "karst_catalog_buckets" "Buckets in the catalog.";
     CATALOG_COMMITS Counter "karst_catalog_commits_total" "Catalog commits, by outcome.";
+    CATALOG_WRITES Counter "karst_catalog_writes_total"
+        "Writes of the catalog to the store; commits that wait at the same time share one.";
     CATALOG_COMMIT_SECONDS Histogram "karst_catalog_commit_seconds" "Time of a durable commit.";
     STORE_REQUESTS Counter "karst_store_requests_total"
         "Requests to S3 as sent, retries included, by operation.";

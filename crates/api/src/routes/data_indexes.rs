@@ -64,7 +64,7 @@ fn held(state: &ApiState, name: &IndexName) -> Held {
     };
     let mut size = 0;
     let left_out = search::quarantined(&stored);
-    for bucket in stored.buckets(name) {
+    for bucket in stored.buckets(name).iter() {
         let summary = &bucket.summary;
         if left_out.contains_key(&bucket.id) {
             // Searches do not count it either.

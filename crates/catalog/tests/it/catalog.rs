@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::support::{at, bucket, id, ids, index, indexer, open, stream};
-use karst_catalog::{Catalog, Commit, Discarded, Error, Settings};
+use super::support::{at, bucket, discarded, id, ids, index, indexer, open, records, stream};
+use karst_catalog::{Catalog, Commit, Error, Settings};
 use model::{BucketState, EventTime, JournalPosition, TimeRange};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -24,12 +24,12 @@ fn add(number: u128) -> Commit {
 async fn what_was_committed_is_in_the_snapshot_and_after_reopening() {
     let dir = TestDir::new();
     let catalog = open(local(&dir), Settings::default()).await.unwrap();
-    let first = Commit { positions: at(5), ..add(1) };
+    let first = Commit { ranges: at(5), ..add(1) };
     catalog.commit(first).await.unwrap();
     let second = Commit {
         add: vec![bucket(2, 0, 5)],
         remove: vec![id(1)],
-        positions: at(9),
+        ranges: at(9),
         ..Commit::default()
     };
     catalog.commit(second).await.unwrap();
@@ -39,7 +39,7 @@ async fn what_was_committed_is_in_the_snapshot_and_after_reopening() {
     let catalog = open(local(&dir), Settings::default()).await.unwrap();
     assert_eq!(ids(&catalog), [2]);
     let snapshot = catalog.snapshot();
-    assert_eq!(*snapshot.buckets(&index("main"))[0], bucket(2, 0, 5));
+    assert_eq!(**snapshot.buckets(&index("main")).first().unwrap(), bucket(2, 0, 5));
     assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(9))]);
 }
 
@@ -75,12 +75,11 @@ async fn a_second_opener_fences_the_first() {
 async fn discarded_objects_are_remembered_until_they_are_forgotten() {
     let dir = TestDir::new();
     let catalog = open(local(&dir), Settings::default()).await.unwrap();
-    let discard = |path: &str, at| Discarded { path: path.to_owned(), delete_after: EventTime(at) };
     catalog.commit(add(1)).await.unwrap();
     let merge = Commit {
         expect: vec![id(1)],
         remove: vec![id(1)],
-        discard: vec![discard("buckets/a", 5), discard("buckets/b", -7)],
+        discard: vec![discarded("buckets/a", 5), discarded("buckets/b", -7)],
         ..add(2)
     };
     catalog.commit(merge.clone()).await.unwrap();
@@ -97,7 +96,7 @@ async fn discarded_objects_are_remembered_until_they_are_forgotten() {
     let forget = vec!["buckets/a".to_owned(), "buckets/unknown".to_owned()];
     catalog.commit(Commit { forget, ..Commit::default() }).await.unwrap();
     assert_eq!(left(&catalog), [("buckets/b".to_owned(), -7)]);
-    let wrong = Commit { discard: vec![discard(&bucket(3, 0, 1).path, 0)], ..add(3) };
+    let wrong = Commit { discard: vec![discarded(&bucket(3, 0, 1).path, 0)], ..add(3) };
     assert!(matches!(catalog.commit(wrong).await.unwrap_err(), Error::Invalid { .. }));
 }
 
@@ -106,7 +105,7 @@ async fn repeating_a_commit_changes_nothing() {
     let dir = TestDir::new();
     let store = Arc::new(CountingStore::new(local(&dir)));
     let catalog = open(store.clone(), Settings::default()).await.unwrap();
-    let commit = Commit { positions: at(5), ..add(1) };
+    let commit = Commit { ranges: at(5), ..add(1) };
     catalog.commit(commit.clone()).await.unwrap();
     let number = catalog.snapshot().number();
     let puts = store.hooks().of(Operation::Put);
@@ -127,9 +126,113 @@ async fn positions_never_go_back() {
     let dir = TestDir::new();
     let catalog = open(local(&dir), Settings::default()).await.unwrap();
     for position in [5, 3] {
-        catalog.commit(Commit { positions: at(position), ..Commit::default() }).await.unwrap();
+        catalog.commit(Commit { ranges: at(position), ..Commit::default() }).await.unwrap();
     }
     assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(5))]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_whose_events_are_in_another_one_is_refused() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    catalog.commit(Commit { ranges: records(1, 5), ..add(1) }).await.unwrap();
+    // Another owner of the journal replayed up to 8, and this one knows nothing of it.
+    catalog.commit(Commit { ranges: records(6, 8), ..add(2) }).await.unwrap();
+    let number = catalog.snapshot().number();
+    let late = Commit { ranges: records(6, 10), discard: vec![discarded("x", 5)], ..add(3) };
+    let error = catalog.commit(late).await.unwrap_err();
+    assert!(matches!(error, Error::Overlap { records: (6, 10), known: 8, .. }), "{error:?}");
+    assert!(error.to_string().contains("records 6 to 10 of stream main (indexer"), "{error}");
+    assert_eq!(catalog.snapshot().number(), number);
+    // All of it is there: a repetition.
+    catalog.commit(Commit { ranges: records(2, 7), ..add(4) }).await.unwrap();
+    assert_eq!(ids(&catalog), [1, 2]);
+    // Records of other streams lie between those of one.
+    catalog.commit(Commit { ranges: records(12, 20), ..add(5) }).await.unwrap();
+    assert_eq!(catalog.positions(indexer()).await, [(stream(), JournalPosition(20))]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_that_wait_together_are_one_write_with_an_outcome_each() {
+    let dir = TestDir::new();
+    let store = Arc::new(CountingStore::new(local(&dir)));
+    let settings = Settings { fold_commits: 4_000, ..Settings::default() };
+    let catalog = open(store.clone(), settings).await.unwrap();
+    // The first write also compacts.
+    catalog.commit(add(1)).await.unwrap();
+    let puts = store.hooks().of(Operation::Put);
+    let number = catalog.snapshot().number();
+    let mut commits = Vec::new();
+    for k in 2..402_u128 {
+        let commit = match k % 4 {
+            // Bucket 1 with another size, whatever comes before it in the group.
+            0 => {
+                let mut other = add(1);
+                other.add[0].size += 1;
+                other
+            }
+            _ => add(k),
+        };
+        let catalog = catalog.clone();
+        commits.push(async move { (k, catalog.commit(commit).await) });
+    }
+    let done = futures::future::join_all(commits).await;
+    for (k, outcome) in &done {
+        let is_refused = matches!(outcome, Err(Error::Conflict { .. }));
+        assert_eq!((is_refused, outcome.is_ok()), (k % 4 == 0, k % 4 != 0), "{k}: {outcome:?}");
+    }
+    let expected: Vec<u128> = (1..402).filter(|k| k % 4 != 0).collect();
+    assert_eq!(ids(&catalog), expected);
+    let writes = catalog.snapshot().number() - number;
+    assert!(writes < 20, "{writes} writes");
+    assert!(store.hooks().of(Operation::Put) - puts < 60);
+    catalog.close().await.unwrap();
+    let catalog = open(store, Settings::default()).await.unwrap();
+    assert_eq!(ids(&catalog), expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_changes_a_key_as_often_as_it_likes() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    let json = serde_json::json!({ "a": 1 });
+    let put = || catalog.put_document("user", "a", json.clone());
+    let delete = || catalog.delete_document("user", "a");
+    let (remove, late) = (Commit { remove: vec![id(1)], ..Commit::default() }, add(2));
+    let (first, second, third, fourth, fifth, sixth, seventh) = tokio::join!(
+        put(),
+        delete(),
+        put(),
+        catalog.commit(add(1)),
+        catalog.commit(remove),
+        catalog.commit(late),
+        delete(),
+    );
+    for done in [first, second, third, fourth, fifth, sixth, seventh] {
+        done.unwrap();
+    }
+    catalog.close().await.unwrap();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    assert_eq!(ids(&catalog), [2]);
+    assert!(catalog.documents("user").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_commit_is_applied_whole_or_not_at_all() {
+    let dir = TestDir::new();
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    for k in 1..40_u128 {
+        let commit =
+            Commit { add: vec![bucket(2 * k, 0, 1), bucket(2 * k + 1, 0, 1)], ..Commit::default() };
+        let limit = Duration::from_micros(u64::try_from(k).unwrap() * 150);
+        let _ = tokio::time::timeout(limit, catalog.commit(commit)).await;
+    }
+    catalog.close().await.unwrap();
+    let left = ids(&catalog);
+    let pairs: std::collections::BTreeSet<u128> = left.iter().map(|id| id / 2).collect();
+    assert_eq!(left.len(), pairs.len() * 2);
+    let catalog = open(local(&dir), Settings::default()).await.unwrap();
+    assert_eq!(ids(&catalog), left);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -140,7 +243,7 @@ async fn a_bucket_may_change_its_state_and_nothing_else() {
     let mut entry = add(1).add.remove(0);
     entry.state = BucketState::Frozen;
     catalog.commit(Commit { add: vec![entry.clone()], ..Commit::default() }).await.unwrap();
-    assert_eq!(catalog.snapshot().buckets(&index("main"))[0].state, BucketState::Frozen);
+    assert_eq!(catalog.snapshot().bucket(id(1)).unwrap().state, BucketState::Frozen);
     entry.size += 1;
     let error = catalog.commit(Commit { add: vec![entry], ..Commit::default() }).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }), "{error:?}");
@@ -264,7 +367,7 @@ async fn on_s3_it_keeps_its_promises_through_a_restart_of_the_server() {
     let options = Options { variables: server.variables(), ..Options::default() };
     let store = runtime::store::open(&server.url("deployment"), &options).unwrap().store;
     let first = open(store.clone(), Settings::default()).await.unwrap();
-    first.commit(Commit { positions: at(1), ..add(1) }).await.unwrap();
+    first.commit(Commit { ranges: at(1), ..add(1) }).await.unwrap();
     server.kill();
     let committing = tokio::spawn({
         let catalog = first.clone();

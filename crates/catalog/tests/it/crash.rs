@@ -22,7 +22,7 @@ fn commit(k: u64) -> Commit {
     let new = u128::from(k) * 2;
     let remove = if k > 1 { vec![id(new - 2)] } else { vec![] };
     let add = vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)];
-    Commit { add, remove, positions: at(k), ..Commit::default() }
+    Commit { add, remove, ranges: at(k), ..Commit::default() }
 }
 
 /// The buckets after `k` commits.

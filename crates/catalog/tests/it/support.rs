@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karst_catalog::{Catalog, Error, Settings};
+use karst_catalog::{Catalog, Discarded, Error, JournalRange, Settings};
 use model::{
     BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, IndexerId,
     JournalPosition, StreamId,
@@ -58,8 +58,20 @@ pub fn stream() -> StreamId {
     StreamId { indexer: indexer(), set: 0, index: index("main"), lane: model::Lane::FIRST }
 }
 
-pub fn at(position: u64) -> Vec<(StreamId, JournalPosition)> {
-    vec![(stream(), JournalPosition(position))]
+/// The stream up to a position.
+pub fn at(position: u64) -> Vec<JournalRange> {
+    vec![JournalRange { stream: stream(), from: None, upto: JournalPosition(position) }]
+}
+
+/// An object that may be deleted after a time.
+pub fn discarded(path: &str, at: i64) -> Discarded {
+    Discarded { path: path.to_owned(), delete_after: EventTime(at) }
+}
+
+/// Records of the stream.
+pub fn records(from: u64, upto: u64) -> Vec<JournalRange> {
+    let from = Some(JournalPosition(from));
+    vec![JournalRange { stream: stream(), from, upto: JournalPosition(upto) }]
 }
 
 pub async fn open(store: Arc<dyn ObjectStore>, settings: Settings) -> Result<Catalog, Error> {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bucket::HotBucket;
+use catalog::JournalRange;
 use foldhash::HashMap;
 use model::{
     BucketEntry, BucketId, EventTime, IndexName, IndexerId, JournalPosition, Lane, StreamId,
@@ -113,6 +114,12 @@ impl RolledBucket {
         let Body::Memory(chunks) = self.body.lock().clone() else { return Ok(Vec::new()) };
         let schema = bucket::hot_schema();
         chunks.iter().map(|rows| rows.columns(&schema)).collect()
+    }
+
+    /// The journal records that its events are in.
+    pub(crate) fn journal_range(&self) -> JournalRange {
+        let Filling { from, upto, .. } = self.content;
+        JournalRange { stream: self.stream.clone(), from: Some(from), upto }
     }
 
     fn in_memory(&self) -> bool {

@@ -329,7 +329,7 @@ impl Job {
         while !shutdown.is_stopped() {
             let commit = Commit {
                 add: entry.cloned().into_iter().collect(),
-                positions: vec![(self.bucket.stream.clone(), self.bucket.content.upto)],
+                ranges: vec![self.bucket.journal_range()],
                 ..Commit::default()
             };
             match self.uploader.catalog.commit(commit).await {

@@ -59,7 +59,7 @@ impl Lifecycle {
         let seen = seen.entry(index.clone()).or_default();
         let mut now = HashMap::default();
         let mut warm = Vec::new();
-        for bucket in snapshot.buckets(index) {
+        for bucket in snapshot.buckets(index).iter() {
             let since = seen.get(&bucket.id).copied().unwrap_or_else(Instant::now);
             now.insert(bucket.id, since);
             let settled = since.elapsed() >= settings.merge_min_age;

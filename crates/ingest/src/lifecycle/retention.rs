@@ -23,14 +23,14 @@ impl Reason {
 }
 
 /// The buckets to freeze, oldest first. Thawed ones neither count nor go.
-pub(crate) fn due(
-    buckets: &[Arc<BucketEntry>],
+pub(crate) fn due<'a>(
+    buckets: impl Iterator<Item = &'a Arc<BucketEntry>>,
     now: EventTime,
     keep: Keep,
 ) -> Vec<(Arc<BucketEntry>, Reason)> {
     let period = i64::try_from(keep.period.as_micros()).unwrap_or(i64::MAX);
     let border = now.0.saturating_sub(period);
-    let mut warm: Vec<_> = buckets.iter().filter(|b| b.state == BucketState::Warm).collect();
+    let mut warm: Vec<_> = buckets.filter(|b| b.state == BucketState::Warm).collect();
     warm.sort_by_key(|bucket| (bucket.summary.last_time, bucket.id));
     let mut total: u64 = warm.iter().map(|bucket| bucket.size).sum();
     let mut due = Vec::new();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn frozen(buckets: &[Arc<BucketEntry>], now: i64, keep: Keep) -> Vec<(u128, Reason)> {
-        let due = due(buckets, EventTime(now * 1_000_000), keep);
+        let due = due(buckets.iter(), EventTime(now * 1_000_000), keep);
         due.iter().map(|(bucket, reason)| (bucket.id.0.as_u128(), *reason)).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bucket::BucketReader;
-use catalog::{Catalog, Commit, Discarded, Salvaged};
+use catalog::{Catalog, Commit, Discarded, JournalRange, Salvaged};
 use futures::StreamExt;
 use model::{BucketEntry, BucketId, BucketState, IndexName};
 use object_store::path::Path;
@@ -127,8 +127,9 @@ async fn write(
     }
     let discard = salvaged.discarded.into_iter().filter(|(path, _)| !paths.contains(path));
     let discard = discard.map(|(path, delete_after)| Discarded { path, delete_after }).collect();
-    let positions = salvaged.positions;
-    new.commit(Commit { positions, discard, ..Commit::default() }).await?;
+    let ranges = salvaged.positions.into_iter();
+    let ranges = ranges.map(|(stream, upto)| JournalRange { stream, from: None, upto }).collect();
+    new.commit(Commit { ranges, discard, ..Commit::default() }).await?;
     let documents = salvaged.documents.into_iter();
     let documents: Vec<_> = documents.filter(|(other, _, _)| *other != kind).collect();
     for (kind, _, _) in &documents {

@@ -90,8 +90,8 @@ async fn a_check_names_what_is_missing_and_what_is_damaged() {
     let store = local(data.path());
     assert_eq!(check(&store, "catalog", true).await.unwrap().problems, Vec::<String>::new());
     let snapshot = setup.catalog.snapshot();
-    let object =
-        |at: usize| data.path().join("store").join(&snapshot.buckets(&main_index())[at].path);
+    let paths: Vec<_> = snapshot.buckets(&main_index()).iter().map(|b| b.path.clone()).collect();
+    let object = |at: usize| data.path().join("store").join(&paths[at]);
     fs::remove_file(object(0)).unwrap();
     let mut bytes = fs::read(object(1)).unwrap();
     bytes[8] ^= 0xff;

@@ -99,7 +99,7 @@ impl EventsTable {
         let stored = self.context.catalog.snapshot();
         let quarantined = quarantined(&stored);
         let mut units = Vec::new();
-        let all = indexes.iter().flat_map(|index| stored.buckets(index));
+        let all = indexes.iter().flat_map(|index| stored.buckets(index).iter());
         for entry in all.filter(|entry| entry.state.is_searchable()) {
             report.buckets_considered.fetch_add(1, Relaxed);
             if !entry.summary.overlaps(&range) {

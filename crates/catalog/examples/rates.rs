@@ -1,0 +1,197 @@
+//! Commits a second over a directory and over S3, written one by one and in groups:
+//! `cargo run -p karst-catalog --example rates [seconds]`. And what opening a catalog takes:
+//! `... --example rates open <buckets> <hosts of each>`.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use karst_catalog::{Catalog, Commit, Error, JournalRange, Settings};
+use model::{
+    BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, IndexerId,
+    JournalPosition, Lane, StreamId, ValueCount,
+};
+use object_store::ObjectStore;
+use runtime::store::{DurableLocal, Options};
+use testkit::{Faults, S3Proxy, S3Server, TestDir};
+
+/// Committers of the bar.
+const COMMITTERS: u16 = 64;
+/// Commits a second that the catalog has to take from them over S3, and their slowest hundredth in ms.
+const BAR: (f64, f64) = (500.0, 60.0);
+/// A request to S3 as it is in a cloud.
+const SLOW: Duration = Duration::from_millis(16);
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [command, buckets, hosts] = &arguments[..]
+        && command == "open"
+    {
+        let number = |text: &str| text.parse().unwrap_or(1_000);
+        return open_large(number(buckets), number(hosts)).await;
+    }
+    let seconds = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let time = Duration::from_secs(seconds);
+    println!("| store | commits in one write, at most | commits/s | p50 ms | p99 ms | writes/s |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    let directory = TestDir::new();
+    let server = S3Server::start().await;
+    let local = DurableLocal::open(directory.path()).expect("a directory");
+    let mut stores: Vec<(&str, Arc<dyn ObjectStore>)> = vec![("directory", Arc::new(local))];
+    let mut proxies = Vec::new();
+    if let Some(server) = &server {
+        let slow = Faults { latency: SLOW, ..Faults::default() };
+        let proxy = S3Proxy::before(server, slow).await;
+        let open = |variables| {
+            let options = Options { variables, ..Options::default() };
+            runtime::store::open(&server.url("rates"), &options).expect("the server runs").store
+        };
+        stores.push(("S3", open(server.variables())));
+        stores.push(("S3, 16 ms a request", open(proxy.variables(server))));
+        proxies.push(proxy);
+    }
+    for (name, store) in stores {
+        for group_commits in [1, Settings::default().group_commits] {
+            let settings = Settings { group_commits, ..Settings::default() };
+            let path = format!("{}-{group_commits}", name.replace([' ', ','], "-"));
+            let rate = measure(Arc::clone(&store), &path, settings, time).await?;
+            let Rate { commits, p50, p99, writes } = rate;
+            println!(
+                "| {name} | {group_commits} | {commits:.0} | {p50:.1} | {p99:.1} | {writes:.0} |"
+            );
+        }
+    }
+    let (commits, slowest) = BAR;
+    println!("\n{COMMITTERS} committers. Bar over S3: {commits} commits/s, p99 {slowest} ms.");
+    Ok(())
+}
+
+struct Rate {
+    commits: f64,
+    p50: f64,
+    p99: f64,
+    writes: f64,
+}
+
+async fn measure(
+    store: Arc<dyn ObjectStore>,
+    path: &str,
+    settings: Settings,
+    time: Duration,
+) -> Result<Rate, Error> {
+    let catalog = Catalog::open(store, path, settings, Arc::new(runtime::SystemClock)).await?;
+    let before = catalog.snapshot().number();
+    let begun = Instant::now();
+    let tasks: Vec<_> = (0..COMMITTERS)
+        .map(|set| {
+            let catalog = catalog.clone();
+            tokio::spawn(async move {
+                let mut times = Vec::new();
+                let mut position = 0;
+                while begun.elapsed() < time {
+                    position += 1;
+                    let number = u128::from(set) << 64 | u128::from(position);
+                    let start = Instant::now();
+                    catalog.commit(commit(number, set, position)).await?;
+                    times.push(start.elapsed().as_secs_f64() * 1e3);
+                }
+                Ok::<_, Error>(times)
+            })
+        })
+        .collect();
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await.expect("the task ends")?);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let writes = (catalog.snapshot().number() - before) as f64 / seconds;
+    catalog.close().await?;
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
+    Ok(Rate { commits: times.len() as f64 / seconds, p50: at(0.5), p99: at(0.99), writes })
+}
+
+/// A bucket with the next record of a stream.
+fn commit(number: u128, set: u16, position: u64) -> Commit {
+    let index = IndexName::new("main").expect("it is a name");
+    let indexer = IndexerId(uuid::Uuid::from_u128(1));
+    let stream = StreamId { indexer, set, index, lane: Lane::FIRST };
+    let position = JournalPosition(position);
+    let range = JournalRange { stream, from: Some(position), upto: position };
+    Commit { add: vec![bucket(number, 3)], ranges: vec![range], ..Commit::default() }
+}
+
+fn bucket(number: u128, hosts: usize) -> BucketEntry {
+    let index = IndexName::new("main").expect("it is a name");
+    let id = BucketId(uuid::Uuid::from_u128(number));
+    let time = EventTime(1_700_000_000_000_000 + (number as i64) * 1_000);
+    let value = |value: String| ValueCount {
+        value,
+        count: 50,
+        first_time: time,
+        last_time: time,
+        recent_time: time,
+    };
+    let field = |at: usize| model::FieldSummary {
+        name: format!("field_{at}"),
+        count: 1_000,
+        column: Some(model::ColumnKind::Text),
+        indexed: false,
+        multivalue: false,
+        distinct: Some(17),
+    };
+    let summary = BucketSummary {
+        rows: 10_000,
+        raw_bytes: 2_000_000,
+        first_time: time,
+        last_time: time,
+        first_index_time: time,
+        last_index_time: time,
+        hosts: (0..hosts).map(|at| value(format!("host-{at:04}.example.com"))).collect(),
+        sources: vec![value("/var/log/messages".to_owned())],
+        sourcetypes: vec![value("syslog".to_owned())],
+        fields: (0..12).map(field).collect(),
+        fields_complete: true,
+        rules: vec![("syslog".to_owned(), 77)],
+    };
+    let path = id.object_path(&index, "20261120");
+    BucketEntry { id, path, index, size: 300_000, state: BucketState::Warm, summary }
+}
+
+/// Makes a catalog in a directory and opens it again.
+async fn open_large(buckets: usize, hosts: usize) -> Result<(), Error> {
+    let directory = TestDir::new();
+    let store: Arc<dyn ObjectStore> = Arc::new(
+        object_store::local::LocalFileSystem::new_with_prefix(directory.path()).expect("it exists"),
+    );
+    let clock = Arc::new(runtime::SystemClock);
+    let settings = Settings { fold_commits: 8, ..Settings::default() };
+    let catalog = Catalog::open(Arc::clone(&store), "c", settings.clone(), clock.clone()).await?;
+    let numbers: Vec<u128> = (0..buckets as u128).collect();
+    for some in numbers.chunks(1_000) {
+        let add = some.iter().map(|number| bucket(*number, hosts)).collect();
+        catalog.commit(Commit { add, ..Commit::default() }).await?;
+    }
+    catalog.close().await?;
+    drop(catalog);
+    let before = resident();
+    let begun = Instant::now();
+    let catalog = Catalog::open(store, "c", settings, clock).await?;
+    println!(
+        "{buckets} buckets of {hosts} hosts: open in {:.2} s, {} MB resident before, {} MB after",
+        begun.elapsed().as_secs_f64(),
+        before,
+        resident(),
+    );
+    assert_eq!(catalog.snapshot().len(), buckets);
+    Ok(())
+}
+
+/// Resident memory of this process in MB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) / 1024
+}

@@ -1,0 +1,333 @@
+//! The single writer to the database. Changes that wait at the same time are one write.
+//!
+//! A change is queued. Whoever queues one while nobody leads starts a leader: a task that takes groups of waiting
+//! changes from the queue, applies them in order to the newest state, writes what they write as one batch, publishes
+//! the snapshot and answers them, until the queue is empty. A write costs one request to the store however many
+//! changes it has, so the rate of commits does not depend on the latency of the store.
+//!
+//! A change is applied even if its caller is cancelled: the snapshot must match the durable state.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use runtime::{Clock, metrics as names};
+use slatedb::config::{CloseOptions, FlushOptions, FlushType};
+use slatedb::{Db, WriteBatch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+
+use crate::adapter::LastFailure;
+use crate::commit::{Change, Writes};
+use crate::error::{Result, chain};
+use crate::{Error, Settings, Snapshot};
+
+/// A group takes no more changes once it writes this many bytes: one object should not take long to send.
+const GROUP_BYTES: usize = 8 << 20;
+
+type Apply = Box<dyn FnOnce(&mut Change<'_>) -> Result<()> + Send>;
+
+/// A change that waits for the leader.
+struct Waiting {
+    apply: Apply,
+    answer: oneshot::Sender<Result<()>>,
+    /// Its place in the queue.
+    _place: OwnedSemaphorePermit,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Whether a task takes changes from the queue.
+    is_led: bool,
+}
+
+/// What only the leader touches.
+struct State {
+    /// The newest state: what the view shows after the write that is under way.
+    next: Snapshot,
+    /// Writes since the write-ahead files were last compacted.
+    unfolded: u32,
+    /// The permanent write failure, if any; every later change returns it.
+    failed: Option<Error>,
+}
+
+pub(crate) struct Writer {
+    pub(crate) path: String,
+    pub(crate) settings: Settings,
+    pub(crate) view: watch::Sender<Arc<Snapshot>>,
+    /// Whether another process has taken the catalog over.
+    pub(crate) fenced: watch::Sender<bool>,
+    clock: Arc<dyn Clock>,
+    database: Db,
+    queue: Mutex<Queue>,
+    places: Arc<Semaphore>,
+    state: tokio::sync::Mutex<State>,
+    failure: LastFailure,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(
+        path: String,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        database: Db,
+        failure: LastFailure,
+        snapshot: Snapshot,
+    ) -> Self {
+        metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
+        let (view, _) = watch::channel(Arc::new(snapshot.clone()));
+        // The first write compacts what earlier processes may have left.
+        let unfolded = settings.fold_commits - 1;
+        let state = State { next: snapshot, unfolded, failed: None };
+        let places = Arc::new(Semaphore::new(settings.waiting_commits));
+        Self {
+            path,
+            settings,
+            view,
+            fenced: watch::Sender::new(false),
+            clock,
+            database,
+            queue: Mutex::default(),
+            places,
+            state: tokio::sync::Mutex::new(state),
+            failure,
+        }
+    }
+
+    pub(crate) fn invalid(&self, what: &str, reason: &str) -> Error {
+        let (what, reason) = (what.to_owned(), reason.to_owned());
+        Error::Invalid { path: self.path.clone(), what, reason }
+    }
+
+    /// As [`change`](Self::change), with a deadline for interactive callers: after it, returns an
+    /// error that the change is still pending, and why.
+    pub(crate) async fn in_time<F>(self: &Arc<Self>, apply: F) -> Result<()>
+    where
+        F: FnOnce(&mut Change<'_>) -> Result<()> + Send + 'static,
+    {
+        let deadline = self.settings.document_deadline;
+        match tokio::time::timeout(deadline, self.change(apply)).await {
+            Ok(done) => done,
+            Err(_) => Err(Error::Slow {
+                path: self.path.clone(),
+                seconds: deadline.as_secs(),
+                reason: self.failure.reason(),
+            }),
+        }
+    }
+
+    /// Applies a change to the newest state and makes it durable. A change that fails must leave the state as it
+    /// was. It is not applied at all if its caller is cancelled while the queue is full.
+    pub(crate) async fn change<F>(self: &Arc<Self>, apply: F) -> Result<()>
+    where
+        F: FnOnce(&mut Change<'_>) -> Result<()> + Send + 'static,
+    {
+        let start = Instant::now();
+        let stopped = || Error::Store {
+            path: self.path.clone(),
+            what: "finish a commit",
+            reason: "its writer has stopped".to_owned(),
+        };
+        // The semaphore is never closed.
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| stopped())?;
+        let (answer, answered) = oneshot::channel();
+        let leads = {
+            let mut queue = self.queue.lock();
+            queue.waiting.push_back(Waiting { apply: Box::new(apply), answer, _place: place });
+            !std::mem::replace(&mut queue.is_led, true)
+        };
+        if leads {
+            let leader = Leader { writer: Arc::clone(self), is_done: false };
+            runtime::detached(leader.lead());
+        }
+        let done = answered.await.unwrap_or_else(|_| Err(stopped()));
+        let outcome = if done.is_ok() { "done" } else { "failed" };
+        metrics::counter!(names::CATALOG_COMMITS, "outcome" => outcome).increment(1);
+        metrics::histogram!(names::CATALOG_COMMIT_SECONDS).record(start.elapsed());
+        done
+    }
+
+    /// Applies and writes one group of waiting changes; `false` if none waits.
+    async fn write_group(self: &Arc<Self>) -> bool {
+        let mut state = self.state.lock().await;
+        let state = &mut *state;
+        let mut writes = Writes::default();
+        let mut answers = Vec::new();
+        while answers.len() < self.settings.group_commits && writes.bytes < GROUP_BYTES {
+            let Some(waiting) = self.queue.lock().waiting.pop_front() else { break };
+            let done = match &state.failed {
+                Some(error) => Err(error.clone()),
+                None => (waiting.apply)(&mut Change {
+                    state: &mut state.next,
+                    writes: &mut writes,
+                    path: &self.path,
+                }),
+            };
+            answers.push((waiting.answer, done, waiting._place));
+        }
+        if answers.is_empty() {
+            return false;
+        }
+        let mut failed = None;
+        if !writes.entries.is_empty() {
+            match self.write(writes).await {
+                Ok(()) => self.publish(state),
+                Err(error) => {
+                    // The database never gives up on the store by itself, so this error is permanent.
+                    if matches!(error, Error::Fenced { .. }) {
+                        self.fenced.send_replace(true);
+                    }
+                    state.failed = Some(error.clone());
+                    failed = Some(error);
+                }
+            }
+        }
+        for (answer, done, _place) in answers {
+            // What a change found was the state before the write, which has not come about if the write failed.
+            let done = failed.clone().map_or(done, Err);
+            // A caller that was cancelled needs no answer.
+            let _ = answer.send(done);
+        }
+        true
+    }
+
+    /// One write batch, one write-ahead object.
+    async fn write(&self, writes: Writes) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        for (key, value) in writes.entries {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            }
+        }
+        metrics::counter!(names::CATALOG_WRITES).increment(1);
+        let writing = async {
+            let handle = self.database.write(batch).await?;
+            self.database.flush().await?;
+            handle.await_durable().await
+        };
+        self.patiently("committing to the catalog", Box::pin(writing))
+            .await
+            .map_err(|error| Error::from_database(&self.path, "commit", &error))
+    }
+
+    fn publish(self: &Arc<Self>, state: &mut State) {
+        state.next.number += 1;
+        state.next.changed = self.clock.now();
+        metrics::gauge!(names::CATALOG_BUCKETS).set(count(state.next.len()));
+        self.view.send_replace(Arc::new(state.next.clone()));
+        state.unfolded += 1;
+        if state.unfolded >= self.settings.fold_commits {
+            state.unfolded = 0;
+            runtime::detached(Arc::clone(self).fold());
+        }
+    }
+
+    /// Compacts write-ahead files, so that opening stays fast. A failure loses nothing.
+    async fn fold(self: Arc<Self>) {
+        let options = FlushOptions { flush_type: FlushType::MemTable };
+        if let Err(error) = Box::pin(self.database.flush_with_options(options)).await {
+            let closed = matches!(error.kind(), slatedb::ErrorKind::Closed(_));
+            if !closed {
+                tracing::warn!(path = self.path, error = chain(&error), "catalog fold failed");
+            }
+        }
+    }
+
+    /// Closes the database after the changes that wait now.
+    pub(crate) async fn close(self: &Arc<Self>) -> Result<()> {
+        // A change that changes nothing is answered after those before it.
+        let before = self.change(|_| Ok(())).await;
+        let mut state = self.state.lock().await;
+        if let Some(error) = &state.failed {
+            let known = error.clone();
+            return if matches!(known, Error::Closed { .. }) { Ok(()) } else { Err(known) };
+        }
+        before?;
+        state.failed = Some(Error::Closed { path: self.path.clone() });
+        let fold = CloseOptions { flush_type: Some(FlushType::MemTable) };
+        let closing = Box::pin(self.database.close_with_options(fold));
+        self.patiently("closing the catalog", closing)
+            .await
+            .map_err(|error| Error::from_database(&self.path, "close", &error))
+    }
+
+    async fn patiently<F: Future>(&self, what: &str, work: F) -> F::Output {
+        patiently((self.settings.slow_commit, &self.failure), what, work).await
+    }
+}
+
+/// The task that takes changes from the queue.
+struct Leader {
+    writer: Arc<Writer>,
+    is_done: bool,
+}
+
+impl Leader {
+    async fn lead(mut self) {
+        loop {
+            while self.writer.write_group().await {}
+            let mut queue = self.writer.queue.lock();
+            // A change may have been queued since the last look.
+            if queue.waiting.is_empty() {
+                queue.is_led = false;
+                drop(queue);
+                self.is_done = true;
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Leader {
+    /// If the database panicked, what it has written is not known: nothing more is written, and who waits gets
+    /// an error instead of waiting for ever.
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let reason = "a commit has failed in an unexpected way; restart this process".to_owned();
+        let error = Error::Store { path: self.writer.path.clone(), what: "commit", reason };
+        if let Ok(mut state) = self.writer.state.try_lock() {
+            state.failed.get_or_insert(error);
+        }
+        let mut queue = self.writer.queue.lock();
+        queue.waiting.clear();
+        queue.is_led = false;
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+/// Waits for work that must not be cancelled, and logs while it takes long.
+pub(crate) async fn patiently<F: Future>(
+    (every, failure): (Duration, &LastFailure),
+    what: &str,
+    work: F,
+) -> F::Output {
+    let start = Instant::now();
+    let mut work = pin!(work);
+    loop {
+        match tokio::time::timeout(every, work.as_mut()).await {
+            Ok(done) => return done,
+            Err(_) => tracing::warn!(
+                seconds = start.elapsed().as_secs(),
+                "{what} takes long: {}",
+                failure.reason()
+            ),
+        }
+    }
+}
