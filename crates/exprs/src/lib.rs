@@ -27,6 +27,7 @@ mod literal;
 mod operators;
 pub mod order;
 mod parts;
+pub mod pass_through;
 mod pattern;
 pub mod predicate;
 pub mod required_fields;

@@ -10,19 +10,15 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::DataType;
-use datafusion::common::internal_err;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, collect,
-};
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
 use super::Kept;
@@ -30,96 +26,47 @@ use super::Kept;
 /// Rows above the N first before they are sorted out.
 const SPARE_ROWS: usize = 1 << 13;
 
-#[derive(Debug, Clone)]
-pub(super) struct NewestExec {
-    input: Arc<dyn ExecutionPlan>,
-    order: LexOrdering,
-    first: usize,
-    kept: Arc<Kept>,
+/// The operator in a plan.
+pub(super) type NewestExec = PassThroughExec<Newest>;
+
+#[derive(Debug)]
+pub(super) struct Newest {
+    pub(super) order: LexOrdering,
+    pub(super) first: usize,
+    pub(super) kept: Arc<Kept>,
 }
 
-impl NewestExec {
-    pub(super) fn new(
-        input: Arc<dyn ExecutionPlan>,
-        order: LexOrdering,
-        first: usize,
-        kept: Arc<Kept>,
-    ) -> Self {
-        Self { input, order, first, kept }
-    }
-}
+impl PassThrough for Newest {
+    const NAME: &'static str = "NewestExec";
 
-impl DisplayAs for NewestExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NewestExec: rows={}", self.first)
-    }
-}
-
-impl ExecutionPlan for NewestExec {
-    fn name(&self) -> &'static str {
-        "NewestExec"
+    fn parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": rows={}", self.first)
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(input) = children.pop() else {
-            return internal_err!("rows are those of one operator");
-        };
-        Ok(Arc::new(Self { input, ..self.as_ref().clone() }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
-    fn execute(
-        &self,
+    fn run(
+        self: &Arc<Self>,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let consumer = MemoryConsumer::new(format!("NewestExec[{partition}]"));
+        let schema = input.schema();
         let run = Run {
             reservation: consumer.register(context.memory_pool()),
-            input: self.input.execute(partition, Arc::clone(&context))?,
-            exec: self.clone(),
+            input: input.execute(partition, Arc::clone(&context))?,
+            newest: Arc::clone(self),
             partition,
             context,
             wanted: None,
         };
         let rows = stream::try_unfold(run, Run::next);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }
 
 /// A partition on its way.
 struct Run {
-    exec: NewestExec,
+    newest: Arc<Newest>,
     partition: usize,
     context: Arc<TaskContext>,
     input: SendableRecordBatchStream,
@@ -131,18 +78,18 @@ struct Run {
 impl Run {
     async fn next(mut self) -> Result<Option<(RecordBatch, Self)>> {
         let Some(batch) = self.input.next().await else {
-            self.exec.kept.finish(self.partition);
+            self.newest.kept.finish(self.partition);
             return Ok(None);
         };
         let batch = batch?;
-        if self.exec.kept.is_open()
+        if self.newest.kept.is_open()
             && let Err(error) = self.keep(&batch).await
         {
             // Not the search's own business: it goes on without previews.
-            self.exec.kept.end(format!("previews ended: {error}"));
+            self.newest.kept.end(format!("previews ended: {error}"));
         }
-        if !self.exec.kept.is_open() {
-            drop(self.exec.kept.take(self.partition));
+        if !self.newest.kept.is_open() {
+            drop(self.newest.kept.take(self.partition));
             self.reservation.free();
         }
         Ok(Some((batch, self)))
@@ -164,10 +111,10 @@ impl Run {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let kept = Arc::clone(&self.exec.kept);
+        let kept = Arc::clone(&self.newest.kept);
         kept.add(self.partition, vec![compact(&batch)?]);
         let (rows, _) = kept.size(self.partition);
-        if rows > self.exec.first + SPARE_ROWS.max(self.exec.first) {
+        if rows > self.newest.first + SPARE_ROWS.max(self.newest.first) {
             self.sort_out().await?;
         }
         let (_, bytes) = kept.size(self.partition);
@@ -182,10 +129,14 @@ impl Run {
 
     /// Keeps the first rows only.
     async fn sort_out(&mut self) -> Result<()> {
-        let kept = &self.exec.kept;
-        let memory =
-            MemorySourceConfig::try_new_exec(&[kept.of(self.partition)], self.exec.schema(), None)?;
-        let sort = SortExec::new(self.exec.order.clone(), memory).with_fetch(Some(self.exec.first));
+        let kept = &self.newest.kept;
+        let memory = MemorySourceConfig::try_new_exec(
+            &[kept.of(self.partition)],
+            self.input.schema(),
+            None,
+        )?;
+        let sort =
+            SortExec::new(self.newest.order.clone(), memory).with_fetch(Some(self.newest.first));
         let sort: Arc<dyn ExecutionPlan> = Arc::new(sort);
         let first = collect(Arc::clone(&sort), Arc::clone(&self.context)).await?;
         let first = first.iter().map(compact).collect::<Result<Vec<_>>>()?;

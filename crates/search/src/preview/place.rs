@@ -10,8 +10,8 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use super::newest::NewestExec;
-use super::slices::SlicesExec;
+use super::newest::{Newest, NewestExec};
+use super::slices::{KeptSlices, SlicesExec};
 use super::{Kept, Limits};
 use crate::control::ScanControl;
 use crate::scan::{BucketScanExec, Slices};
@@ -72,8 +72,8 @@ fn look(
     };
     let kept = Arc::new(Kept::new(scan.partitions(), limits.bytes));
     let input = Arc::clone(sort.input());
-    let newest = NewestExec::new(input, sort.expr().clone(), fetch, Arc::clone(&kept));
-    let newest: Arc<dyn ExecutionPlan> = Arc::new(newest);
+    let (order, first) = (sort.expr().clone(), fetch);
+    let newest = NewestExec::above(input, Newest { order, first, kept: Arc::clone(&kept) });
     let sorted = replace_children_if_necessary(Arc::clone(node), vec![newest])?;
     Ok(Some((sorted, kept)))
 }
@@ -102,8 +102,8 @@ fn below_states(
     let slices = Slices::new(Arc::clone(control), scan.partitions(), limits.slice);
     let slices = Arc::new(slices);
     scan.slice(Arc::clone(&slices));
-    let sliced = SlicesExec::new(partial, slices, Arc::clone(&kept), limits.slice);
-    let sliced: Arc<dyn ExecutionPlan> = Arc::new(sliced);
+    let states = KeptSlices { slices, kept: Arc::clone(&kept), length: limits.slice };
+    let sliced = SlicesExec::above(partial, states);
     let replaced = match last {
         Some(aggregate) => Arc::new(last_step(aggregate, sliced)?),
         None => sliced,

@@ -5,24 +5,19 @@
 //! If they take too much all the same, they are handed on and the rest is run in one slice.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, collect,
-};
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
 use super::Kept;
@@ -33,36 +28,29 @@ const FEW_STATES: usize = 1 << 13;
 /// A slice is at least so many times longer than it takes to hand its states over.
 const SLICE_TO_OVERHEAD: u32 = 4;
 
-#[derive(Debug, Clone)]
-pub(super) struct SlicesExec {
-    /// The partial aggregation.
-    input: Arc<dyn ExecutionPlan>,
-    slices: Arc<Slices>,
-    kept: Arc<Kept>,
-    length: Duration,
+/// The operator in a plan; its input is the partial aggregation.
+pub(super) type SlicesExec = PassThroughExec<KeptSlices>;
+
+#[derive(Debug)]
+pub(super) struct KeptSlices {
+    pub(super) slices: Arc<Slices>,
+    pub(super) kept: Arc<Kept>,
+    pub(super) length: Duration,
 }
 
-impl SlicesExec {
-    pub(super) fn new(
-        input: Arc<dyn ExecutionPlan>,
-        slices: Arc<Slices>,
-        kept: Arc<Kept>,
-        length: Duration,
-    ) -> Self {
-        Self { input, slices, kept, length }
-    }
-
+impl KeptSlices {
     /// The states of a partition, those of the same group merged.
     async fn merged(
         &self,
+        aggregation: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: &Arc<TaskContext>,
     ) -> Result<Vec<RecordBatch>> {
-        let Some(partial) = self.input.downcast_ref::<AggregateExec>() else {
+        let Some(partial) = aggregation.downcast_ref::<AggregateExec>() else {
             return internal_err!("slices are those of an aggregation");
         };
         let states = self.kept.of(partition);
-        let schema = self.input.schema();
+        let schema = aggregation.schema();
         let memory = MemorySourceConfig::try_new_exec(&[states], Arc::clone(&schema), None)?;
         let merge = AggregateExec::try_new(
             AggregateMode::PartialReduce,
@@ -80,64 +68,21 @@ impl SlicesExec {
     }
 }
 
-impl DisplayAs for SlicesExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SlicesExec")
-    }
-}
+impl PassThrough for KeptSlices {
+    const NAME: &'static str = "SlicesExec";
+    const KEEPS_ORDER: bool = false;
 
-impl ExecutionPlan for SlicesExec {
-    fn name(&self) -> &'static str {
-        "SlicesExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(input) = children.pop() else {
-            return internal_err!("slices are those of one operator");
-        };
-        Ok(Arc::new(Self { input, ..self.as_ref().clone() }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
-    fn execute(
-        &self,
+    fn run(
+        self: &Arc<Self>,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let consumer = MemoryConsumer::new(format!("SlicesExec[{partition}]"));
         let run = Run {
             reservation: consumer.register(context.memory_pool()),
-            exec: self.clone(),
+            operator: Arc::clone(self),
+            aggregation: Arc::clone(input),
             partition,
             context,
             input: None,
@@ -147,13 +92,14 @@ impl ExecutionPlan for SlicesExec {
             is_done: false,
         };
         let states = stream::try_unfold(run, Run::next);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), states)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(input.schema(), states)))
     }
 }
 
 /// A partition on its way.
 struct Run {
-    exec: SlicesExec,
+    operator: Arc<KeptSlices>,
+    aggregation: Arc<dyn ExecutionPlan>,
     partition: usize,
     context: Arc<TaskContext>,
     /// The aggregation of the slice at hand.
@@ -181,13 +127,13 @@ impl Run {
                 Some(input) => input,
                 none => {
                     let context = Arc::clone(&self.context);
-                    none.insert(self.exec.input.execute(self.partition, context)?)
+                    none.insert(self.aggregation.execute(self.partition, context)?)
                 }
             };
             match input.next().await {
                 Some(batch) => {
                     let batch = batch?;
-                    if self.exec.kept.is_open() {
+                    if self.operator.kept.is_open() {
                         self.slice.extend((batch.num_rows() > 0).then_some(batch));
                     } else {
                         self.let_go();
@@ -201,7 +147,7 @@ impl Run {
 
     async fn end_slice(&mut self) {
         self.input = None;
-        let (slices, kept) = (&self.exec.slices, &self.exec.kept);
+        let (slices, kept) = (&self.operator.slices, &self.operator.kept);
         if slices.is_at_end(self.partition) {
             // They stay where they are until the other partitions are at their end, too.
             self.ready.extend(kept.of(self.partition));
@@ -213,7 +159,9 @@ impl Run {
         kept.add(self.partition, std::mem::take(&mut self.slice));
         let (rows, _) = kept.size(self.partition);
         if rows > FEW_STATES && rows > 2 * self.merged_rows {
-            match self.exec.merged(self.partition, &self.context).await {
+            let merged =
+                self.operator.merged(&self.aggregation, self.partition, &self.context).await;
+            match merged {
                 Ok(states) => {
                     kept.replace(self.partition, states);
                     self.merged_rows = kept.size(self.partition).0;
@@ -230,7 +178,7 @@ impl Run {
             ));
         }
         let overhead = slices.since_cut(self.partition) * SLICE_TO_OVERHEAD;
-        slices.set_length(self.partition, self.exec.length.max(overhead));
+        slices.set_length(self.partition, self.operator.length.max(overhead));
         if !kept.is_open() {
             self.let_go();
         }
@@ -238,8 +186,8 @@ impl Run {
 
     /// Hands on what is kept; the rest is one slice.
     fn let_go(&mut self) {
-        self.exec.slices.stop();
-        self.ready.extend(self.exec.kept.take(self.partition));
+        self.operator.slices.stop();
+        self.ready.extend(self.operator.kept.take(self.partition));
         self.ready.extend(self.slice.drain(..));
         self.reservation.free();
     }

@@ -5,29 +5,27 @@
 //! as it has to, and a sort of more than its memory fails at its last step. Copying the texts that are
 //! seen costs one pass over them.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::internal_err;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::StreamExt;
 
 /// Bytes that a column may hold without anybody looking at them.
 const SLACK: usize = 1 << 16;
 
-/// Puts a [`CompactExec`] between a sort that may spill and the merge of its partitions.
+/// Puts a [`Compact`] between a sort that may spill and the merge of its partitions.
 #[derive(Debug)]
 pub(crate) struct CompactSorted;
 
@@ -46,8 +44,7 @@ impl PhysicalOptimizerRule for CompactSorted {
             if !sorted.downcast_ref::<SortExec>().is_some_and(spills) {
                 return Ok(Transformed::no(node));
             }
-            let compact: Arc<dyn ExecutionPlan> =
-                Arc::new(CompactExec { input: Arc::clone(sorted) });
+            let compact = PassThroughExec::above(Arc::clone(sorted), Compact);
             let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
             Ok(Transformed::yes(node.replace_children(vec![compact], options)?))
         })
@@ -64,56 +61,18 @@ impl PhysicalOptimizerRule for CompactSorted {
 }
 
 #[derive(Debug)]
-struct CompactExec {
-    input: Arc<dyn ExecutionPlan>,
-}
+struct Compact;
 
-impl DisplayAs for CompactExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CompactExec")
-    }
-}
+impl PassThrough for Compact {
+    const NAME: &'static str = "CompactExec";
 
-impl ExecutionPlan for CompactExec {
-    fn name(&self) -> &'static str {
-        "CompactExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(input) = children.pop() else {
-            return internal_err!("what is compacted is the output of one operator");
-        };
-        Ok(Arc::new(Self { input }))
-    }
-
-    fn execute(
-        &self,
+    fn run(
+        self: &Arc<Self>,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
+        let input = input.execute(partition, context)?;
         let schema = input.schema();
         let batches = input.map(|batch| compact(&batch?));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))

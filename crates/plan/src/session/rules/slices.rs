@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::internal_err;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
 /// Cells of a batch at most, about.
@@ -26,7 +25,7 @@ const CELLS: usize = 1 << 20;
 /// Columns from which on batches are cut; with fewer a whole batch is within [`CELLS`].
 const WIDE: usize = 128;
 
-/// Puts a [`SliceExec`] below wide projections.
+/// Puts a [`Slice`] below wide projections.
 #[derive(Debug)]
 pub(crate) struct SliceWide;
 
@@ -46,8 +45,7 @@ impl PhysicalOptimizerRule for SliceWide {
                 return Ok(Transformed::no(node));
             }
             let rows = (CELLS / columns).max(1);
-            let slices: Arc<dyn ExecutionPlan> =
-                Arc::new(SliceExec { input: Arc::clone(input), rows });
+            let slices = PassThroughExec::above(Arc::clone(input), Slice { rows });
             let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
             Ok(Transformed::yes(node.replace_children(vec![slices], options)?))
         })
@@ -64,57 +62,24 @@ impl PhysicalOptimizerRule for SliceWide {
 }
 
 #[derive(Debug)]
-struct SliceExec {
-    input: Arc<dyn ExecutionPlan>,
+struct Slice {
     rows: usize,
 }
 
-impl DisplayAs for SliceExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SliceExec: rows={}", self.rows)
-    }
-}
+impl PassThrough for Slice {
+    const NAME: &'static str = "SliceExec";
 
-impl ExecutionPlan for SliceExec {
-    fn name(&self) -> &'static str {
-        "SliceExec"
+    fn parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": rows={}", self.rows)
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(input) = children.pop() else {
-            return internal_err!("what is sliced is the output of one operator");
-        };
-        Ok(Arc::new(Self { input, rows: self.rows }))
-    }
-
-    fn execute(
-        &self,
+    fn run(
+        self: &Arc<Self>,
+        input: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
+        let input = input.execute(partition, context)?;
         let schema = input.schema();
         let most = self.rows;
         let batches = input.flat_map(move |batch| stream::iter(sliced(batch, most)));
