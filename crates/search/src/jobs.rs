@@ -1,36 +1,38 @@
 //! Searches as jobs: one that was asked for, its state while it runs, what it found.
 
+mod answer;
 mod fields;
+mod instruments;
+mod lifecycle;
 mod request;
 mod results;
+mod retention;
 mod rows;
 mod state;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{EventTime, TimeRange};
-use parking_lot::Mutex;
 use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows};
 use runtime::Clock;
-use tokio::sync::watch;
 
+use self::answer::Answer;
+use self::instruments::Instruments;
+use self::lifecycle::Lifecycle;
+use self::retention::Retention;
 use crate::Error;
 use crate::control::ScanControl;
-use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
+use crate::inspect::Inspection;
 use crate::preview::Kept;
 use crate::quarantine::Quarantined;
-use crate::reads::Reads;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport, Timeline};
-use crate::times::{Noted, Phase};
 pub use fields::{FieldCounts, Mode};
 pub use request::JobRequest;
 pub use results::Page;
@@ -38,52 +40,20 @@ pub(crate) use results::Results;
 pub use rows::ResultRows;
 pub use state::{DispatchState, JobStatus};
 
-/// `priority` of a job that asked for none.
-const DEFAULT_PRIORITY: u8 = 5;
-
 /// A search somebody asked for.
 #[derive(Debug)]
 pub struct Job {
     sid: String,
     request: JobRequest,
-    created: EventTime,
     planned: PlannedSearch,
     knowledge: Arc<Knowledge>,
     renderer: Renderer,
-    clock: Arc<dyn Clock>,
     control: Arc<ScanControl>,
-    report: Arc<ScanReport>,
-    state: watch::Sender<DispatchState>,
-    finalized: AtomicBool,
-    ended: AtomicBool,
-    saved: AtomicBool,
-    priority: AtomicU8,
-    progress: Mutex<Progress>,
-    results: OnceLock<Arc<Results>>,
-    /// The result as it was a moment ago.
-    preview: Noted<Option<Arc<Results>>>,
-    previews: AtomicU64,
-    /// Where its memory for sorts and groups is counted.
-    memory: Noted<Option<Arc<dyn MemoryPool>>>,
-    /// What previews are made of.
-    kept: Noted<Option<Arc<Kept>>>,
-    /// The plans that run, until the end.
-    plans: Noted<Vec<Arc<dyn ExecutionPlan>>>,
-    /// What their operators did, from the end on.
-    operators: OnceLock<Vec<OperatorReport>>,
-    s3_price_get_per_1000: f64,
-    since: Instant,
-    touched: AtomicI64,
-    ttl_seconds: AtomicU64,
     field_summary_values: usize,
-}
-
-#[derive(Debug, Default)]
-struct Progress {
-    started: Option<(EventTime, Instant)>,
-    run_duration: Option<Duration>,
-    messages: Vec<Message>,
-    error: Option<Error>,
+    lifecycle: Lifecycle,
+    retention: Retention,
+    answer: Answer,
+    instruments: Instruments,
 }
 
 /// What a new job is made of.
@@ -103,37 +73,20 @@ pub(crate) struct NewJob {
 
 impl Job {
     pub(crate) fn new(new: NewJob) -> Self {
-        let now = new.clock.now();
         let ttl = new.request.ttl.unwrap_or(new.ttl);
         let messages = new.planned.messages.clone();
         Self {
             sid: new.sid,
             renderer: Renderer::new(new.request.timezone.clone()),
             request: new.request,
-            created: now,
             planned: new.planned,
             knowledge: new.knowledge,
-            clock: new.clock,
             control: new.control,
-            report: new.report,
-            state: watch::Sender::new(DispatchState::Queued),
-            finalized: false.into(),
-            ended: false.into(),
-            saved: false.into(),
-            priority: DEFAULT_PRIORITY.into(),
-            progress: Mutex::new(Progress { messages, ..Progress::default() }),
-            results: OnceLock::new(),
-            preview: Noted::default(),
-            previews: AtomicU64::new(0),
-            memory: Noted::default(),
-            kept: Noted::default(),
-            plans: Noted::default(),
-            operators: OnceLock::new(),
-            s3_price_get_per_1000: new.s3_price_get_per_1000,
-            since: Instant::now(),
-            touched: AtomicI64::new(now.0),
-            ttl_seconds: AtomicU64::new(ttl.as_secs()),
             field_summary_values: new.field_summary_values,
+            retention: Retention::new(Arc::clone(&new.clock), ttl),
+            lifecycle: Lifecycle::new(new.clock, messages),
+            answer: Answer::default(),
+            instruments: Instruments::new(new.report, new.s3_price_get_per_1000),
         }
     }
 
@@ -152,7 +105,7 @@ impl Job {
     /// When it was asked for.
     #[must_use]
     pub fn created(&self) -> EventTime {
-        self.created
+        self.lifecycle.created()
     }
 
     /// The search as it was understood.
@@ -182,7 +135,7 @@ impl Job {
     /// Buckets, events and granules so far.
     #[must_use]
     pub fn counts(&self) -> ScanCounts {
-        self.report.counts()
+        self.report().counts()
     }
 
     /// Whether more events match than it keeps (`max_count`).
@@ -190,7 +143,7 @@ impl Job {
     pub fn is_truncated(&self) -> bool {
         let kept = self.result_count();
         let full = self.request.max_count.is_some_and(|limit| kept >= limit);
-        let ended = self.state.borrow().is_final();
+        let ended = self.lifecycle.state().is_final();
         self.finds_events() && ended && full && self.counts().events_matched > kept as u64
     }
 
@@ -198,7 +151,7 @@ impl Job {
     /// after commands such as `head`; until then, and where some are not kept, those that match.
     #[must_use]
     pub fn event_count(&self) -> u64 {
-        let ended = *self.state.borrow() == DispatchState::Done;
+        let ended = self.lifecycle.state() == DispatchState::Done;
         if self.finds_events() && ended && !self.is_truncated() {
             return self.result_count() as u64;
         }
@@ -208,17 +161,13 @@ impl Job {
     /// Matching events over time, so far; `None` if the request did not want to know.
     #[must_use]
     pub fn timeline(&self) -> Option<Timeline> {
-        self.report.timeline()
+        self.report().timeline()
     }
 
     /// Where it is.
     #[must_use]
     pub fn status(&self) -> JobStatus {
-        let progress = self.progress.lock();
-        let state = *self.state.borrow();
-        let run_duration = progress.run_duration.unwrap_or_else(|| {
-            progress.started.map_or(Duration::ZERO, |(_, since)| since.elapsed())
-        });
+        let state = self.lifecycle.state();
         JobStatus {
             state: if state == DispatchState::Running && self.control.is_paused() {
                 DispatchState::Paused
@@ -226,27 +175,24 @@ impl Job {
                 state
             },
             done_progress: self.done_progress(state),
-            is_finalized: self.finalized.load(Relaxed),
-            started: progress.started.map(|(at, _)| at),
-            run_duration,
-            error: progress.error.clone(),
+            is_finalized: self.lifecycle.is_finalized(),
+            started: self.lifecycle.started(),
+            run_duration: self.lifecycle.run_duration(),
+            error: self.lifecycle.error(),
         }
     }
 
     /// Whether events are missing from the answer because their buckets are quarantined.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        !self.report.left_out().is_empty()
+        !self.report().left_out().is_empty()
     }
 
     /// What the user should know about the answer.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
-        let progress = self.progress.lock();
-        let mut messages = progress.messages.clone();
-        drop(progress);
-        let kept = self.kept.now();
-        let ended = kept.and_then(|kept| kept.why_ended());
+        let mut messages = self.lifecycle.messages();
+        let ended = self.answer.why_previews_ended();
         messages.extend(ended.map(|text| Message { kind: MessageKind::Info, text }));
         messages
     }
@@ -262,19 +208,19 @@ impl Job {
     /// Rows of the result; 0 until it is there.
     #[must_use]
     pub fn result_count(&self) -> usize {
-        self.results.get().map_or(0, |results| results.rows())
+        self.answer.results().map_or(0, |results| results.rows())
     }
 
     /// Rows of the result, or of its last preview until it is there.
     #[must_use]
     pub fn preview_count(&self) -> usize {
-        self.shown().map_or(0, |results| results.rows())
+        self.answer.shown().map_or(0, |results| results.rows())
     }
 
     /// Previews made so far.
     #[must_use]
     pub fn previews(&self) -> u64 {
-        self.previews.load(Relaxed)
+        self.answer.previews()
     }
 
     /// Whether somebody wants to see results before the end.
@@ -286,7 +232,7 @@ impl Job {
     /// Bytes it holds for sorts, groups and previews, if it has memory of its own.
     #[must_use]
     pub fn reserved_bytes(&self) -> usize {
-        self.memory.now().map_or(0, |memory| memory.reserved())
+        self.instruments.reserved_bytes()
     }
 
     /// Makes previews, or makes no more. A search that was started without them cannot be looked into.
@@ -296,12 +242,7 @@ impl Job {
 
     /// Memory the kept result takes.
     pub(crate) fn result_bytes(&self) -> usize {
-        self.shown().map_or(0, |results| results.bytes())
-    }
-
-    /// The result, or its last preview until it is there.
-    fn shown(&self) -> Option<Arc<Results>> {
-        self.results.get().cloned().or_else(|| self.preview.now())
+        self.answer.shown().map_or(0, |results| results.bytes())
     }
 
     /// Rows `offset .. offset + count` of the result, none until it is there.
@@ -309,14 +250,14 @@ impl Job {
     pub fn rows(&self, offset: usize, count: usize) -> ResultRows {
         self.touch();
         let rows = |results: &Arc<Results>| ResultRows::part(results, offset, count);
-        self.results.get().map_or_else(ResultRows::default, rows)
+        self.answer.results().map_or_else(ResultRows::default, rows)
     }
 
     /// The same of the last preview; `None` if there is none.
     #[must_use]
     pub fn preview_rows(&self, offset: usize, count: usize) -> Option<ResultRows> {
         self.touch();
-        self.preview.now().map(|preview| ResultRows::part(&preview, offset, count))
+        self.answer.preview().map(|preview| ResultRows::part(&preview, offset, count))
     }
 
     /// A page of the result as texts, empty until it is there.
@@ -335,7 +276,7 @@ impl Job {
     #[must_use]
     pub fn field_summary(&self, top: usize) -> (usize, BTreeMap<String, FieldCounts>) {
         self.touch();
-        let Some(results) = self.shown().filter(|_| self.finds_events()) else {
+        let Some(results) = self.answer.shown().filter(|_| self.finds_events()) else {
             return (0, BTreeMap::new());
         };
         let mut summary = fields::Summary::new(self.field_summary_values);
@@ -347,24 +288,8 @@ impl Job {
     /// Where its time went, what it read and what that cost, so far.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
-        let scan = self.report.counts();
-        let reads = Reads::of(&self.report.reads.stats());
-        let running = || self.plans.now().iter().map(OperatorReport::of).collect();
-        let plans = self.operators.get().cloned().unwrap_or_else(running);
-        #[allow(clippy::cast_precision_loss)]
-        let dollars = reads.store_requests as f64 / 1000.0 * self.s3_price_get_per_1000;
-        let results = self.results.get().map(|results| results.rows());
-        Inspection {
-            run_duration: self.status().run_duration.as_secs_f64(),
-            phases: phases(&self.report.times, &scan, &plans, results),
-            plans,
-            reads,
-            dollars,
-            s3_price_get_per_1000: self.s3_price_get_per_1000,
-            answered_from: answered_from(&scan),
-            scan,
-            previews: self.previews(),
-        }
+        let rows = self.answer.results().map(|results| results.rows());
+        self.instruments.inspect(self.lifecycle.run_duration(), rows, self.previews())
     }
 
     /// Waits until nothing more will happen; an error if the search failed.
@@ -372,10 +297,7 @@ impl Job {
     /// # Errors
     /// What made the search fail.
     pub async fn finished(&self) -> Result<(), Error> {
-        let mut state = self.state.subscribe();
-        // The sender lives in self, so waiting cannot fail.
-        let _ = state.wait_for(|state| state.is_final()).await;
-        self.status().error.map_or(Ok(()), Err)
+        self.lifecycle.finished().await
     }
 
     /// Holds the search still between batches.
@@ -397,71 +319,58 @@ impl Job {
     /// Ends the search with what it has found so far. A search that has ended stays as it is, and is
     /// marked all the same.
     pub fn finalize(&self) {
-        let ended = self.ended.load(SeqCst);
-        self.finalized.store(true, Relaxed);
-        if !ended {
+        if self.lifecycle.finalize() {
             self.control.close();
-            let running = |state: &mut DispatchState| {
-                let change = *state == DispatchState::Running;
-                if change {
-                    *state = DispatchState::Finalizing;
-                }
-                change
-            };
-            self.state.send_if_modified(running);
         }
     }
 
     /// Puts off the day of its removal.
     pub fn touch(&self) {
-        self.touched.store(self.clock.now().0, Relaxed);
+        self.retention.touch();
     }
 
     /// When it was last used.
     #[must_use]
     pub fn touched(&self) -> EventTime {
-        EventTime(self.touched.load(Relaxed))
+        self.retention.touched()
     }
 
     /// Whether somebody wants it kept, and how long; the time counts from its last use.
     pub fn keep(&self, saved: bool, ttl: Duration) {
-        self.saved.store(saved, Relaxed);
-        self.set_ttl(ttl);
+        self.retention.save(saved);
+        self.retention.set_ttl(ttl);
     }
 
     /// Whether somebody wants it kept.
     #[must_use]
     pub fn is_saved(&self) -> bool {
-        self.saved.load(Relaxed)
+        self.retention.is_saved()
     }
 
     /// What its owner said of its importance, 0 to 10; all searches get the same share of the machine.
     #[must_use]
     pub fn priority(&self) -> u8 {
-        self.priority.load(Relaxed)
+        self.retention.priority()
     }
 
     /// Notes its importance.
     pub fn set_priority(&self, priority: u8) {
-        self.priority.store(priority, Relaxed);
+        self.retention.set_priority(priority);
     }
 
     /// How long it is kept after its last use.
     #[must_use]
     pub fn ttl(&self) -> Duration {
-        Duration::from_secs(self.ttl_seconds.load(Relaxed))
+        self.retention.ttl()
     }
 
     /// Changes how long it is kept.
     pub fn set_ttl(&self, ttl: Duration) {
-        self.ttl_seconds.store(ttl.as_secs(), Relaxed);
-        self.touch();
+        self.retention.set_ttl(ttl);
     }
 
     pub(crate) fn expired(&self) -> bool {
-        let idle = self.clock.now().0 - self.touched.load(Relaxed);
-        let ttl = i64::try_from(self.ttl().as_micros()).unwrap_or(i64::MAX);
-        self.state.borrow().is_final() && idle > ttl
+        self.lifecycle.state().is_final() && self.retention.is_over()
     }
 
     pub(crate) fn planned(&self) -> &PlannedSearch {
@@ -479,66 +388,49 @@ impl Job {
     }
 
     pub(crate) fn report(&self) -> &Arc<ScanReport> {
-        &self.report
+        self.instruments.report()
     }
 
     /// Notes where its memory is counted.
     pub(crate) fn holds(&self, memory: &Arc<dyn MemoryPool>) {
-        self.memory.change(|known| *known = Some(Arc::clone(memory)));
+        self.instruments.holds(memory);
     }
 
     /// The rows of the result as commands read them; none before the end.
     pub(crate) fn result_rows(&self) -> Result<Rows, plan::Error> {
-        let Some(results) = self.results.get() else { return Ok(Rows::blank(0)) };
+        let Some(results) = self.answer.results() else { return Ok(Rows::blank(0)) };
         plan::collected(&results.columns, &results.batches)
     }
 
     /// Notes a plan that is about to run.
     pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
-        self.plans.change(|plans| plans.push(Arc::clone(plan)));
+        self.instruments.runs(plan);
     }
 
     /// Notes what previews are made of.
     pub(crate) fn keeps(&self, kept: &Arc<Kept>) {
-        self.kept.change(|known| *known = Some(Arc::clone(kept)));
+        self.answer.keeps(kept);
     }
 
     /// Shows rows as the result of now.
     pub(crate) fn show(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
         let preview = Arc::new(self.results_of(done, batches).0);
-        // Whoever ends it clears the preview after `ended` is set.
-        let shown = self.preview.change(|known| {
-            let shown = !self.ended.load(SeqCst);
-            if shown {
-                *known = Some(preview);
-            }
-            shown
-        });
-        self.previews.fetch_add(u64::from(shown), Relaxed);
+        // Whoever ends it clears the preview after it has ended.
+        self.answer.show(preview, || !self.lifecycle.has_ended());
     }
 
     pub(crate) fn start(&self) {
-        self.report.times.add(Phase::Queue, self.since.elapsed());
-        let mut progress = self.progress.lock();
-        progress.started = Some((self.clock.now(), Instant::now()));
-        drop(progress);
-        // It may have been cancelled while it waited for its turn.
-        self.state.send_if_modified(|state| {
-            let starts = !state.is_final();
-            if starts {
-                *state = DispatchState::Running;
-            }
-            starts
-        });
+        self.instruments.leaves_queue();
+        self.lifecycle.start();
     }
 
     pub(crate) fn complete(&self, done: plan::Completed, batches: Vec<RecordBatch>) {
-        if !self.ends_now() {
+        if !self.lifecycle.ends_now() {
             return;
         }
         let (results, mut messages) = self.results_of(done, batches);
         messages.extend(self.partial_message(results.rows()));
-        let _ = self.results.set(Arc::new(results));
+        self.answer.set(results);
         self.end(DispatchState::Done, messages, None);
     }
 
@@ -559,51 +451,30 @@ impl Job {
     }
 
     pub(crate) fn fail(&self, error: Error) {
-        if self.ends_now() {
+        if self.lifecycle.ends_now() {
             self.end(DispatchState::Failed, Vec::new(), Some(error));
         }
     }
 
-    /// Whether the caller is the one who ends it. A search may be complete and cancelled in the same
-    /// moment; it is one of the two.
-    fn ends_now(&self) -> bool {
-        !self.ended.swap(true, SeqCst)
-    }
-
     fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
-        self.report.times.end();
-        self.report.record(match &error {
+        self.instruments.end(match &error {
             None => Outcome::Done,
             Some(Error::Cancelled) => Outcome::Cancelled,
             Some(_) => Outcome::Failed,
         });
-        // Plans hold what their operators hold; what is wanted of them later is in the reports.
-        let plans = self.plans.change(std::mem::take);
-        let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());
-        self.preview.change(|preview| *preview = None);
-        self.kept.now().iter().for_each(|kept| kept.clear());
-        let mut progress = self.progress.lock();
-        progress.run_duration =
-            Some(progress.started.map_or(Duration::ZERO, |(_, since)| since.elapsed()));
-        for message in messages {
-            if !progress.messages.contains(&message) {
-                progress.messages.push(message);
-            }
-        }
-        progress.error = error;
-        drop(progress);
+        self.answer.end_previews();
         self.touch();
-        self.state.send_replace(state);
+        self.lifecycle.end(state, messages, error);
     }
 
     /// Says so when the result is not the whole answer.
     fn partial_message(&self, kept: usize) -> Vec<Message> {
-        let counts = self.report.counts();
+        let counts = self.report().counts();
         let mut messages = Vec::new();
         let mut warn = |text: String| messages.push(Message { kind: MessageKind::Warning, text });
-        self.report.warnings().into_iter().for_each(&mut warn);
-        self.report.left_out().iter().map(Quarantined::message).for_each(&mut warn);
-        if self.finalized.load(Relaxed) {
+        self.report().warnings().into_iter().for_each(&mut warn);
+        self.report().left_out().iter().map(Quarantined::message).for_each(&mut warn);
+        if self.lifecycle.is_finalized() {
             warn(format!(
                 "the search was finalized before it had read everything: {} of {} buckets",
                 counts.buckets_searched, counts.buckets_to_search
@@ -624,6 +495,6 @@ impl Job {
         if state.is_final() {
             return 1.0;
         }
-        self.report.counts().progress().min(0.99)
+        self.report().counts().progress().min(0.99)
     }
 }

@@ -182,11 +182,11 @@ impl<T> Stream for Reading<T> {
     }
 }
 
-/// Something that is set once a search knows it, and read by who looks at it.
+/// A value that the running search publishes and that status requests read.
 #[derive(Debug, Default)]
-pub(crate) struct Noted<T>(Mutex<T>);
+pub(crate) struct Published<T>(Mutex<T>);
 
-impl<T: Clone> Noted<T> {
+impl<T: Clone> Published<T> {
     /// Changes it.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         change(&mut self.0.lock())

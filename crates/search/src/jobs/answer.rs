@@ -1,0 +1,73 @@
+//! What a job has found: its previews, then its result.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+
+use super::Results;
+use crate::preview::Kept;
+use crate::times::Published;
+
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    results: OnceLock<Arc<Results>>,
+    /// The result as it was a moment ago.
+    preview: Published<Option<Arc<Results>>>,
+    previews: AtomicU64,
+    /// What previews are made of.
+    kept: Published<Option<Arc<Kept>>>,
+}
+
+impl Answer {
+    /// The result; `None` before the end.
+    pub(super) fn results(&self) -> Option<&Arc<Results>> {
+        self.results.get()
+    }
+
+    pub(super) fn preview(&self) -> Option<Arc<Results>> {
+        self.preview.now()
+    }
+
+    /// The result, or its last preview until it is there.
+    pub(super) fn shown(&self) -> Option<Arc<Results>> {
+        self.results.get().cloned().or_else(|| self.preview.now())
+    }
+
+    /// Previews made so far.
+    pub(super) fn previews(&self) -> u64 {
+        self.previews.load(Relaxed)
+    }
+
+    /// Why no more previews are made, if they ended before the search.
+    pub(super) fn why_previews_ended(&self) -> Option<String> {
+        self.kept.now().and_then(|kept| kept.why_ended())
+    }
+
+    /// Publishes what previews are made of.
+    pub(super) fn keeps(&self, kept: &Arc<Kept>) {
+        self.kept.change(|known| *known = Some(Arc::clone(kept)));
+    }
+
+    /// Shows a preview, if it is still wanted.
+    pub(super) fn show(&self, preview: Arc<Results>, is_wanted: impl FnOnce() -> bool) {
+        let is_shown = self.preview.change(|known| {
+            let is_shown = is_wanted();
+            if is_shown {
+                *known = Some(preview);
+            }
+            is_shown
+        });
+        self.previews.fetch_add(u64::from(is_shown), Relaxed);
+    }
+
+    /// Sets the result, once.
+    pub(super) fn set(&self, results: Results) {
+        let _ = self.results.set(Arc::new(results));
+    }
+
+    /// Frees what previews take.
+    pub(super) fn end_previews(&self) {
+        self.preview.change(|preview| *preview = None);
+        self.kept.now().iter().for_each(|kept| kept.clear());
+    }
+}

@@ -1,0 +1,95 @@
+//! What a job measures of itself: scans, phases, operators, memory, cost.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::inspect::{Inspection, OperatorReport, answered_from, phases};
+use crate::reads::Reads;
+use crate::report::{Outcome, ScanReport};
+use crate::times::{Phase, Published};
+
+#[derive(Debug)]
+pub(super) struct Instruments {
+    report: Arc<ScanReport>,
+    /// When it joined the queue.
+    queued: Instant,
+    /// Where its memory for sorts and groups is counted.
+    memory: Published<Option<Arc<dyn MemoryPool>>>,
+    /// The plans that run, until the end.
+    plans: Published<Vec<Arc<dyn ExecutionPlan>>>,
+    /// What their operators did, from the end on.
+    operators: OnceLock<Vec<OperatorReport>>,
+    s3_price_get_per_1000: f64,
+}
+
+impl Instruments {
+    pub(super) fn new(report: Arc<ScanReport>, s3_price_get_per_1000: f64) -> Self {
+        Self {
+            report,
+            queued: Instant::now(),
+            memory: Published::default(),
+            plans: Published::default(),
+            operators: OnceLock::new(),
+            s3_price_get_per_1000,
+        }
+    }
+
+    pub(super) fn report(&self) -> &Arc<ScanReport> {
+        &self.report
+    }
+
+    pub(super) fn reserved_bytes(&self) -> usize {
+        self.memory.now().map_or(0, |memory| memory.reserved())
+    }
+
+    pub(super) fn leaves_queue(&self) {
+        self.report.times.add(Phase::Queue, self.queued.elapsed());
+    }
+
+    /// Publishes where its memory is counted.
+    pub(super) fn holds(&self, memory: &Arc<dyn MemoryPool>) {
+        self.memory.change(|known| *known = Some(Arc::clone(memory)));
+    }
+
+    /// Publishes a plan that is about to run.
+    pub(super) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
+        self.plans.change(|plans| plans.push(Arc::clone(plan)));
+    }
+
+    pub(super) fn inspect(
+        &self,
+        run_duration: Duration,
+        results: Option<usize>,
+        previews: u64,
+    ) -> Inspection {
+        let scan = self.report.counts();
+        let reads = Reads::of(&self.report.reads.stats());
+        let running = || self.plans.now().iter().map(OperatorReport::of).collect();
+        let plans = self.operators.get().cloned().unwrap_or_else(running);
+        #[allow(clippy::cast_precision_loss)]
+        let dollars = reads.store_requests as f64 / 1000.0 * self.s3_price_get_per_1000;
+        Inspection {
+            run_duration: run_duration.as_secs_f64(),
+            phases: phases(&self.report.times, &scan, &plans, results),
+            plans,
+            reads,
+            dollars,
+            s3_price_get_per_1000: self.s3_price_get_per_1000,
+            answered_from: answered_from(&scan),
+            scan,
+            previews,
+        }
+    }
+
+    /// Measures no more.
+    pub(super) fn end(&self, outcome: Outcome) {
+        self.report.times.end();
+        self.report.record(outcome);
+        // Plans hold what their operators hold; what is wanted of them later is in the reports.
+        let plans = self.plans.change(std::mem::take);
+        let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());
+    }
+}

@@ -1,0 +1,75 @@
+//! How long a job is kept after its last use, and what its owner said of it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64};
+use std::time::Duration;
+
+use model::EventTime;
+use runtime::Clock;
+
+/// `priority` of a job that asked for none.
+const DEFAULT_PRIORITY: u8 = 5;
+
+#[derive(Debug)]
+pub(super) struct Retention {
+    clock: Arc<dyn Clock>,
+    touched: AtomicI64,
+    ttl_seconds: AtomicU64,
+    is_saved: AtomicBool,
+    priority: AtomicU8,
+}
+
+impl Retention {
+    pub(super) fn new(clock: Arc<dyn Clock>, ttl: Duration) -> Self {
+        Self {
+            touched: AtomicI64::new(clock.now().0),
+            clock,
+            ttl_seconds: AtomicU64::new(ttl.as_secs()),
+            is_saved: false.into(),
+            priority: DEFAULT_PRIORITY.into(),
+        }
+    }
+
+    /// It is used now.
+    pub(super) fn touch(&self) {
+        self.touched.store(self.clock.now().0, Relaxed);
+    }
+
+    pub(super) fn touched(&self) -> EventTime {
+        EventTime(self.touched.load(Relaxed))
+    }
+
+    pub(super) fn ttl(&self) -> Duration {
+        Duration::from_secs(self.ttl_seconds.load(Relaxed))
+    }
+
+    /// Changes the time, which counts from now.
+    pub(super) fn set_ttl(&self, ttl: Duration) {
+        self.ttl_seconds.store(ttl.as_secs(), Relaxed);
+        self.touch();
+    }
+
+    /// Whether it may be removed, if it has ended.
+    pub(super) fn is_over(&self) -> bool {
+        let idle = self.clock.now().0 - self.touched.load(Relaxed);
+        let ttl = i64::try_from(self.ttl().as_micros()).unwrap_or(i64::MAX);
+        idle > ttl
+    }
+
+    pub(super) fn is_saved(&self) -> bool {
+        self.is_saved.load(Relaxed)
+    }
+
+    pub(super) fn save(&self, saved: bool) {
+        self.is_saved.store(saved, Relaxed);
+    }
+
+    pub(super) fn priority(&self) -> u8 {
+        self.priority.load(Relaxed)
+    }
+
+    pub(super) fn set_priority(&self, priority: u8) {
+        self.priority.store(priority, Relaxed);
+    }
+}
