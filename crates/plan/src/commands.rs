@@ -77,6 +77,7 @@ mod localize;
 mod localop;
 mod lookup;
 mod makecontinuous;
+mod makejson;
 mod makemv;
 mod makeresults;
 pub(crate) mod map;

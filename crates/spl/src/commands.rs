@@ -69,6 +69,7 @@ mod localize;
 mod localop;
 pub(crate) mod lookup;
 mod makecontinuous;
+mod makejson;
 mod makemv;
 mod makeresults;
 mod map;
@@ -328,6 +329,7 @@ macro_rules! for_each_command {
             localop Localop(LocalopCommand),
             lookup Lookup(LookupCommand),
             makecontinuous Makecontinuous(MakecontinuousCommand),
+            makejson Makejson(MakejsonCommand),
             makemv Makemv(MakemvCommand),
             makeresults Makeresults(MakeresultsCommand),
             map Map(MapCommand),
@@ -467,6 +469,18 @@ pub(crate) const WITH_BRACKETS: &[&str] = &[
 
 /// Commands of Splunk that Karst does not have, so that the message can say so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];
+
+/// Commands of Splunk's Machine Learning Toolkit, an app that Karst has no equivalent of, and what can be used
+/// in their place.
+pub(crate) const MACHINE_LEARNING: &[(&str, &str)] = &[
+    ("apply", "predict, anomalydetection or kmeans, which need no model"),
+    ("deletemodel", "none: there are no models"),
+    ("fit", "predict for series, kmeans or cluster for groups, anomalydetection for outliers"),
+    ("listmodels", "none: there are no models"),
+    ("sample", "eval with random(), then where"),
+    ("score", "stats with eval"),
+    ("summary", "none: there are no models"),
+];
 
 impl Command {
     /// The name in a search: the registered one, or that of a custom command.

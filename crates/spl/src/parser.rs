@@ -14,6 +14,7 @@ mod split;
 mod stats;
 mod template;
 mod time;
+mod typing;
 
 pub(crate) use options::OptionValue;
 pub(crate) use search::pattern_of;
@@ -312,7 +313,7 @@ impl<'t> Parser<'t> {
         self.skip_space();
         if let Some(quote @ ('"' | '\'')) = self.peek() {
             let name = self.quoted(quote)?;
-            if name.node.trim().is_empty() {
+            if name.node.is_empty() {
                 return Err(self.error("field name is empty", name.span));
             }
             return Ok(FieldPattern::new(name.node, name.span));
@@ -421,6 +422,42 @@ impl<'t> Parser<'t> {
         let closing = self.brackets > 0;
         let word = self.take_while(|c| !c.is_whitespace() && c != '|' && !(closing && c == ']'));
         Ok(Spanned::new(word.to_owned(), self.span_from(start)))
+    }
+
+    /// A text as [`Self::text_argument`] reads it, whose parts in quotes may touch others: `"a"b"c"` is `abc`.
+    /// In a word that begins without a quote, quotes are characters, and blanks between them do not end it.
+    pub(crate) fn joined_argument(&mut self, what: &str) -> Parsed<Spanned<String>> {
+        self.skip_space();
+        let start = self.pos;
+        if self.at_end() || self.peek() == Some('[') {
+            return self.text_argument(what);
+        }
+        let bare = self.peek() != Some('"');
+        let mut text = String::new();
+        self.join_parts(&mut text, bare)?;
+        Ok(Spanned::new(text, self.span_from(start)))
+    }
+
+    /// Adds the parts of a word up to a blank or the end of the command.
+    pub(crate) fn join_parts(&mut self, text: &mut String, keep_quotes: bool) -> Parsed<()> {
+        let closing = self.brackets > 0;
+        while let Some(c) = self.peek() {
+            match c {
+                '"' => {
+                    let start = self.pos;
+                    let part = self.quoted('"')?.node;
+                    text.push_str(if keep_quotes { self.slice(start, self.pos) } else { &part });
+                }
+                '|' => break,
+                ']' if closing => break,
+                c if c.is_whitespace() => break,
+                c => {
+                    text.push(c);
+                    self.bump();
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A whole number, if one is next as a word of its own.

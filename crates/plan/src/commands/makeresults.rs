@@ -12,6 +12,7 @@ use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
+use crate::MessageKind;
 use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
 use crate::stage::Rows;
@@ -41,6 +42,10 @@ pub(super) fn start(
     command: &MakeresultsCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
+    for option in &command.ignored {
+        let text = format!("makeresults has no option \"{}\", which is ignored", option.node);
+        env.log.add(MessageKind::Warning, text);
+    }
     let rows = match &command.data {
         Some(data) => from_data(data, env)?,
         None => blank(command, env)?,
@@ -105,10 +110,6 @@ fn from_csv(data: &MakeresultsData, env: &PlanningContext<'_>) -> Result<Rows, E
         let cells = records.iter().map(|record| record.get(at).filter(|cell| !cell.is_empty()));
         let cells: StringViewArray = cells.collect();
         rows.push(name.trim(), ValueType::Text, Arc::new(cells));
-    }
-    if rows.column("_time").is_none() {
-        let count = rows.count;
-        rows.push("_time", ValueType::Time, times(count, env));
     }
     Ok(rows)
 }

@@ -30,12 +30,16 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-const OPTIONS: &[&str] = &["allnum"];
+/// `limit=` bounds memory in Splunk, which has other bounds here.
+const OPTIONS: &[&str] = &["allnum", "limit"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut allnum = false;
     let found = p.stats_arguments(OPTIONS, |_, option| {
-        allnum = option.boolean()?;
+        match option.name {
+            "allnum" => allnum = option.boolean()?,
+            _ => drop(option.number()?),
+        }
         Ok(())
     })?;
     Ok(Command::Eventstats(EventstatsCommand { calls: found.calls, by: found.by, allnum }))
@@ -60,6 +64,7 @@ mod tests {
         accepts(&[
             "* | eventstats avg(x) AS mean by host",
             "* | eventstats allnum=t count, dc(user)",
+            "* | eventstats count limit=2",
         ]);
     }
 

@@ -1,7 +1,7 @@
 //! `makeresults`: makes rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
-use crate::ast::{Command, Spanned};
+use crate::ast::{Command, Field, Spanned};
 use crate::display::Arguments;
 use crate::parser::{Parsed, Parser};
 use std::fmt;
@@ -15,6 +15,8 @@ pub struct MakeresultsCommand {
     pub annotate: bool,
     /// `format=` and `data=`.
     pub data: Option<MakeresultsData>,
+    /// Options that it does not have; they change nothing.
+    pub ignored: Vec<Field>,
 }
 
 /// Rows written into the search itself.
@@ -57,7 +59,19 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         count = rows;
         p.skip_separators();
     }
-    while let Some(option) = p.option(OPTIONS)? {
+    let (mut seen, mut ignored) = (Vec::new(), Vec::new());
+    loop {
+        if let Some(unknown) = p.other_option(OPTIONS)? {
+            ignored.push(unknown);
+            p.skip_separators();
+            continue;
+        }
+        let Some(option) = p.option(OPTIONS)? else { break };
+        if seen.contains(&option.name) {
+            let message = format!("option '{}' is given more than once", option.name);
+            return Err(p.error(message, option.value_span));
+        }
+        seen.push(option.name);
         match option.name {
             "count" => count = option.number()?,
             "annotate" => annotate = option.boolean()?,
@@ -78,11 +92,17 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     p.expect_end("an option such as count=5")?;
     let data = match (format, text) {
         (None, None) => None,
-        (Some((format, _)), Some(text)) => Some(MakeresultsData { format, text }),
+        (Some((format, _)), Some(text)) => {
+            if let Some(other) = seen.iter().find(|name| matches!(**name, "count" | "annotate")) {
+                let message = format!("{other}= does not go with rows from data=");
+                return Err(p.error(message, text.span));
+            }
+            Some(MakeresultsData { format, text })
+        }
         (Some((_, span)), None) => return Err(p.error("format= needs data=", span)),
         (None, Some(text)) => return Err(p.error("data= needs format=csv or json", text.span)),
     };
-    Ok(Command::Makeresults(MakeresultsCommand { count, annotate, data }))
+    Ok(Command::Makeresults(MakeresultsCommand { count, annotate, data, ignored }))
 }
 
 impl fmt::Display for MakeresultsCommand {
@@ -99,6 +119,9 @@ impl fmt::Display for MakeresultsCommand {
             };
             arguments.option("format", format).option("data", &data.text.node);
         }
+        for option in &self.ignored {
+            arguments.option(&option.node, "");
+        }
         arguments.write(f)
     }
 }
@@ -114,12 +137,15 @@ mod tests {
             "| makeresults count=5 annotate=true | eval a=1",
             r#"| makeresults format=csv data="a,b
 1,2""#,
+            "| makeresults sourcetype=a count=2",
         ]);
     }
 
     #[test]
     fn refuses_mistakes_at_their_place() {
         refuses(r#"| makeresults format=xml data="a""#, "csv or json", "xml");
+        refuses("| makeresults count=1 count=2", "given more than once", "2");
+        refuses("| makeresults format=csv count=2 data=\"a\"", "count= does not go with", "\"a\"");
         refuses("| makeresults format=csv", "format= needs data=", "csv");
     }
 }

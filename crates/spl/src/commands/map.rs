@@ -59,7 +59,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             Some(MapSearch::Saved(p.quoted('"')?))
         } else if let Some(option) = p.option(OPTIONS)? {
             match option.name {
-                "search" => Some(MapSearch::Text(option.spanned())),
+                "search" => {
+                    // Quotes inside that are not escaped are parts of the same word where no blank follows.
+                    let mut search = option.spanned();
+                    p.join_parts(&mut search.node, false)?;
+                    Some(MapSearch::Text(search))
+                }
                 _ => {
                     maxsearches = option.number()?;
                     None
@@ -94,7 +99,15 @@ impl fmt::Display for MapCommand {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{accepts, refuses};
+    use crate::testing::{accepts, refuses, same};
+
+    #[test]
+    fn quotes_inside_are_not_part_of_the_search() {
+        same(
+            r#"* | map search="search name="web" earliest=-1h | stats count as "n"" maxsearches=2"#,
+            r#"* | map search="search name=web earliest=-1h | stats count as n" maxsearches=2"#,
+        );
+    }
 
     #[test]
     fn accepts_its_forms() {

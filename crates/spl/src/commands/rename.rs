@@ -44,7 +44,12 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         if p.at_end() {
             break;
         }
-        let from = p.field_pattern("a field name")?;
+        let from = source(p)?;
+        // `rename a, AS b`: commas separate words as blanks do.
+        let _ = p.attempt(|p| {
+            p.skip_separators();
+            p.at_keyword("as").then_some(())
+        });
         let to = if p.eat_keyword("to") { Some(target(p)?) } else { alias(p)? };
         let Some(to) = to else {
             return Err(p.unexpected(&format!("AS after field '{}'", from.text)));
@@ -60,6 +65,23 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         return Err(p.unexpected("a field name"));
     }
     Ok(Command::Rename(RenameCommand { renames }))
+}
+
+/// The old name. A part of it may be in quotes, and it may end with a sign of equality.
+fn source(p: &mut Parser<'_>) -> Parsed<FieldPattern> {
+    p.skip_space();
+    let start = p.pos();
+    let name = p.field_pattern("a field name")?;
+    if p.slice(start, p.pos()).starts_with(['"', '\'']) {
+        return Ok(name);
+    }
+    let mut text = name.text;
+    match p.peek() {
+        Some('"') => p.join_parts(&mut text, false)?,
+        Some('=') if p.rest()[1..].starts_with(char::is_whitespace) => text.extend(p.bump()),
+        _ => {}
+    }
+    Ok(FieldPattern::new(text, p.span_from(start)))
 }
 
 fn alias(p: &mut Parser<'_>) -> Parsed<Option<Field>> {
@@ -95,7 +117,7 @@ impl fmt::Display for RenameCommand {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{accepts, refuses};
+    use crate::testing::{accepts, refuses, same};
 
     #[test]
     fn accepts_its_forms() {
@@ -107,7 +129,10 @@ mod tests {
             "* | rename foo* AS bar*",
             r#"* | rename "sum(x)" AS total"#,
             "* | rename _raw as raw",
+            "* | rename ip= AS ip",
         ]);
+        same("* | rename a, AS b, c , as d", "* | rename a AS b, c AS d");
+        same(r#"* | rename sizes."of all files" AS b"#, r#"* | rename "sizes.of all files" AS b"#);
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             if pattern.is_some() {
                 return Err(p.unexpected("an option or the end of the command"));
             }
-            pattern = Some(p.text_argument("a regular expression in quotes")?);
+            pattern = Some(p.joined_argument("a regular expression in quotes")?);
             continue;
         };
         match option.name {
@@ -111,7 +111,7 @@ impl fmt::Display for RexCommand {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{accepts, refuses};
+    use crate::testing::{accepts, refuses, same};
 
     #[test]
     fn accepts_its_forms() {
@@ -122,7 +122,11 @@ mod tests {
             r#"* | rex offset_field=at "(?<x>a|b)" field="a b""#,
             "* | rex field=a (?<x>.+)",
             "* | rex (?<x>a=b)",
+            r#"* | rex field=a (?<x>"disk is full")"#,
         ]);
+        same(r#"* | rex mode=sed "s/\//""/g""#, r#"* | rex mode=sed "s/\///g""#);
+        same(r#"* | rex "id:\s+"(?<id>"0x\d+") "#, r#"* | rex "id:\s+(?<id>0x\d+)""#);
+        same(r#"* | rex "(?<file>\w+"\.dmp) | head"#, r#"* | rex "(?<file>\w+\.dmp)" | head"#);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Guarantees: backslashes in texts are resolved; trees are at most [`MAX_CHAIN`] deep along one
 //! operator chain; AND and OR are balanced, as their order does not matter.
 
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, typing};
 use crate::ast::{BinaryOperator, Call, Expr, ExprKind, FieldRef, Spanned, UnaryOperator};
 use crate::diagnostic::shorten;
 use crate::functions;
@@ -60,7 +60,7 @@ impl Parser<'_> {
         let left = self.expr_sum()?;
         if let Some(operator) = self.comparison_operator() {
             let right = self.expr_sum()?;
-            return Ok(binary(BinaryOperator::Compare(operator), left, right));
+            return self.typed_binary(BinaryOperator::Compare(operator), left, right);
         }
         let start = self.pos();
         let negated = self.eat_keyword("NOT");
@@ -118,10 +118,20 @@ impl Parser<'_> {
             let Some(operator) = self.peek().and_then(operator_of) else { return Ok(left) };
             self.bump();
             let right = operand(self)?;
-            left = binary(operator, left, right);
+            left = self.typed_binary(operator, left, right)?;
         }
         let message = format!("more than {MAX_CHAIN} operators in a row; use brackets or steps");
         Err(self.error(message, self.here()))
+    }
+
+    fn typed_binary(&mut self, operator: BinaryOperator, left: Expr, right: Expr) -> Parsed<Expr> {
+        match typing::refused_operands(operator, &left, &right) {
+            Some(reason) => {
+                let span = left.span.to(right.span);
+                Err(self.error(format!("type checking failed: {reason}"), span))
+            }
+            None => Ok(binary(operator, left, right)),
+        }
     }
 
     fn expr_sign(&mut self) -> Parsed<Expr> {
@@ -278,8 +288,14 @@ impl Parser<'_> {
             let kind = ExprKind::In { value, list: arguments, negated: false };
             return Ok(Expr { kind, span });
         }
+        let syntax = function.syntax;
         let function = Spanned::new(function.name.to_owned(), written.span);
-        Ok(Expr { kind: ExprKind::Call(Call { function, arguments }), span })
+        let call = Call { function, arguments };
+        if typing::refuses_arguments(&call) {
+            let message = format!("the arguments to the '{lower}' function are invalid");
+            return Err(self.error(message, span).with_hint(syntax));
+        }
+        Ok(Expr { kind: ExprKind::Call(call), span })
     }
 
     /// Expressions up to `)`, the opening one being read.

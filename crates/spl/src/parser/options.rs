@@ -45,6 +45,21 @@ impl Parser<'_> {
         }))
     }
 
+    /// Takes an option of another name than these, if one is next; its name.
+    pub(crate) fn other_option(
+        &mut self,
+        known: &'static [&'static str],
+    ) -> Parsed<Option<Spanned<String>>> {
+        let name = self.attempt(|p| {
+            let name = p.option_name()?;
+            let lower = name.node.to_ascii_lowercase();
+            (!known.contains(&lower.as_str())).then_some(name)
+        });
+        let Some(name) = name else { return Ok(None) };
+        self.option_text(&name.node)?;
+        Ok(Some(name))
+    }
+
     /// Takes `name =` if it is next.
     pub(crate) fn option_name(&mut self) -> Option<Spanned<String>> {
         self.attempt(|p| {
@@ -159,8 +174,8 @@ impl OptionValue {
             return Ok(true);
         }
         match self.value.to_ascii_lowercase().as_str() {
-            "true" | "t" | "1" | "yes" | "y" => Ok(true),
-            "false" | "f" | "0" | "no" | "n" => Ok(false),
+            "true" | "t" | "1" | "yes" => Ok(true),
+            "false" | "f" | "0" | "no" => Ok(false),
             _ => Err(self.error("true or false")),
         }
     }
