@@ -103,6 +103,7 @@ mod outputtext;
 mod overlap;
 mod pivot;
 mod predict;
+mod presence;
 pub(crate) mod prestats;
 mod rangemap;
 mod rare;
@@ -202,6 +203,9 @@ pub(crate) enum OutputFields {
     Collected,
 }
 
+/// The commands after one.
+pub(crate) type Rest<'p> = &'p [Spanned<Command>];
+
 /// A command as the planner sees it, implemented by its arguments. A method without a default is required.
 #[async_trait]
 pub(crate) trait CommandPlan: Sync {
@@ -240,6 +244,11 @@ pub(crate) trait CommandPlan: Sync {
     /// What is read for the commands after it, where it changes the names of fields.
     fn required_after(&self, _: &[Spanned<Command>]) -> Option<RequiredFields> {
         None
+    }
+
+    /// Whether its result depends on which of the fields that events may have some row has.
+    fn needs_presence(&self, _: &Frame, _: Rest<'_>) -> bool {
+        false
     }
 
     /// Whether it merges rows of summary indexes.
@@ -395,6 +404,9 @@ pub(crate) fn plan<'p>(
         rights::check(command, env.context)?;
         let lookups = Lookups::read(&command.node, env.context).await?;
         let plan = of(&command.node);
+        if plan.needs_presence(&frame, rest) {
+            return presence::asked(frame);
+        }
         let table = match plan.table() {
             Some(asked) => Some(lookup::read(asked, env).await?),
             None => None,

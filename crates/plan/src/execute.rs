@@ -7,8 +7,9 @@ use futures::StreamExt;
 
 use crate::context::{Completed, OnBatch, PlanningContext, Stage, StagePlan, Watch};
 use crate::pipeline::{PIPELINES, plan_stage};
+use crate::presence::Presence;
 use crate::run::{prepare, rows_of};
-use crate::{Error, MessageLog, OutputColumn, PlannedSearch, Session};
+use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session};
 
 impl Stage {
     /// Runs the search from here on, with this plan for the stage, as if its rows were all there are.
@@ -90,9 +91,14 @@ impl Run<'_> {
                 }
             };
             let Some(rest) = stage.rest.take() else {
-                stream(plan, &stage.columns, self.session, on_batch).await?;
-                let (kind, columns, messages) = (stage.kind, stage.columns, self.log.all());
-                return Ok(Completed { kind, columns, messages });
+                let StagePlan { kind, mut columns, .. } = stage;
+                let mut presence = Presence::new(&columns, kind);
+                stream(plan, &columns, &mut presence, self.session, on_batch).await?;
+                presence.settle(&mut columns);
+                if presence.has_dropped() {
+                    self.log.add(MessageKind::Info, "No matching fields exist.");
+                }
+                return Ok(Completed { kind, columns, messages: self.log.all() });
             };
             let env = PlanningContext::new(&rest.context, self.log, Some(self.session), &PIPELINES);
             let env = env.watched(self.watch).dry_run(self.dry_run);
@@ -106,14 +112,20 @@ impl Run<'_> {
 async fn stream(
     plan: Arc<dyn ExecutionPlan>,
     columns: &[OutputColumn],
+    presence: &mut Presence,
     session: &Session,
     on_batch: &mut OnBatch<'_>,
 ) -> Result<(), Error> {
     let mut batches = execute_stream(plan, session.task())?;
     while let Some(batch) = batches.next().await {
         let batch = batch?;
-        if batch.num_rows() > 0 && on_batch(columns, batch).is_break() {
-            break;
+        if batch.num_rows() == 0 {
+            continue;
+        }
+        for batch in presence.pass(batch) {
+            if on_batch(columns, batch).is_break() {
+                return Ok(());
+            }
         }
     }
     Ok(())

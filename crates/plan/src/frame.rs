@@ -9,6 +9,7 @@ mod formats;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::expr::Sort as SortExpr;
 use datafusion::logical_expr::{
@@ -59,6 +60,10 @@ pub(crate) struct Frame {
     columns: Vec<FrameColumn>,
     order: Vec<OrderKey>,
     hidden: Vec<String>,
+    /// Columns of fields that the source may not have.
+    possible: HashSet<String>,
+    /// Those among them that are columns also where no row has a value.
+    named: HashSet<String>,
     /// Whether rows are still events of the source.
     pub(crate) open: bool,
     /// Which further fields are shown with events.
@@ -91,6 +96,8 @@ impl Frame {
             columns,
             order: Vec::new(),
             hidden: Vec::new(),
+            possible: HashSet::new(),
+            named: HashSet::new(),
             open: false,
             filter: FieldFilter::default(),
             extent: None,
@@ -109,12 +116,14 @@ impl Frame {
         order: Vec<(&str, bool)>,
     ) -> Result<Self, Error> {
         let of = |name: &str| Expr::Column(Column::new(Some(table), name));
-        let types = scan.schema().clone();
+        let schema = scan.schema().clone();
+        let types: HashMap<&str, &DataType> =
+            schema.fields().iter().map(|field| (field.name().as_str(), field.data_type())).collect();
         let mut exprs = Vec::with_capacity(columns.len() + order.len());
         for FrameColumn { name, kind } in &columns {
-            let found = types.field_with_name(Some(&table.into()), name)?;
             let wanted = kind.data_type();
-            let expr = if *found.data_type() == wanted { of(name) } else { cast(of(name), wanted) };
+            let is_same = types.get(name.as_str()).is_some_and(|found| **found == wanted);
+            let expr = if is_same { of(name) } else { cast(of(name), wanted) };
             exprs.push(expr.alias(name));
         }
         let mut frame = Self::new(scan, columns);
@@ -186,9 +195,18 @@ impl Frame {
         let mut exprs = Vec::with_capacity(outputs.len() + self.hidden.len());
         let mut columns = Vec::with_capacity(outputs.len());
         let mut seen = HashSet::new();
+        let (mut possible, mut named) = (HashSet::new(), HashSet::new());
         for (name, Typed { expr, kind }) in outputs {
             if !seen.insert(name.clone()) {
                 return Err(Error::internal(format!("two columns named \"{name}\"")));
+            }
+            if let Expr::Column(of) = &expr {
+                if self.possible.contains(&of.name) {
+                    possible.insert(name.clone());
+                }
+                if self.named.contains(&of.name) {
+                    named.insert(name.clone());
+                }
             }
             let (expr, kind) = match kind {
                 ValueType::Null => (null(ValueType::Text)?, ValueType::Text),
@@ -200,7 +218,42 @@ impl Frame {
         exprs.extend(self.carried());
         self.project_exprs(exprs)?;
         self.columns = columns;
+        (self.possible, self.named) = (possible, named);
         Ok(self)
+    }
+
+    /// Whether a column is left out of a result where no row has a value.
+    pub(crate) fn is_possible(&self, name: &str) -> bool {
+        self.possible.contains(name) && !self.named.contains(name)
+    }
+
+    /// The visible columns that are left out of a result where no row has a value, in order.
+    pub(crate) fn possible(&self) -> impl Iterator<Item = &FrameColumn> {
+        self.columns.iter().filter(|column| self.is_possible(&column.name))
+    }
+
+    /// Leaves these columns out where no row has a value.
+    pub(crate) fn if_present(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.possible.extend(names);
+        self
+    }
+
+    /// Keeps these columns, with values or without. Rows that have nothing else than such columns, and no
+    /// value in any, are no result.
+    pub(crate) fn select_named(self, names: &[String], named: &[&str]) -> Result<Self, Error> {
+        let known: HashSet<String> = self.names().into_iter().collect();
+        let mut frame = self.select(names)?;
+        let unknown = named.iter().filter(|name| !known.contains(**name));
+        frame.possible.extend(unknown.map(|name| (*name).to_owned()));
+        frame.named.extend(named.iter().map(|name| (*name).to_owned()));
+        Ok(frame)
+    }
+
+    /// Keeps these columns, which are known to have values.
+    pub(crate) fn present(self, names: &[String]) -> Result<Self, Error> {
+        let mut frame = self.select(names)?;
+        frame.possible.retain(|name| frame.named.contains(name));
+        Ok(frame)
     }
 
     /// Sets columns: those that exist keep their place, new ones come last.
@@ -219,6 +272,13 @@ impl Frame {
             }
         }
         self.project(outputs)
+    }
+
+    /// Sets columns to values that are null where the old ones are: those that may be missing still may.
+    pub(crate) fn with_changed(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
+        let changed = values.iter().map(|(name, _)| name.clone());
+        let possible: Vec<String> = changed.filter(|name| self.is_possible(name)).collect();
+        Ok(self.with_columns(values)?.if_present(possible))
     }
 
     /// Keeps the visible columns named, in this order; unknown names become null columns.
@@ -356,6 +416,8 @@ impl Frame {
                 schema: Arc::new(DFSchema::empty()),
             });
             self.columns.clear();
+            self.possible.clear();
+            self.named.clear();
             self.order.clear();
             self.hidden.clear();
             self.open = false;
@@ -415,6 +477,9 @@ impl Frame {
             name: column.name.clone(),
             value_type: column.kind,
             shown: !column.name.starts_with('_') || matches!(&*column.name, "_time" | "_raw"),
+            possible: self.possible.contains(&column.name),
+            named: self.named.contains(&column.name),
+            absent: false,
         });
         Ok((plan, columns.collect()))
     }

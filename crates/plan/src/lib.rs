@@ -48,6 +48,7 @@ mod pipeline;
 mod place;
 mod plan_context;
 mod planned;
+mod presence;
 mod range;
 mod report;
 mod restriction;

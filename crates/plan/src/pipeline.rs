@@ -178,8 +178,8 @@ async fn advance(
                 commands.to_mut().splice(at..=at, instead);
             }
             Step::Materialize(frame, breaker) => {
-                // A command that asked for the extent of a field runs again once it is known.
-                let again = matches!(breaker, Breaker::Extent(_));
+                // A command that asked what the values of fields are runs again once it is known.
+                let again = matches!(breaker, Breaker::Extent(_) | Breaker::Present(_));
                 let left = commands[if again { at } else { at + 1 }..].to_vec();
                 return Ok((frame, Some((breaker, left))));
             }

@@ -64,6 +64,20 @@ pub struct OutputColumn {
     pub value_type: ValueType,
     /// Whether it is shown unless asked for; internal fields other than `_time` and `_raw` are not.
     pub shown: bool,
+    /// Whether it is of a field that the source may not have.
+    pub possible: bool,
+    /// Whether it is a column also if it is such a field and no row has a value.
+    pub named: bool,
+    /// Whether it is not part of the result; known once the last row is there.
+    pub absent: bool,
+}
+
+impl OutputColumn {
+    /// Whether users see it unless they ask for other columns.
+    #[must_use]
+    pub const fn is_visible(&self) -> bool {
+        self.shown && !self.absent
+    }
 }
 
 /// Which further fields of an event are shown when the rest is extracted at output.

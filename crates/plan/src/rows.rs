@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::Int64Array;
+use arrow::array::{Array, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::TableReference;
@@ -15,13 +15,20 @@ use tables::{array_bytes, typed};
 use crate::frame::{Frame, FrameColumn};
 use crate::{Error, OutputColumn};
 
-/// Rows of batches that all have these columns.
+/// Rows of batches that all have these columns, without columns that are not part of a result as no row has
+/// a value.
 ///
 /// # Errors
 /// If a column is of another type than its kind has.
 pub fn collected(columns: &[OutputColumn], batches: &[RecordBatch]) -> Result<Rows, Error> {
-    let columns = columns.iter().map(|column| (column.name.clone(), column.value_type));
-    Ok(Rows::of_batches(columns, batches)?)
+    let typed = columns.iter().map(|column| (column.name.clone(), column.value_type));
+    let mut rows = Rows::of_batches(typed, batches)?;
+    let mut possible = columns.iter().map(|column| column.possible && !column.named);
+    rows.columns.retain(|column| {
+        let array = &column.array;
+        possible.next() != Some(true) || array.logical_null_count() < array.len()
+    });
+    Ok(rows)
 }
 
 /// What a batch takes at least: the values of its rows, without what its buffers hold beside them.

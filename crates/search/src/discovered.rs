@@ -1,86 +1,184 @@
-//! Field names of hot rows, which no catalogue lists yet: found once per batch, remembered as long as
-//! the batch lives.
+//! Field names of hot rows, which no catalogue lists yet: found once per row, remembered as long as the
+//! bucket is asked for.
+//!
+//! Guarantees that each field of each hot row is known, so that wildcards mean the same fields before and
+//! after a bucket rolls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use bucket::HotBucket;
 use hashbrown::HashMap;
 use knowledge::Knowledge;
-use model::columns;
+use model::BucketId;
 use parking_lot::Mutex;
 use plan::FieldInfo;
 
 use crate::scan::discover;
 
-type Fields = BTreeMap<String, FieldInfo>;
-/// A batch's column of texts, and what was found in it.
-type Known = (Weak<dyn Array>, Arc<Fields>);
+/// Field names with what is known of them.
+pub(crate) type Fields = BTreeMap<String, FieldInfo>;
 
-/// Batches remembered before those that are gone are forgotten.
-const REMEMBERED: usize = 4_096;
+/// Buckets remembered before those that a search did not ask for are forgotten.
+const REMEMBERED: usize = 1_024;
 
-/// What was found in batches; a batch is known by its column of texts.
+/// Rows looked at before other work of the thread has its turn.
+const AT_ONCE: usize = 4_096;
+
+/// What was found in hot buckets.
 #[derive(Debug, Default)]
 pub(crate) struct Discovered {
-    batches: Mutex<HashMap<usize, Known>>,
+    buckets: Mutex<HashMap<BucketId, Known>>,
+}
+
+/// The fields of the first rows of a bucket; rows are in the order of their arrival and never change.
+#[derive(Debug, Clone)]
+struct Known {
+    /// The rules that found them.
+    knowledge: Weak<Knowledge>,
+    rows: usize,
+    fields: Arc<Fields>,
 }
 
 impl Discovered {
-    /// The fields of the newest rows, so many at most.
-    pub(crate) fn fields(
-        &self,
-        hot: &[HotBucket],
-        rows: usize,
-        knowledge: &Knowledge,
-    ) -> BTreeMap<String, FieldInfo> {
+    /// The fields of all hot rows.
+    pub(crate) async fn fields(&self, hot: &[HotBucket], knowledge: &Arc<Knowledge>) -> Fields {
         let mut found = Fields::new();
-        let mut left = rows;
-        // Newest first: what arrives now tells most about what is asked for.
-        for batch in hot.iter().flat_map(|bucket| bucket.batches.iter().rev()) {
-            let taken = batch.num_rows().min(left);
-            let whole = taken == batch.num_rows();
-            let newest = batch.slice(batch.num_rows() - taken, taken);
-            let fields = if whole { self.of(batch, knowledge) } else { look(&newest, knowledge) };
-            for (name, info) in fields.iter() {
-                let known = found
+        for bucket in hot {
+            let mut known = self.known(bucket, knowledge);
+            let before = known.rows;
+            for part in parts(&bucket.batches, before) {
+                discover(&part, knowledge, Arc::make_mut(&mut known.fields));
+                known.rows += part.num_rows();
+                tokio::task::yield_now().await;
+            }
+            for (name, info) in known.fields.iter() {
+                let field = found
                     .entry(name.clone())
                     .or_insert_with(|| FieldInfo { count: 0, ..info.clone() });
-                known.count += info.count;
-                known.multivalue |= info.multivalue;
+                field.count += info.count;
+                field.multivalue |= info.multivalue;
             }
-            left -= taken;
-            if left == 0 {
-                break;
+            if known.rows > before {
+                self.remember(bucket.id, known, hot);
             }
         }
         found
     }
 
-    fn of(&self, batch: &RecordBatch, knowledge: &Knowledge) -> Arc<Fields> {
-        let Some(texts) = batch.column_by_name(columns::RAW) else { return Arc::default() };
-        let key = Arc::as_ptr(texts).cast::<()>() as usize;
-        let lock = || self.batches.lock();
-        if let Some((of, fields)) = lock().get(&key)
-            && of.upgrade().is_some_and(|of| Arc::ptr_eq(&of, texts))
-        {
-            return Arc::clone(fields);
+    /// What is known of a bucket by the rules of today.
+    fn known(&self, bucket: &HotBucket, knowledge: &Arc<Knowledge>) -> Known {
+        let weak = Arc::downgrade(knowledge);
+        let known = self.buckets.lock().get(&bucket.id).cloned();
+        known.filter(|known| known.knowledge.ptr_eq(&weak)).unwrap_or(Known {
+            knowledge: weak,
+            rows: 0,
+            fields: Arc::default(),
+        })
+    }
+
+    fn remember(&self, id: BucketId, known: Known, hot: &[HotBucket]) {
+        let mut buckets = self.buckets.lock();
+        if buckets.len() >= REMEMBERED {
+            buckets.retain(|known, _| hot.iter().any(|bucket| bucket.id == *known));
         }
-        let fields = look(batch, knowledge);
-        let mut batches = lock();
-        if batches.len() >= REMEMBERED {
-            batches.retain(|_, (of, _)| of.strong_count() > 0);
-        }
-        if batches.len() < REMEMBERED {
-            batches.insert(key, (Arc::downgrade(texts), Arc::clone(&fields)));
-        }
-        fields
+        buckets.insert(id, known);
     }
 }
 
-fn look(batch: &RecordBatch, knowledge: &Knowledge) -> Arc<Fields> {
-    let mut found = Fields::new();
-    discover(batch, knowledge, &mut found);
-    Arc::new(found)
+/// The rows behind the first ones, in parts.
+fn parts(batches: &[RecordBatch], first: usize) -> impl Iterator<Item = RecordBatch> {
+    let mut skip = first;
+    let behind = batches.iter().filter_map(move |batch| {
+        let skipped = skip.min(batch.num_rows());
+        skip -= skipped;
+        let left = batch.num_rows() - skipped;
+        (left > 0).then(|| batch.slice(skipped, left))
+    });
+    behind.flat_map(|batch| {
+        let starts = (0..batch.num_rows()).step_by(AT_ONCE);
+        starts.map(move |start| batch.slice(start, AT_ONCE.min(batch.num_rows() - start)))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::{
+        ArrayRef, DictionaryArray, StringArray, StringViewArray, TimestampMicrosecondArray,
+    };
+    use arrow::datatypes::Int32Type;
+    use bucket::hot_schema;
+    use model::{EventTime, IndexName};
+
+    use super::*;
+
+    /// Rows of which only the first has the field `first`.
+    fn batch(rows: usize, first: &str) -> RecordBatch {
+        let times = || -> ArrayRef {
+            Arc::new(TimestampMicrosecondArray::from(vec![1; rows]).with_timezone("UTC"))
+        };
+        let name = || -> ArrayRef {
+            Arc::new(vec!["x"; rows].into_iter().collect::<DictionaryArray<Int32Type>>())
+        };
+        let text = |row| if row == 0 { format!("{first}=1") } else { format!("n={row}") };
+        let raw = StringViewArray::from_iter_values((0..rows).map(text));
+        let fields = StringArray::from(vec![None::<&str>; rows]);
+        let columns: Vec<ArrayRef> =
+            vec![times(), times(), Arc::new(raw), name(), name(), name(), Arc::new(fields)];
+        RecordBatch::try_new(hot_schema(), columns).unwrap()
+    }
+
+    fn bucket(number: u128, batches: Vec<RecordBatch>) -> HotBucket {
+        HotBucket {
+            id: BucketId(uuid::Uuid::from_u128(number)),
+            index: IndexName::new("main").unwrap(),
+            first_time: EventTime(1),
+            last_time: EventTime(1),
+            rows: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
+            raw_bytes: 0,
+            batches,
+            stored: None,
+        }
+    }
+
+    fn names(fields: &Fields) -> Vec<&str> {
+        fields.keys().map(String::as_str).collect()
+    }
+
+    #[tokio::test]
+    async fn fields_of_the_oldest_of_many_rows_are_found() {
+        let (discovered, knowledge) = (Discovered::default(), Arc::new(Knowledge::builtin()));
+        let hot = [bucket(1, vec![batch(30_000, "old")]), bucket(2, vec![batch(2, "other")])];
+        let found = discovered.fields(&hot, &knowledge).await;
+        assert_eq!(names(&found), ["n", "old", "other"]);
+        assert_eq!(found["n"].count, 30_000);
+    }
+
+    #[tokio::test]
+    async fn rows_that_arrive_later_are_added_however_batches_are_joined() {
+        let (discovered, knowledge) = (Discovered::default(), Arc::new(Knowledge::builtin()));
+        let (one, two) = (batch(3, "a"), batch(5_000, "b"));
+        let mut hot = [bucket(1, vec![one.clone()])];
+        assert_eq!(names(&discovered.fields(&hot, &knowledge).await), ["a", "n"]);
+        hot[0].batches = vec![arrow::compute::concat_batches(&hot_schema(), [&one, &two]).unwrap()];
+        for _ in 0..2 {
+            let found = discovered.fields(&hot, &knowledge).await;
+            assert_eq!(names(&found), ["a", "b", "n"]);
+            assert_eq!(found["n"].count, 2 + 4_999);
+        }
+    }
+
+    #[tokio::test]
+    async fn other_rules_look_at_all_rows_again() {
+        let discovered = Discovered::default();
+        let hot = [bucket(1, vec![batch(2, "a")])];
+        let one = Arc::new(Knowledge::builtin());
+        assert_eq!(names(&discovered.fields(&hot, &one).await), ["a", "n"]);
+        let props = "[x]\nKV_MODE = none\n";
+        let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "props", props);
+        let other = Arc::new(Knowledge::new(layers));
+        assert!(discovered.fields(&hot, &other).await.is_empty());
+    }
 }

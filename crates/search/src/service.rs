@@ -284,7 +284,6 @@ impl SearchService {
                 allow_partial: inner.settings.allow_partial_results,
             },
             indexes: inner.deps.indexes.names(),
-            discovery_rows: inner.settings.field_discovery_rows,
             discovered: Arc::clone(&inner.discovered),
         }
     }

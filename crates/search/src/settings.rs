@@ -58,8 +58,6 @@ conf::settings! {
             pub batch_rows: usize = 8_192;
             /// Open bucket readers (footers and index directories) kept in memory.
             pub open_buckets: usize = 4_096;
-            /// Hot rows looked at to find field names that no catalogue lists yet.
-            pub field_discovery_rows: usize = 20_000;
             /// Distinct values a field summary counts exactly before it says "at least".
             pub field_summary_values: usize = 10_000;
         }

@@ -8,11 +8,13 @@ use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use async_trait::async_trait;
 use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
-use model::{BucketEntry, EventTime, IndexName, TimeRange, ValueCount, columns};
+use knowledge::Knowledge;
+use model::{BucketEntry, BucketSummary, EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
-use crate::discovered::Discovered;
+use crate::discovered::{Discovered, Fields};
 use crate::quarantine::quarantined;
+use crate::readers::rules_hold;
 use crate::scan::{EventsTable, ScanContext};
 
 /// The events a job can reach.
@@ -20,7 +22,6 @@ use crate::scan::{EventsTable, ScanContext};
 pub(crate) struct StoredEvents {
     pub(crate) context: ScanContext,
     pub(crate) indexes: Vec<IndexName>,
-    pub(crate) discovery_rows: usize,
     pub(crate) discovered: Arc<Discovered>,
 }
 
@@ -49,9 +50,13 @@ impl EventSource for StoredEvents {
     ) -> Result<Vec<FieldInfo>, Error> {
         let hot = self.context.hot.snapshot(indexes, range);
         let knowledge = &self.context.knowledge;
-        let mut found = self.discovered.fields(&hot, self.discovery_rows, knowledge);
+        let mut found = self.discovered.fields(&hot, knowledge).await;
         let aside = hot.iter().filter_map(|bucket| bucket.stored.clone());
         for entry in self.entries(indexes, range).into_iter().chain(aside) {
+            // Names in the rules of today that the bucket's catalogue, made by others, cannot have.
+            if !rules_hold(knowledge, &entry.summary) || !entry.summary.fields_complete {
+                named(&entry.summary, knowledge, &mut found);
+            }
             for field in &entry.summary.fields {
                 match found.get_mut(&field.name) {
                     Some(info) => {
@@ -106,6 +111,32 @@ impl EventSource for StoredEvents {
         }
         Ok(merged.into_values().filter(|v| range.overlaps(v.first_time, v.last_time)).collect())
     }
+}
+
+/// Adds the fields that rules name, for the events of a bucket.
+fn named(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
+    let of = |sourcetype: &str, source: &str, host: &str, found: &mut Fields| {
+        let rules = knowledge.field_rules(sourcetype, source, host);
+        let several = rules.multivalue_names();
+        for name in rules.names() {
+            let multivalue = several.contains(&name);
+            found
+                .entry(name.to_owned())
+                .and_modify(|info| info.multivalue |= multivalue)
+                .or_insert_with(|| FieldInfo { name: name.to_owned(), multivalue, count: 0 });
+        }
+    };
+    // What stanzas of sources and of hosts name adds up.
+    for sourcetype in &summary.sourcetypes {
+        summary.sources.iter().for_each(|source| of(&sourcetype.value, &source.value, "", found));
+        summary.hosts.iter().for_each(|host| of(&sourcetype.value, "", &host.value, found));
+    }
+}
+
+/// The source types of hot rows, perhaps with some that none of these has.
+pub(crate) fn sourcetypes_of(batch: &RecordBatch) -> Option<&StringArray> {
+    let column = batch.column_by_name(columns::SOURCETYPE)?;
+    column.as_dictionary_opt::<Int32Type>()?.values().as_string_opt::<i32>()
 }
 
 /// Buckets of the indexes that are not frozen.

@@ -15,6 +15,9 @@ use crate::report::{Outcome, ScanReport};
 use crate::service::search_error;
 use crate::{Error, SearchService};
 
+/// Rows that are held back until it is known which fields of a wildcard they have.
+const HELD_ROWS: usize = 1_000;
+
 /// Pages in flight between the search and a slow reader; the search waits beyond that.
 const PAGES_IN_FLIGHT: usize = 4;
 
@@ -37,12 +40,12 @@ impl SearchService {
         let (service, counted) = (self.clone(), Arc::clone(&report));
         threads.handle().clone().spawn(async move {
             let mut is_first = true;
-            let mut send = |columns: &[OutputColumn], batch: RecordBatch| {
+            let mut send = |columns: Vec<OutputColumn>, batches: Vec<RecordBatch>| {
                 let results = Results {
                     kind: planned.kind,
-                    columns: columns.to_vec(),
+                    columns,
                     filter: planned.hidden_fields.clone(),
-                    batches: vec![batch],
+                    batches,
                     knowledge: service.knowledge_of(&request),
                     renderer: Renderer::new(request.timezone.clone()),
                 };
@@ -52,10 +55,20 @@ impl SearchService {
                 // reader must not hold up other searches of this thread.
                 tokio::task::block_in_place(|| send_in_slices(&rows, first, &pages))
             };
+            let mut held = Held::default();
             let work = async {
                 let granted = service.grant(control.planning()).await?;
-                let done = plan::execute(&planned, &granted.session, &mut send).await;
-                done.map(drop).map_err(|error| search_error(&error, &request.search))
+                let mut take = |columns: &[OutputColumn], batch| match held.add(columns, batch) {
+                    Some(batches) => send(columns.to_vec(), batches),
+                    None => ControlFlow::Continue(()),
+                };
+                let done = plan::execute(&planned, &granted.session, &mut take).await;
+                let done = done.map_err(|error| search_error(&error, &request.search))?;
+                let left = held.left();
+                if !left.is_empty() {
+                    let _ = send(done.columns, left);
+                }
+                Ok(())
             };
             // A search may have no rows to hand over for long: a reader who leaves is noticed meanwhile.
             let done = tokio::select! {
@@ -72,6 +85,31 @@ impl SearchService {
             drop((running, threads));
         });
         Ok(Export { pages: receiver, report, _waiting: waiting })
+    }
+}
+
+/// The first rows of a search that has columns for fields that no row may have: which fields the rows have is
+/// known once there are enough of them, or once they are all there.
+#[derive(Default)]
+struct Held {
+    batches: Vec<RecordBatch>,
+    rows: usize,
+    released: bool,
+}
+
+impl Held {
+    /// The rows that can be handed over; none while more have to be seen.
+    fn add(&mut self, columns: &[OutputColumn], batch: RecordBatch) -> Option<Vec<RecordBatch>> {
+        self.rows += batch.num_rows();
+        self.batches.push(batch);
+        self.released |=
+            self.rows > HELD_ROWS || !columns.iter().any(|column| column.possible && !column.named);
+        self.released.then(|| self.left())
+    }
+
+    /// What is held.
+    fn left(&mut self) -> Vec<RecordBatch> {
+        std::mem::take(&mut self.batches)
     }
 }
 

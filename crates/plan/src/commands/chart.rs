@@ -9,8 +9,8 @@ use spl::ast::{BinOptions, ChartCommand, SplitBy};
 use super::split::{Series, pivot};
 use super::stats::{Rules, split_values};
 use super::{
-    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, stats,
-    summary,
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, bin,
+    presence, stats, summary,
 };
 use crate::context::PlanningContext;
 use crate::frame::Frame;
@@ -32,6 +32,10 @@ impl CommandPlan for ChartCommand {
 
     fn merges_summaries(&self) -> bool {
         true
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::any(&self.calls, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -34,7 +34,10 @@ impl CommandPlan for ConvertCommand {
             for name in names {
                 let target = target(&name, &conversion.field, conversion.alias.as_ref());
                 let value = frame.field(&name);
-                let value = converted(conversion.function, value, format, env)?;
+                let value = match (conversion.function, &conversion.alias) {
+                    (ConvertFunction::None, Some(_)) => Some(value),
+                    (function, _) => converted(function, value, format, env)?,
+                };
                 if let Some(value) = value {
                     let value = if super::eval::is_time(&target) && conversion.alias.is_none() {
                         // `_time` stays a time; its text form is for display.
@@ -42,7 +45,7 @@ impl CommandPlan for ConvertCommand {
                     } else {
                         value
                     };
-                    frame = frame.with_columns(vec![(target, value)])?;
+                    frame = frame.with_changed(vec![(target, value)])?;
                 }
             }
         }

@@ -10,7 +10,10 @@ use exprs::Typed;
 use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, sort};
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, presence,
+    sort,
+};
 use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
 use crate::sql::layer::{Key, Kind, Value, names};
@@ -36,6 +39,10 @@ impl CommandPlan for DedupCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        !self.fields.is_empty() && presence::reaches(&self.fields, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -13,7 +13,7 @@ use exprs::Typed;
 use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields};
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
 
@@ -28,6 +28,10 @@ impl CommandPlan for EventstatsCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::any(&self.calls, frame) || presence::keys(&self.by, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

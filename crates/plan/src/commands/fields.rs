@@ -2,6 +2,8 @@
 //!
 //! Split: both run where the rows are, so that other columns are never read.
 
+use std::collections::HashSet;
+
 use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
@@ -98,15 +100,18 @@ fn narrowed(filter: &FieldFilter, patterns: Vec<String>) -> FieldFilter {
 pub(super) fn table(command: &TableCommand, mut frame: Frame) -> Result<Frame, Error> {
     let kept = expand(&command.fields, &frame, true);
     frame.open = false;
-    frame.select(&kept)
+    let named = command.fields.iter().filter(|pattern| !pattern.has_wildcard());
+    let named: Vec<&str> = named.map(|pattern| pattern.text.as_str()).collect();
+    frame.select_named(&kept, &named)
 }
 
 /// The columns that patterns mean, in the order of the patterns; exact names that are not there
 /// are kept if `unknown`, as columns without values.
 pub(super) fn expand(patterns: &[FieldPattern], frame: &Frame, unknown: bool) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    let mut known: HashSet<String> = HashSet::new();
     let mut add = |name: &str| {
-        if !names.iter().any(|known| known == name) {
+        if known.insert(name.to_owned()) {
             names.push(name.to_owned());
         }
     };

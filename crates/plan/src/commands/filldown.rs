@@ -49,5 +49,5 @@ pub(super) fn plan(command: &FilldownCommand, mut frame: Frame) -> Result<Frame,
     let order = frame.sort_exprs();
     let plan = frame.plan().clone();
     let node = StreamNode::try_new(plan, Arc::new(FillDown), arguments, order, added)?;
-    frame.stream(node).with_columns(outputs)
+    frame.stream(node).with_changed(outputs)
 }

@@ -9,7 +9,9 @@ use spl::ast::FillnullCommand;
 
 use super::eval::convert;
 use super::fields::expand_or_all;
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use super::required::{choose_fields, required_by};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
+use crate::frame::Frame;
 use crate::sql::layer::{Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, literal};
 use crate::value::parse_number;
@@ -25,6 +27,13 @@ impl CommandPlan for FillnullCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn needs_presence(&self, frame: &Frame, rest: Rest<'_>) -> bool {
+        // Where later commands name all fields that are shown, no other field matters.
+        let later = required_by(rest);
+        let named = choose_fields(rest) && later.patterns.is_empty();
+        !named && presence::reaches(&self.fields, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -12,7 +12,9 @@ use spl::{CommandKind, ParseOptions};
 
 use self::items::Items;
 use super::required::required_by;
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, of};
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, of, presence,
+};
 use crate::context::{PlanningContext, plan_stage};
 use crate::frame::Frame;
 use crate::run::run_to_rows;
@@ -45,6 +47,11 @@ impl CommandPlan for ForeachCommand {
             ForeachMode::Multifield => OutputFields::Unchanged,
             _ => OutputFields::Collected,
         }
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        let multifield = self.mode == ForeachMode::Multifield && !self.fields.is_empty();
+        multifield && presence::reaches(&self.fields, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

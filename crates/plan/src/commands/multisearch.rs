@@ -104,6 +104,7 @@ async fn part(
 /// The rows of all parts, newest first.
 fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
     let columns = columns(&parts);
+    let possible = possible(&parts, &columns);
     let open = parts.iter().all(|part| part.frame.open);
     let filter = filter(&parts);
     let mut range: Option<TimeRange> = None;
@@ -126,6 +127,7 @@ fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
     let mut frame = Frame::new(plan, columns).adopt_hidden(&ORDER.map(str::to_owned));
     let keys = ORDER.iter().map(|name| (column(name), true, false)).collect();
     frame = frame.order_by(keys, false)?.without_hidden(&ORDER.map(str::to_owned));
+    frame = frame.if_present(possible);
     frame.open = open;
     frame.filter = filter;
     let range = range.unwrap_or(TimeRange::ALL);
@@ -142,6 +144,16 @@ fn columns(parts: &[SourceRows]) -> Vec<FrameColumn> {
         }
     }
     columns
+}
+
+/// The columns that are left out where no row has a value: in all parts that have them.
+fn possible(parts: &[SourceRows], columns: &[FrameColumn]) -> Vec<String> {
+    let names = columns.iter().map(|column| &column.name);
+    let is_possible = |name: &&String| {
+        let having = parts.iter().filter(|part| part.frame.kind(name).is_some());
+        having.into_iter().all(|part| part.frame.is_possible(name))
+    };
+    names.filter(is_possible).cloned().collect()
 }
 
 /// What is shown of events beyond the columns: as the parts say if they say the same, else all.

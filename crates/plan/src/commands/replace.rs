@@ -41,7 +41,7 @@ impl CommandPlan for ReplaceCommand {
             });
             values.push((name.clone(), function.with(parameters).call(vec![frame.field(&name)])));
         }
-        frame.with_columns(values).map(Step::Next)
+        frame.with_changed(values).map(Step::Next)
     }
 }
 

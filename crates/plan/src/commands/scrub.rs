@@ -46,6 +46,6 @@ impl CommandPlan for ScrubCommand {
         let values = values.collect();
         // Nothing may be read from the source any more: it still says what it said.
         frame.open = false;
-        frame.with_columns(values).map(Step::Next)
+        frame.with_changed(values).map(Step::Next)
     }
 }

@@ -152,6 +152,9 @@ pub(super) async fn events(
     let mut frame = Frame::of_table(plan, TABLE, columns, order)?;
     frame.open = true;
     frame = enrichment.apply(frame, env)?;
+    let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);
+    let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
+    frame = frame.if_present(possible);
     if let Some(condition) = all_of(late, &frame, env)? {
         frame = frame.filter(condition)?;
     }

@@ -2,6 +2,8 @@
 //!
 //! Split: the indexers aggregate their events to partial states, the search head merges those.
 
+use std::collections::HashSet;
+
 use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use exprs::Typed;
@@ -12,7 +14,10 @@ use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, St
 
 use super::eval::{convert, is_time};
 use super::fields::expand;
-use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary};
+use super::{
+    CommandPlan, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, bin, presence,
+    summary,
+};
 use crate::arguments::{Arguments, aggregate_call};
 use crate::context::PlanningContext;
 use crate::frame::Frame;
@@ -37,6 +42,10 @@ impl CommandPlan for StatsCommand {
         true
     }
 
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::counts(&self.calls, frame) || presence::keys(&self.by, frame)
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let Input { frame, env, .. } = input;
         if self.by.span.is_some() {
@@ -51,6 +60,7 @@ impl CommandPlan for StatsCommand {
         let sparklines = sparkline_axis(&frame, env);
         let (frame, keys) = split_values(frame, keys, self.dedup_splitvals)?;
         let rules = Rules { only_numbers: self.allnum, sparklines };
+        let possible = presence::outputs(&calls, &keys, &frame);
         let mut values = aggregates_by(&calls, &keys, &frame, env, rules)?;
         if let Some(delimiter) = &self.delim {
             values = values.into_iter().map(|value| joined(value, delimiter)).collect();
@@ -65,7 +75,7 @@ impl CommandPlan for StatsCommand {
                 frame = frame.filter(any)?;
             }
         }
-        Ok(Step::Next(frame))
+        Ok(Step::Next(frame.if_present(possible)))
     }
 
     fn sql(&self, layer: Layer, text: &mut SqlText) -> Result<Layer, Reason> {
@@ -229,10 +239,13 @@ pub(super) fn aggregates_by(
         ..AggregateOptions::default()
     };
     let mut values: Vec<(String, Typed)> = Vec::new();
+    let mut known: HashSet<String> = HashSet::new();
+    let scope = env.scope(frame).indexed();
     for call in expand_calls(calls, keys, frame) {
+        env.context.planning.check()?;
         let name = call.output_name().to_owned();
-        let value = exprs::aggregates::aggregate_with(&call, &env.scope(frame), &order, &options)?;
-        if values.iter().any(|(known, _)| *known == name) {
+        let value = exprs::aggregates::aggregate_with(&call, &scope, &order, &options)?;
+        if !known.insert(name.clone()) {
             if call.alias.is_some() {
                 let message = format!("two results are named \"{name}\"; rename one with AS");
                 return Err(Error::at(message, call.span));

@@ -12,7 +12,7 @@ use spl::ast::StreamstatsCommand;
 use tables::bins::length_of;
 
 use super::stats::{Rules, aggregates_by, by_fields};
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
 use crate::context::PlanningContext;
 use crate::frame::{Frame, column};
 use crate::stream::{StreamNode, Streamstats, Window};
@@ -29,6 +29,10 @@ impl CommandPlan for StreamstatsCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::any(&self.calls, frame) || presence::keys(&self.by, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

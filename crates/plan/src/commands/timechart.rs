@@ -11,7 +11,8 @@ use tables::bins::{TimeBins, default_span, length_of};
 
 use super::split::{Series, pivot};
 use super::{
-    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, bin, summary,
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, bin,
+    presence, summary,
 };
 use crate::arguments::{Arguments, aggregate_call};
 use crate::context::PlanningContext;
@@ -34,6 +35,10 @@ impl CommandPlan for TimechartCommand {
 
     fn merges_summaries(&self) -> bool {
         true
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::any(&self.calls, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -6,7 +6,7 @@ use exprs::kernel::text;
 use spl::ast::{JsonKind, TojsonCommand};
 use tables::text::json::{of_value, quoted};
 
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step};
 use crate::frame::Frame;
 
 impl CommandPlan for TojsonCommand {
@@ -23,6 +23,10 @@ impl CommandPlan for TojsonCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Unchanged
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        self.fill_null && frame.possible().next().is_some()
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

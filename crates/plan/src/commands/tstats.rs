@@ -12,7 +12,7 @@ use super::required::required_by;
 use super::stats::{aggregates, by_fields, grouped, split_values};
 use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
-    bin, dataset, prestats, search, tokens,
+    bin, dataset, presence, prestats, search, tokens,
 };
 use crate::context::{PlanningContext, SourceRows};
 use crate::frame::Frame;
@@ -115,6 +115,8 @@ fn aggregated(
         frame = frame.with_columns(filled)?;
     }
     let (frame, keys) = split_values(frame, keys, false)?;
-    let values = aggregates(&tokens::calls(&command.calls), &keys, &frame, env)?;
-    grouped(frame, keys, values)
+    let calls = tokens::calls(&command.calls);
+    let possible = presence::outputs(&calls, &keys, &frame);
+    let values = aggregates(&calls, &keys, &frame, env)?;
+    Ok(grouped(frame, keys, values)?.if_present(possible))
 }

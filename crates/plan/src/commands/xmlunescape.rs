@@ -35,6 +35,6 @@ impl CommandPlan for XmlunescapeCommand {
             (column.name.clone(), unescaped.call(vec![frame.field(&column.name)]))
         });
         let values = values.collect();
-        frame.with_columns(values).map(Step::Next)
+        frame.with_changed(values).map(Step::Next)
     }
 }

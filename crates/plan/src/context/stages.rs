@@ -53,6 +53,9 @@ pub(crate) enum Breaker {
     Table(Arc<dyn TableOp>),
     /// The only row holds the least and the greatest value of a field of this frame, which goes on.
     Extent(TypeErased<Frame>),
+    /// The only row says of each field that may be in this frame in how many rows it has a value; the frame
+    /// goes on without fields that have none.
+    Present(TypeErased<Frame>),
 }
 
 /// The part of a pipeline that is planned once the rows before it are known.
@@ -102,6 +105,23 @@ impl Breaker {
                 let mut frame = (**frame).clone();
                 frame.extent = Some(rows.extent()?);
                 Ok(frame)
+            }
+            Self::Present(frame) => {
+                let counts: Vec<(&str, Option<f64>)> = rows
+                    .columns
+                    .iter()
+                    .map(|column| {
+                        let count = rows.numbers(&column.name)?.first().copied().flatten();
+                        Ok((column.name.as_str(), count))
+                    })
+                    .collect::<Result<_, Error>>()?;
+                let is_there = |name: &str| {
+                    counts.iter().all(|(known, count)| *known != name || *count != Some(0.0))
+                };
+                let frame = (**frame).clone();
+                let kept: Vec<String> =
+                    frame.names().into_iter().filter(|name| is_there(name)).collect();
+                frame.present(&kept)
             }
         }
     }

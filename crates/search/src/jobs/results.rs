@@ -83,7 +83,7 @@ impl Results {
     }
 
     fn visible(&self) -> impl Iterator<Item = &OutputColumn> {
-        self.columns.iter().filter(|column| !column.name.starts_with("__"))
+        self.columns.iter().filter(|column| !column.absent && !column.name.starts_with("__"))
     }
 
     fn stored_fields(&self) -> Vec<String> {
@@ -94,8 +94,11 @@ impl Results {
         let visible: Vec<&OutputColumn> = self.visible().collect();
         let mut rows = Vec::new();
         for batch in batches {
+            let schema = batch.schema();
+            let names = schema.fields().iter().map(|field| field.name().as_str());
+            let known: HashMap<&str, &Arc<dyn Array>> = names.zip(batch.columns()).collect();
             let arrays: Vec<_> =
-                visible.iter().map(|column| batch.column_by_name(&column.name)).collect();
+                visible.iter().map(|column| known.get(column.name.as_str()).copied()).collect();
             for row in 0..batch.num_rows() {
                 let cell = |(column, array): (&&OutputColumn, &Option<&Arc<dyn Array>>)| {
                     array.and_then(|array| self.renderer.value(&column.name, array, row))
