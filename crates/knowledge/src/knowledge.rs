@@ -1,5 +1,6 @@
 //! Everything the configuration says, compiled once and shared.
 
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ struct Inner {
     index_time: bool,
     parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
     fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
+    compiled: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 /// The stanzas that apply, and the metadata that their rules read.
@@ -102,6 +104,7 @@ impl Knowledge {
             index_time,
             parsing: Mutex::new(HashMap::new()),
             fields: Mutex::new(HashMap::new()),
+            compiled: Mutex::new(HashMap::new()),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -250,6 +253,19 @@ impl Knowledge {
             }
         }
         fields
+    }
+
+    /// What others make of the configuration, such as parsed expressions: made once, and kept as long as the
+    /// configuration stays the same.
+    #[must_use]
+    pub fn compiled<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
+        let known = self.inner.compiled.lock().get(&TypeId::of::<T>()).cloned();
+        if let Some(known) = known.and_then(|known| known.downcast().ok()) {
+            return known;
+        }
+        let made = Arc::new(make(self));
+        self.inner.compiled.lock().insert(TypeId::of::<T>(), made.clone());
+        made
     }
 
     /// The stanzas of `props.conf`, in the order of precedence.

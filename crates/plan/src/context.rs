@@ -10,11 +10,12 @@
 mod stages;
 mod watch;
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use exprs::types::ValueType;
-use exprs::{AskedLookup, Scope};
+use exprs::{AskedLookup, Scope, Typed};
 use futures::future::BoxFuture;
 use jiff::tz::TimeZone;
 use model::EventTime;
@@ -219,7 +220,7 @@ impl<'e> PlanningContext<'e> {
 
     /// What expressions over a frame can see.
     pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
-        FrameScope { frame, context: self.context, lookups: self.lookups }
+        FrameScope { frame, context: self.context, lookups: self.lookups, kinds: None }
     }
 }
 
@@ -229,11 +230,33 @@ pub(crate) struct FrameScope<'s> {
     frame: &'s Frame,
     context: &'s PlanContext,
     lookups: Option<&'s Lookups>,
+    /// The types of all fields, where they are asked for often.
+    kinds: Option<HashMap<&'s str, ValueType>>,
+}
+
+impl FrameScope<'_> {
+    /// The same, for expressions as many as there are fields.
+    pub(crate) fn indexed(self) -> Self {
+        let columns = self.frame.columns().iter();
+        let kinds = columns.map(|column| (column.name.as_str(), column.kind)).collect();
+        Self { kinds: Some(kinds), ..self }
+    }
+
+    /// A field, or nulls where there is none.
+    pub(crate) fn value(&self, name: &str) -> Typed {
+        match self.field(name) {
+            Some(kind) => Typed::column(name, kind),
+            None => Typed::null(ValueType::Null),
+        }
+    }
 }
 
 impl Scope for FrameScope<'_> {
     fn field(&self, name: &str) -> Option<ValueType> {
-        self.frame.kind(name)
+        match &self.kinds {
+            Some(kinds) => kinds.get(name).copied(),
+            None => self.frame.kind(name),
+        }
     }
 
     fn fields(&self) -> Vec<String> {

@@ -117,8 +117,11 @@ impl Frame {
     ) -> Result<Self, Error> {
         let of = |name: &str| Expr::Column(Column::new(Some(table), name));
         let schema = scan.schema().clone();
-        let types: HashMap<&str, &DataType> =
-            schema.fields().iter().map(|field| (field.name().as_str(), field.data_type())).collect();
+        let types: HashMap<&str, &DataType> = schema
+            .fields()
+            .iter()
+            .map(|field| (field.name().as_str(), field.data_type()))
+            .collect();
         let mut exprs = Vec::with_capacity(columns.len() + order.len());
         for FrameColumn { name, kind } in &columns {
             let wanted = kind.data_type();

@@ -23,6 +23,7 @@
 //! lookup, rights, indexes, range      what a search asks of its context
 //! plan_context                        where events are, who asks
 //! host, restriction, session, rows    the outside, memory, rows
+//! stanzas                             which stanzas apply to events
 //! frame, stream, source               plans and their operators
 //! planned, error, place, sql          limits, messages, types
 //! ```
@@ -59,6 +60,7 @@ mod session;
 mod source;
 mod sql;
 mod stage;
+mod stanzas;
 mod stream;
 mod subsearch;
 mod type_erased;
@@ -71,8 +73,8 @@ pub use eval::value;
 pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
 pub use host::{
-    Action, CollectedEvent, EventsOnly, Host, Location, LookupSource, LookupWrite, RestRequest,
-    ScriptRequest,
+    Action, CollectedEvent, EventsOnly, Host, Location, LookupQuestion, LookupSource, LookupWrite,
+    RestRequest, ScriptRequest,
 };
 pub use limits::Limits;
 pub use macros::Macros;

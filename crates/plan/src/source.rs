@@ -6,6 +6,7 @@
 mod empty;
 pub(crate) mod scan;
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub struct SourceField {
 }
 
 /// Which events a plan reads, and which of their fields.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsRequest {
     /// Indexes to read, existing ones only.
     pub indexes: Vec<IndexName>,
@@ -35,6 +36,9 @@ pub struct EventsRequest {
     pub range: TimeRange,
     /// Columns after the fixed seven, in this order.
     pub fields: Vec<SourceField>,
+    /// The source types that the plan is made for, where it leaves out what others would need. Events of
+    /// others, which came since the source named its source types, are not read.
+    pub sourcetypes: Option<Arc<HashSet<String>>>,
 }
 
 /// A field name that occurs in the events of a range.
@@ -81,6 +85,17 @@ pub trait EventSource: Send + Sync + Debug {
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Vec<FieldInfo>, Error>;
+
+    /// The source types of the events of a range, perhaps with some that none of them has; `None` if they are
+    /// not known.
+    ///
+    /// # Errors
+    /// If the summaries cannot be read.
+    async fn sourcetypes(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Option<HashSet<String>>, Error>;
 
     /// What `metadata` reports, one entry per distinct value.
     ///

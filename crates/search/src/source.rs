@@ -1,9 +1,9 @@
 //! Stored events as the planner sees them: indexes, tables, field names, metadata.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use async_trait::async_trait;
 use catalog::Snapshot;
@@ -74,6 +74,28 @@ impl EventSource for StoredEvents {
             }
         }
         Ok(found.into_values().collect())
+    }
+
+    async fn sourcetypes(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Option<HashSet<String>>, Error> {
+        // Hot first, as when buckets are read: what is uploaded meanwhile is in both.
+        let hot = self.context.hot.snapshot(indexes, range);
+        let stored = self.context.catalog.snapshot();
+        let mut found: HashSet<&str> = HashSet::new();
+        for bucket in &hot {
+            for batch in &bucket.batches {
+                let Some(names) = sourcetypes_of(batch) else { return Ok(None) };
+                found.extend(names.iter().flatten());
+            }
+        }
+        let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
+        for entry in searchable(&stored, indexes, range).chain(aside) {
+            found.extend(entry.summary.sourcetypes.iter().map(|known| known.value.as_str()));
+        }
+        Ok(Some(found.into_iter().map(str::to_owned).collect()))
     }
 
     async fn metadata(

@@ -368,7 +368,8 @@ impl SchemaProvider for Indexes {
             .filter(|field| !FIXED.contains(&field.name.as_str()))
             .map(|field| SourceField { name: field.name, multivalue: field.multivalue })
             .collect();
-        let request = EventsRequest { indexes, range: self.range, fields };
+        let sourcetypes = None;
+        let request = EventsRequest { indexes, range: self.range, fields, sourcetypes };
         let table = EventsTable::within_range(self.events.context.clone(), request);
         Ok(Some(self.restriction.table(Arc::new(table))?))
     }

@@ -78,8 +78,16 @@ impl World {
     pub async fn read(file: &Path, topology: &dyn Topology) -> Result<Self, String> {
         let name = file.display();
         let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-        let blocks = parse(&text).map_err(|error| format!("{name}: {error}"))?;
-        let block: &Block = blocks.first().ok_or_else(|| format!("{name}: there is no block"))?;
+        Self::of(&text, topology).await.map_err(|error| format!("{name}: {error}"))
+    }
+
+    /// Takes the first block of the text of a spec file.
+    ///
+    /// # Errors
+    /// If the text is not that of a spec file, or holds no block.
+    pub async fn of(text: &str, topology: &dyn Topology) -> Result<Self, String> {
+        let blocks = parse(text).map_err(|error| error.to_string())?;
+        let block: &Block = blocks.first().ok_or("there is no block")?;
         let builtin = Arc::new(Knowledge::builtin());
         Ok(Self { context: context(block, topology, &builtin).await? })
     }

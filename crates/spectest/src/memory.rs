@@ -1,6 +1,6 @@
 //! Topologies in memory: all events in one batch, or cut into small batches at random.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -128,6 +128,10 @@ impl EventSource for MemorySource {
                 let rows: Vec<&(SpecEvent, Fields)> = batch
                     .iter()
                     .filter(|(event, _)| request.indexes.contains(&event.index))
+                    .filter(|(event, _)| {
+                        let known = request.sourcetypes.as_ref();
+                        known.is_none_or(|known| known.contains(&event.sourcetype))
+                    })
                     .collect();
                 batches.push(record_batch(&schema, &rows, &request.fields)?);
             }
@@ -154,6 +158,15 @@ impl EventSource for MemorySource {
             }
         }
         Ok(found.into_values().collect())
+    }
+
+    async fn sourcetypes(
+        &self,
+        indexes: &[IndexName],
+        range: &TimeRange,
+    ) -> Result<Option<HashSet<String>>, Error> {
+        let events = self.events_in(indexes, range);
+        Ok(Some(events.map(|(event, _)| event.sourcetype.clone()).collect()))
     }
 
     async fn metadata(

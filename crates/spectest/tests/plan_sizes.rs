@@ -68,6 +68,84 @@ async fn plans_grow_with_the_steps_of_a_search() {
     assert!(faults.is_empty(), "with 4, 8 and 12 steps:\n{}", faults.join("\n"));
 }
 
+/// What the configuration says of a source type.
+type Stanza = (&'static str, fn(usize) -> String);
+
+/// Objects that set the fields which a filter reads, for many source types; the last ones read each other.
+const STANZAS: &[Stanza] = &[
+    ("calculated fields", |n| format!("EVAL-status = if(a={n}, status, \"7\")")),
+    ("lookups", |_| "LOOKUP-status = codes.csv k OUTPUT status".to_owned()),
+    ("lookups that keep values", |_| "LOOKUP-status = codes.csv k OUTPUTNEW status".to_owned()),
+    ("lookups of different fields", |n| {
+        format!("LOOKUP-status = codes.csv k AS k{n} OUTPUT status AS status{n}, status")
+    }),
+    ("lookups that read a calculated field", |n| {
+        format!(
+            "EVAL-other = if(a={n}, status, \"7\")\n  LOOKUP-1 = codes.csv other OUTPUTNEW status\n  \
+             LOOKUP-2 = codes.csv k OUTPUTNEW status"
+        )
+    }),
+    ("lookups that read each other's fields, of classes of their own", |n| {
+        format!(
+            "LOOKUP-{n}a = codes.csv k OUTPUT other\n  LOOKUP-{n}b = codes.csv other OUTPUT status\n  \
+             LOOKUP-{n}c = codes.csv status OUTPUT other"
+        )
+    }),
+    ("lookups of patterns", |n| {
+        format!(
+            "LOOKUP-status = codes.csv k OUTPUT status\n  [source::*.{n}.log]\n  \
+             LOOKUP-1 = codes.csv k OUTPUT other"
+        )
+    }),
+];
+
+#[tokio::test]
+async fn plans_grow_with_the_objects_of_a_configuration() {
+    let mut faults = Vec::new();
+    for (name, stanza) in STANZAS {
+        let mut sizes = Vec::new();
+        for count in [50, 100, 150] {
+            let world =
+                World::of(&with_stanzas(count, *stanza), &Memory::Whole).await.expect("a world");
+            let text = "search index=* status=7 other!=z | stats count by status, other";
+            sizes.push(size(text, &world).await.expect("a plan"));
+        }
+        let early = sizes[1].saturating_sub(sizes[0]);
+        let late = sizes[2].saturating_sub(sizes[1]);
+        println!("{name}: {sizes:?}");
+        if late > early + early / 4 {
+            faults.push(format!("{name}: {sizes:?}"));
+        }
+    }
+    assert!(faults.is_empty(), "with 50, 100 and 150 source types:\n{}", faults.join("\n"));
+}
+
+#[tokio::test]
+async fn plans_do_not_grow_with_objects_of_source_types_that_no_event_has() {
+    for (name, stanza) in STANZAS.iter().filter(|(name, _)| !name.contains("patterns")) {
+        let mut sizes = Vec::new();
+        for absent in [0, 100] {
+            let stanzas = (0..absent).map(|n| format!("  [absent{n}]\n  {}\n", stanza(n)));
+            let text = with_stanzas(5, *stanza);
+            let text = text
+                .replace("conf props\n", &format!("conf props\n{}", stanzas.collect::<String>()));
+            let world = World::of(&text, &Memory::Whole).await.expect("a world");
+            sizes
+                .push(size("search index=* status=7 | stats count", &world).await.expect("a plan"));
+        }
+        assert_eq!(sizes[0], sizes[1], "{name}");
+    }
+}
+
+/// A spec with so many source types, an event and a stanza of each.
+fn with_stanzas(count: usize, stanza: fn(usize) -> String) -> String {
+    let mut text = "# Many stanzas.\nrows\n  sourcetype  k  a  status\n".to_owned();
+    (0..count).for_each(|n| text += &format!("  type{n}  1  {n}  7\n"));
+    text += "conf props\n";
+    (0..count).for_each(|n| text += &format!("  [type{n}]\n  {}\n", stanza(n)));
+    text + "lookup codes.csv\n  k,other,status\n  1,x,7\nsearch *\nexpect\n  k\n  1\n"
+}
+
 /// As the threads of the server that plan have.
 const STACK: usize = 128 << 20;
 

@@ -3,6 +3,8 @@
 //! Split: the filter runs where events are, pruned by the term index; nothing is left to the
 //! search head.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use datafusion::common::{ScalarValue, TableReference};
 use datafusion::datasource::provider_as_source;
@@ -16,7 +18,8 @@ use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 use super::required::required_by;
 use super::{
     Begin, CommandPlan, First, Input, OutputFields, Place, RequiredFields, Step,
-    enrich::Enrichment, summary,
+    enrich::{Enrichment, Events},
+    summary,
 };
 use crate::arguments::Arguments;
 use crate::context::{PlanningContext, SourceRows};
@@ -117,9 +120,11 @@ pub(super) async fn events(
 ) -> Result<Frame, Error> {
     let time = env.context.restriction.hold(bounds.time, env.context.now, env.log);
     let bounds = Bounds { time, ..bounds };
-    let enrichment = Box::pin(Enrichment::of(&mut required, env)).await?;
+    let read = Events { indexes, range: &bounds.time, filter: search.expr.as_ref() };
+    let enrichment = Box::pin(Enrichment::of(&mut required, read, env)).await?;
     let fields = source_fields(&required, indexes, &bounds.time, env).await?;
-    let request = EventsRequest { indexes: indexes.to_vec(), range: bounds.time, fields };
+    let (indexes, range, sourcetypes) = (indexes.to_vec(), bounds.time, enrichment.sourcetypes());
+    let request = EventsRequest { indexes, range, fields, sourcetypes };
     let table = env.context.source.events(&request)?;
     let name = TableReference::bare(TABLE);
     let mut plan = LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?;
@@ -167,8 +172,8 @@ fn all_of(
     frame: &Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Option<Expr>, Error> {
-    let compiled =
-        conditions.into_iter().map(|expr| predicate::compile_search(expr, &env.scope(frame)));
+    let scope = env.scope(frame);
+    let compiled = conditions.into_iter().map(|expr| predicate::compile_search(expr, &scope));
     Ok(predicate::balanced(Operator::And, compiled.collect::<Result<_, _>>()?))
 }
 
@@ -224,13 +229,14 @@ async fn source_fields(
     let mut known = env.context.source.fields(indexes, range).await?;
     known.sort_by(|a, b| a.name.cmp(&b.name));
     let several = |name: &str| {
-        let found = known.iter().find(|field| field.name == name);
-        found.map_or(name.contains("{}"), |field| field.multivalue)
+        let found = known.binary_search_by(|field| field.name.as_str().cmp(name));
+        found.map_or(name.contains("{}"), |at| known[at].multivalue)
     };
     let mut fields: Vec<SourceField> = Vec::new();
-    for name in names {
-        fields.push(SourceField { name: name.clone(), multivalue: several(name) });
+    for name in &names {
+        fields.push(SourceField { name: (*name).clone(), multivalue: several(name) });
     }
+    let named: HashSet<&String> = names.into_iter().collect();
     // Rows of summary indexes have fields that no command names.
     let summed = required.merges && known.iter().any(|field| field.name == summary::VERSION);
     let meant = |info: &&FieldInfo| {
@@ -239,7 +245,7 @@ async fn source_fields(
             && (part || required.patterns.iter().any(|pattern| wildcard(pattern, &info.name)))
     };
     for info in known.iter().filter(meant) {
-        if !fields.iter().any(|field| field.name == info.name) {
+        if !named.contains(&info.name) {
             fields.push(SourceField { name: info.name.clone(), multivalue: info.multivalue });
         }
     }

@@ -1,5 +1,6 @@
 //! A source without events, for plans that nobody runs.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
@@ -52,6 +53,14 @@ impl EventSource for EmptySource {
 
     async fn fields(&self, _: &[IndexName], _: &TimeRange) -> Result<Vec<FieldInfo>, Error> {
         Ok(Vec::new())
+    }
+
+    async fn sourcetypes(
+        &self,
+        _: &[IndexName],
+        _: &TimeRange,
+    ) -> Result<Option<HashSet<String>>, Error> {
+        Ok(Some(HashSet::new()))
     }
 
     async fn metadata(

@@ -13,10 +13,12 @@ use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
+use exprs::Typed;
+use exprs::kernel::truth;
 use knowledge::Knowledge;
 use model::{BucketEntry, EventTime, TimeRange, columns};
 use object_store::ObjectStore;
-use plan::EventsRequest;
+use plan::{EventsRequest, ValueType};
 
 use super::exec::{BucketScanExec, Scan};
 use super::prune::Pruning;
@@ -28,6 +30,7 @@ use crate::control::ScanControl;
 use crate::quarantine::{Quarantine, Quarantined, quarantined};
 use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
+use crate::source::sourcetypes_of;
 use crate::times::Phase;
 
 /// Rows below which more than one partition costs more than it gains.
@@ -122,6 +125,30 @@ impl EventsTable {
         Ok(units)
     }
 
+    /// A filter for the source types that the plan was made for, if events of others came since.
+    fn known_sourcetypes(&self, units: &[Unit]) -> Option<Expr> {
+        let known = self.request.sourcetypes.as_ref()?;
+        let is_known = |unit: &Unit| match unit {
+            Unit::Stored(entry) => {
+                entry.summary.sourcetypes.iter().all(|name| known.contains(&name.value))
+            }
+            Unit::Hot(hot) => hot.batches.iter().all(|batch| {
+                let names = sourcetypes_of(batch);
+                names.is_some_and(|names| names.iter().flatten().all(|name| known.contains(name)))
+            }),
+        };
+        if units.iter().all(is_known) {
+            return None;
+        }
+        let identity = format!("{:p}", Arc::as_ptr(known));
+        let known = Arc::clone(known);
+        let function = truth("known_sourcetype", move |row| {
+            Some(row.text(0).is_some_and(|name| known.contains(&*name)))
+        });
+        let sourcetype = Typed::column(columns::SOURCETYPE, ValueType::Text);
+        Some(function.with(identity).call(vec![sourcetype]).expr)
+    }
+
     /// Goes on without a damaged bucket, where there is a place to say so: SQL has none.
     fn leave_out(&self, bucket: &Quarantined) -> Result<()> {
         let Quarantined { id, index, reason, .. } = bucket;
@@ -191,11 +218,15 @@ impl TableProvider for EventsTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let context = &self.context;
-        let filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
-        let pruning = Pruning::of(&filters);
+        let mut filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
+        let mut pruning = Pruning::of(&filters);
         context.report.pruned_by(pruning.to_string());
         let timer = context.report.times.during(Phase::Prune);
         let units = self.units(&pruning)?;
+        if let Some(filter) = self.known_sourcetypes(&units) {
+            filters.push(filter);
+            pruning = Pruning::of(&filters);
+        }
         drop(timer);
         let rows = units.iter().map(Unit::rows).sum::<u64>();
         let partitions = if rows > SMALL_SCAN { context.pipelines } else { 1 };

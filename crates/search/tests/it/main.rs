@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
+mod arrivals;
 mod control;
 mod far_away;
 mod inspector;

@@ -54,7 +54,7 @@ impl Objects for Counted {
 }
 
 #[derive(Debug)]
-struct Uncounted(Arc<dyn ObjectStore>);
+pub(crate) struct Uncounted(pub(crate) Arc<dyn ObjectStore>);
 
 impl Objects for Uncounted {
     fn counted(&self, _: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
@@ -131,6 +131,18 @@ pub(crate) fn service_with(
     names: Vec<IndexName>,
     settings: Settings,
 ) -> SearchService {
+    service_beside(catalog, Arc::new(HotRows(hot)), objects, knowledge, names, settings)
+}
+
+/// The same beside hot buckets that may change.
+pub(crate) fn service_beside(
+    catalog: Catalog,
+    hot: Arc<dyn HotBuckets>,
+    objects: Arc<dyn Objects>,
+    knowledge: &Arc<Knowledge>,
+    names: Vec<IndexName>,
+    settings: Settings,
+) -> SearchService {
     let apps = Apps::open(Parts {
         catalog: catalog.clone(),
         store: Arc::new(object_store::memory::InMemory::new()),
@@ -142,7 +154,7 @@ pub(crate) fn service_with(
         catalog,
         apps,
         surroundings: Arc::new(plan::EventsOnly),
-        hot: Arc::new(HotRows(hot)),
+        hot,
         objects,
         indexes: Arc::new(FixedNames(names)),
         clock: Arc::new(runtime::SystemClock),

@@ -1,0 +1,124 @@
+//! Calculated fields (`EVAL-<field>`): a choice for each field among the expressions of the stanzas.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::logical_expr::{Case, Expr, lit};
+use exprs::Typed;
+use exprs::types::ValueType;
+use knowledge::StanzaMatcher;
+
+use super::super::eval::convert;
+use super::Objects;
+use super::parsed::{Meant, Parsed, ParsedField};
+use crate::context::PlanningContext;
+use crate::frame::Frame;
+use crate::stanzas::{Sourcetypes, Stanzas, first};
+use crate::{Error, MessageKind};
+
+/// A field that the configuration computes for some events; its expression is valid.
+pub(super) struct Calculated(pub(super) Arc<ParsedField>);
+
+/// Takes the calculated fields among those that are meant; what they read is meant, too.
+pub(super) fn choose(
+    parsed: &Parsed,
+    meant: &mut Meant,
+    there: Option<&Sourcetypes>,
+    found: &mut Objects,
+    env: &PlanningContext<'_>,
+) -> Result<(), Error> {
+    for one in &parsed.calculated {
+        env.context.planning.check()?;
+        if !meant.has(&one.field.field) {
+            continue;
+        }
+        if there.is_some_and(|types| !types.may_have(&one.field.matcher)) {
+            found.is_part = true;
+            continue;
+        }
+        match &one.expr {
+            Ok(_) => found.calculated.push(Calculated(Arc::clone(one))),
+            Err(reason) => leave_out(one, reason, env),
+        }
+    }
+    // All see the values of before: what one reads does not make another one meant.
+    for Calculated(one) in &found.calculated {
+        if let Ok(expr) = &one.expr {
+            meant.expr(expr);
+        }
+        meant.name(&one.field.field);
+        found.set.insert(one.field.field.clone());
+    }
+    Ok(())
+}
+
+/// Says that a calculated field is not computed: a mistake in an app must not end searches.
+fn leave_out(one: &ParsedField, reason: &str, env: &PlanningContext<'_>) {
+    let (place, field) = (&one.field.place, &one.field.field);
+    let text = format!("{place}: the calculated field EVAL-{field} was left out: {reason}");
+    env.log.add(MessageKind::Warning, text);
+}
+
+/// The stanzas that set a field, and the values that they give it.
+#[derive(Default)]
+struct Choices {
+    matchers: Vec<StanzaMatcher>,
+    values: Vec<Typed>,
+}
+
+/// Sets calculated fields. All see the values before any of them, as documented; of several
+/// stanzas that apply to an event the first one counts.
+pub(super) fn calculate(
+    frame: Frame,
+    fields: Vec<Calculated>,
+    env: &PlanningContext<'_>,
+) -> Result<Frame, Error> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut choices: HashMap<&str, Choices> = HashMap::new();
+    let scope = env.scope(&frame).indexed();
+    for Calculated(one) in &fields {
+        env.context.planning.check()?;
+        let Ok(expr) = &one.expr else { continue };
+        let value = match exprs::compile(expr, &scope).map_err(Error::from) {
+            Ok(value) => value,
+            Err(Error::Invalid { message, .. }) => {
+                leave_out(one, &message, env);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let value = match value.kind {
+            ValueType::Boolean | ValueType::Time => convert(value, ValueType::Text),
+            _ => value,
+        };
+        let name = one.field.field.as_str();
+        let of_field = choices.entry(name).or_insert_with(|| {
+            names.push(name);
+            Choices::default()
+        });
+        of_field.matchers.push(one.field.matcher.clone());
+        of_field.values.push(value);
+    }
+    let mut values = Vec::with_capacity(names.len());
+    // Fields that the same stanzas set ask once which of them applies.
+    let mut known: HashMap<String, Arc<Stanzas>> = HashMap::new();
+    for name in names {
+        let Choices { matchers, values: of_field } = choices.remove(name).unwrap_or_default();
+        let stanzas = known.entry(format!("{matchers:?}"));
+        let stanzas = stanzas.or_insert_with(|| Arc::new(Stanzas::new(matchers.iter())));
+        let chosen = choice(stanzas, of_field, scope.value(name), &frame);
+        values.push((name.to_owned(), chosen));
+    }
+    frame.with_columns(values)
+}
+
+/// The value of the first stanza that applies to an event, or that of before.
+fn choice(stanzas: &Arc<Stanzas>, values: Vec<Typed>, old: Typed, frame: &Frame) -> Typed {
+    let kind = values.iter().fold(old.kind, |kind, value| kind.union(value.kind));
+    let whens = (0_i64..)
+        .zip(values)
+        .map(|(number, value)| (Box::new(lit(number)), Box::new(convert(value, kind).expr)));
+    let (whens, number) = (whens.collect(), Box::new(first(stanzas, frame).expr));
+    let case = Case::new(Some(number), whens, Some(Box::new(convert(old, kind).expr)));
+    Typed::new(Expr::Case(case), kind)
+}

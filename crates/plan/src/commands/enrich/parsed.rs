@@ -1,0 +1,120 @@
+//! The calculated fields and automatic lookups of a configuration, parsed once for all searches, and which of
+//! their fields a search means.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use exprs::required_fields::RequiredFields;
+use knowledge::{AutomaticLookup, CalculatedField, Knowledge};
+use spl::ast::{Expr, FieldPattern, LookupCommand, Span};
+
+/// All objects, in the order in which they are applied.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) calculated: Vec<Arc<ParsedField>>,
+    pub(super) lookups: Vec<Arc<ParsedLookup>>,
+}
+
+/// A calculated field.
+#[derive(Debug)]
+pub(super) struct ParsedField {
+    pub(super) field: CalculatedField,
+    /// Its expression, or what is wrong with it.
+    pub(super) expr: Result<Expr, String>,
+}
+
+/// An automatic lookup.
+#[derive(Debug)]
+pub(super) struct ParsedLookup {
+    pub(super) lookup: AutomaticLookup,
+    /// As a command, or what is wrong with it.
+    pub(super) command: Result<LookupCommand, String>,
+}
+
+impl Parsed {
+    pub(super) fn of(knowledge: &Knowledge) -> Self {
+        let calculated = knowledge.calculated_fields().into_iter().map(|field| {
+            let expr = spl::parse_expression(&field.expression);
+            Arc::new(ParsedField { field, expr: expr.map_err(|error| error.to_string()) })
+        });
+        let lookups = knowledge.automatic_lookups().into_iter().map(|lookup| {
+            let command = spl::parse_lookup(&lookup.arguments);
+            Arc::new(ParsedLookup { lookup, command: command.map_err(|error| error.to_string()) })
+        });
+        Self { calculated: calculated.collect(), lookups: lookups.collect() }
+    }
+
+    /// Whether a search means anything that they set.
+    pub(super) fn has_any(&self, meant: &Meant) -> bool {
+        self.calculated.iter().any(|one| meant.has(&one.field.field))
+            || self.lookups.iter().any(|one| one.may_be_meant(meant))
+    }
+}
+
+impl ParsedLookup {
+    /// Whether a search may mean a field that it sets. What it sets is not known where it names no
+    /// fields; and where it is wrong, that is said.
+    pub(super) fn may_be_meant(&self, meant: &Meant) -> bool {
+        match &self.command {
+            Ok(LookupCommand { output: Some(output), .. }) => {
+                output.fields.iter().any(|field| meant.has(field.event_name()))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The fields that a search requires, for many questions.
+#[derive(Debug)]
+pub(super) struct Meant {
+    required: RequiredFields,
+    names: HashSet<String>,
+    patterns: Vec<FieldPattern>,
+}
+
+impl Meant {
+    pub(super) fn of(required: &RequiredFields) -> Self {
+        let names = required.names.iter().cloned().collect();
+        let mut meant = Self { required: required.clone(), names, patterns: Vec::new() };
+        meant.read_patterns();
+        meant
+    }
+
+    /// Whether the search may read a field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(name) || self.patterns.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// The search requires a field.
+    pub(super) fn name(&mut self, name: &str) {
+        if !self.names.contains(name) {
+            self.names.insert(name.to_owned());
+            self.required.names.push(name.to_owned());
+        }
+    }
+
+    /// The search requires what an expression reads.
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        let mut read = RequiredFields::default();
+        read.expr(expr);
+        read.names.iter().for_each(|name| self.name(name));
+        for pattern in read.patterns {
+            if !self.required.patterns.contains(&pattern) {
+                self.required.patterns.push(pattern);
+            }
+        }
+        self.read_patterns();
+    }
+
+    fn read_patterns(&mut self) {
+        for pattern in &self.required.patterns[self.patterns.len()..] {
+            self.patterns.push(FieldPattern::new(pattern, Span::default()));
+        }
+    }
+}
+
+impl From<Meant> for RequiredFields {
+    fn from(meant: Meant) -> Self {
+        meant.required
+    }
+}
