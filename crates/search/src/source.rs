@@ -174,7 +174,7 @@ fn searchable<'a>(
 
 fn count_hot(
     kind: MetadataKind,
-    batch: &arrow::array::RecordBatch,
+    batch: &RecordBatch,
     merged: &mut BTreeMap<String, ValueCount>,
 ) {
     let name = match kind {
