@@ -279,7 +279,8 @@ pub(crate) fn now() -> String {
     now.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()
 }
 
-/// A name as one segment of a path: everything escaped that could end it or means something in a URL.
+/// A name as one segment of a path: everything escaped that could end it or means something in a URL. A
+/// slash is escaped twice, as in Splunk: its clients take one escape away and keep the path.
 pub(crate) fn segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -287,6 +288,7 @@ pub(crate) fn segment(name: &str) -> String {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' | b'@' => {
                 out.push(char::from(byte));
             }
+            b'/' => out.push_str("%252F"),
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_name_in_a_path_is_one_segment_whatever_it_holds() {
-        assert_eq!(segment("a b/c%d(1)"), "a%20b%2Fc%25d%281%29");
+        assert_eq!(segment("a b/c%d(1)"), "a%20b%252Fc%25d%281%29");
         assert_eq!(segment("TailingProcessor:FileStatus"), "TailingProcessor:FileStatus");
     }
 }

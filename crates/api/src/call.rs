@@ -37,6 +37,21 @@ impl Call {
         self.segment("name")
     }
 
+    /// The same call where the path has escaped slashes in the name that were escaped again; none if it has
+    /// no such. Splunk's links have them, and its clients.
+    pub(crate) fn with_slashes(&self) -> Option<Self> {
+        let named = self.name();
+        let meant = named.replace("%2F", "/").replace("%2f", "/");
+        if meant == named {
+            return None;
+        }
+        let mut call = self.clone();
+        for (_, text) in call.segments.iter_mut().filter(|(name, _)| name == "name") {
+            text.clone_from(&meant);
+        }
+        Some(call)
+    }
+
     /// Epoch seconds.
     pub(crate) fn now(&self) -> i64 {
         self.state.clock.now().0 / 1_000_000

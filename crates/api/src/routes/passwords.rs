@@ -82,11 +82,12 @@ impl Resource for Passwords {
         Ok(all)
     }
 
-    /// A name without a realm may begin with its user.
+    /// A name without a realm may begin with its user, and the last colon may be missing.
     async fn find(&self, call: &Call) -> Result<Vec<Secret>, RestError> {
-        let without_realm = format!(":{}", call.name());
+        let name = call.name();
+        let names = [name.to_owned(), format!(":{name}"), format!("{name}:"), format!(":{name}:")];
         let mut all = self.list(call).await?;
-        all.retain(|secret| secret.name() == call.name() || secret.name() == without_realm);
+        all.retain(|secret| names.contains(&secret.name()));
         all.truncate(1);
         Ok(all)
     }
@@ -123,6 +124,7 @@ impl Resource for Passwords {
 pub(super) fn cases() -> Vec<Case> {
     let (one, absent) = (format!("{PATH}/r:one:"), "Could not find object");
     let first = "name=one&realm=r&password=p1";
+    let slashes = "name=a%2Fb&realm=%2Fr%25&password=p".to_owned();
     vec![
         case(&format!("POST {PATH}"), first, 201, "\"clear_password\":\"p1\""),
         case(&format!("POST {PATH}"), first, 409, "already exists"),
@@ -130,7 +132,12 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}"), "", 200, "\"username\":\"one\""),
         case(&format!("GET {PATH}?offset=x"), "", 400, "must be a whole number"),
         case(&format!("GET {one}"), "", 200, "\"username\":\"one\""),
+        case(&format!("GET {PATH}/r:one"), "", 200, "\"username\":\"one\""),
         case(&format!("GET {PATH}/two"), "", 404, absent),
+        case(&format!("POST {PATH}"), &slashes, 201, "passwords/%252Fr%25:a%252Fb:"),
+        case(&format!("GET {PATH}/%2Fr%25:a%2Fb:"), "", 200, "\"realm\":\"/r%\""),
+        case(&format!("GET {PATH}/%252Fr%25:a%252Fb:"), "", 200, "\"realm\":\"/r%\""),
+        case(&format!("DELETE {PATH}/%252Fr%25:a%252Fb:"), "", 200, "\"entry\":[]"),
         case(&format!("POST {one}"), "password=p2", 200, "\"clear_password\":\"p2\""),
         case(&format!("POST {one}"), "", 400, "is missing"),
         case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),

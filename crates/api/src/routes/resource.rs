@@ -28,7 +28,7 @@ pub(crate) struct About {
 }
 
 /// What the operations of a resource need; `None` where it has no such operation.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Access {
     pub(crate) list: Option<Need>,
     pub(crate) create: Option<Need>,
@@ -218,7 +218,8 @@ async fn show<R: Resource>(resource: &'static R, call: Call) -> Answer<Response>
     if resource.reloads() && matches!(call.name(), "_reload" | "_acl") {
         return feed::respond_empty(&title, &path, &call.params);
     }
-    let mut items = resource.find(&call).await?;
+    let (call, found) = located(resource, call).await;
+    let mut items = found?;
     items.retain(|item| resource.may_see(&call, item));
     let Some(item) = items.first() else { return Err(RestError::no_object(call.name())) };
     if let Some(response) = resource.plain(&call, item).await? {
@@ -235,9 +236,28 @@ async fn create<R: Resource>(resource: &'static R, call: Call) -> Answer<Respons
     feed::respond_created(&title, &path, resource.entry(&call, &item)?, &call.params)
 }
 
-async fn first<R: Resource>(resource: &R, call: &Call) -> Answer<R::Item> {
-    let found = resource.find(call).await?.into_iter().next();
-    found.ok_or_else(|| RestError::no_object(call.name()))
+/// The objects that the path names, and the call with the name that found them.
+async fn located<R: Resource>(resource: &R, call: Call) -> (Call, Answer<Vec<R::Item>>) {
+    let found = resource.find(&call).await;
+    let missing = match &found {
+        Ok(items) => items.is_empty(),
+        Err(error) => error.status == StatusCode::NOT_FOUND,
+    };
+    if let Some(other) = call.with_slashes().filter(|_| missing) {
+        let meant = resource.find(&other).await;
+        if meant.as_ref().is_ok_and(|items| !items.is_empty()) {
+            return (other, meant);
+        }
+    }
+    (call, found)
+}
+
+async fn first<R: Resource>(resource: &R, call: Call) -> (Call, Answer<R::Item>) {
+    let (call, found) = located(resource, call).await;
+    let first = found.and_then(|items| {
+        items.into_iter().next().ok_or_else(|| RestError::no_object(call.name()))
+    });
+    (call, first)
 }
 
 async fn edit<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
@@ -246,15 +266,16 @@ async fn edit<R: Resource>(resource: &'static R, call: Call) -> Answer<Response>
     if resource.reloads() && call.name() == "_reload" {
         return feed::respond_empty(&title, &path, &call.params);
     }
-    let item = first(resource, &call).await?;
-    let item = resource.edit(&call, item).await?;
+    let (call, item) = first(resource, call).await;
+    let item = resource.edit(&call, item?).await?;
     feed::respond_one(&title, &path, resource.entry(&call, &item)?, &call.params)
 }
 
 async fn remove<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
     resource.check(&call)?;
     let (title, path) = resource.place(&call)?;
-    let item = first(resource, &call).await.map_err(|error| match error.status {
+    let (call, item) = first(resource, call).await;
+    let item = item.map_err(|error| match error.status {
         StatusCode::NOT_FOUND => RestError { status: resource.removal_of_none(), ..error },
         _ => error,
     })?;
@@ -274,8 +295,8 @@ async fn acl<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> 
 
 async fn act<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
     let (title, path) = resource.place(&call)?;
-    let item = first(resource, &call).await?;
-    match resource.act(&call, item, call.segment("action")).await? {
+    let (call, item) = first(resource, call).await;
+    match resource.act(&call, item?, call.segment("action")).await? {
         Some(item) => feed::respond_one(&title, &path, resource.entry(&call, &item)?, &call.params),
         None => feed::respond_empty(&title, &path, &call.params),
     }
