@@ -2,12 +2,13 @@
 Searching is in test_sdk.py; what a role may not see is in test_sdk_roles.py."""
 
 import contextlib
+import http.client
 import io
 import itertools
 import json
 
 import pytest
-from karst import USER, wait_for
+from karst import TLS, USER, wait_for
 from sdk import connect, rows
 from splunklib import client, results
 from splunklib.binding import AuthenticationError, HTTPError
@@ -48,8 +49,8 @@ def finished(job):
 
 
 def test_a_session_is_a_cookie_or_a_key_and_ends_with_logout(server, service):
-    # The other one is the form key of browsers.
-    (cookie,) = [pair for pair in service.get_cookies().items() if pair[0].startswith("splunkd_")]
+    (cookie,) = service.get_cookies().items()
+    assert cookie[0].startswith("splunkd_")
     by_cookie = connect(server, username=None, password=None, cookie="=".join(cookie))
     by_key = connect(server, username=None, password=None, token=service.token)
     basic = connect(server, basic=True)
@@ -60,6 +61,31 @@ def test_a_session_is_a_cookie_or_a_key_and_ends_with_logout(server, service):
         own.apps.get()
     own.login()
     assert own.apps.get().status == 200
+
+
+def test_the_cookie_of_a_session_is_found_among_others(server, service):
+    """In one header or in many, beside those of other programs and of other servers of the machine."""
+    ((name, key),) = service.get_cookies().items()
+    own = f"{name}={key}"
+    old, others = "splunkd_1=expired", ["bad=cookie", "a=b"]
+    for headers in (
+        ["; ".join([*others, own])],
+        ["; ".join([old, own, *others])],
+        [*others, old, own],
+        [own, old],
+    ):
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", server.management_port, timeout=60, context=TLS
+        )
+        connection.putrequest("GET", "/services/apps/local")
+        for header in headers:
+            connection.putheader("Cookie", header)
+        connection.endheaders()
+        assert connection.getresponse().status == 200, headers
+        connection.close()
+    bad = connect(server, username=None, password=None, cookie=old, autologin=False)
+    with pytest.raises(AuthenticationError):
+        bad.apps.get()
 
 
 def test_a_login_without_anything_fails(server):
@@ -398,6 +424,26 @@ def test_passwords_are_kept_sealed(server, service):
     made.delete()
     service.storage_passwords.create("x", "alone")
     service.storage_passwords.delete("alone")
+    assert service.storage_passwords.list() == []
+
+
+ODD = ["plain", "/a/b", "back\\slash", ":u:s:", "50%", "a%2Fb", "!@#$%^&*()_+{}|<>?", " blanks ", "Grüße 💡"]
+
+
+@pytest.mark.parametrize("user", ODD)
+def test_a_password_has_any_name(service, user):
+    escaped = user.replace("\\", "\\\\").replace(":", "\\:")
+    made = service.storage_passwords.create("s3cret", user, f"{user}r")
+    assert (made.realm, made.username) == (f"{user}r", user)
+    assert made.name == f"{escaped}r:{escaped}:"
+    made.update(password="other").refresh()
+    assert made.clear_password == "other"
+    assert made.name in service.storage_passwords and made.name[:-1] in service.storage_passwords
+    (listed,) = service.storage_passwords.list()
+    listed.refresh().delete()
+    assert service.storage_passwords.list() == []
+    service.storage_passwords.create("s3cret", user)
+    service.storage_passwords.delete(user)
     assert service.storage_passwords.list() == []
 
 

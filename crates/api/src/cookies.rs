@@ -11,10 +11,11 @@ pub(crate) fn cookie_header(name: &str, key: &str) -> Option<HeaderValue> {
 /// Its name and its value.
 pub(crate) type Cookie = (String, String);
 
-/// The cookie that login sets, `splunkd_<port>`, by its name and value.
-pub(crate) fn cookie_session(headers: &HeaderMap) -> Option<Cookie> {
+/// The cookies that logins set, `splunkd_<port>`, by name and value: a browser sends those of all servers of
+/// a machine, in one header or in several.
+pub(crate) fn cookie_sessions(headers: &HeaderMap) -> impl Iterator<Item = Cookie> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+    cookies.flat_map(|line| line.split(';')).filter_map(|pair| {
         let (name, value) = pair.trim().split_once('=')?;
         let value = value.trim_matches('"').to_owned();
         name.starts_with("splunkd_").then(|| (name.to_owned(), value))

@@ -16,7 +16,7 @@ use metrics::counter;
 use runtime::metrics as names;
 
 use crate::audit::Observed;
-use crate::cookies::{Cookie, cookie_header, cookie_session};
+use crate::cookies::{Cookie, cookie_header, cookie_sessions};
 use crate::error::RestError;
 use crate::{ApiState, Arrival, origin};
 
@@ -146,9 +146,14 @@ pub(crate) async fn caller(
         };
         return caller.map(|caller| (caller, None));
     }
-    let Some((name, key)) = cookie_session(headers) else { return Err(unauthorized()) };
-    let caller = session_caller(state, &key)?;
-    Ok((caller, Some((name, key))))
+    let mut refused = None;
+    for (name, key) in cookie_sessions(headers) {
+        match session_caller(state, &key) {
+            Ok(caller) => return Ok((caller, Some((name, key)))),
+            Err(error) => refused = Some(error),
+        }
+    }
+    Err(refused.unwrap_or_else(unauthorized))
 }
 
 fn not_authenticated() -> RestError {

@@ -79,7 +79,8 @@ impl Client {
         let address = peer.map(|peer| proxies.client(peer.0.ip(), headers).to_string());
         let credentials = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok());
         let Some((scheme, rest)) = credentials.map(|c| c.split_once(' ').unwrap_or((c, ""))) else {
-            let cookie = crate::cookies::cookie_session(headers).map(|(_, key)| recognisable(&key));
+            let cookie =
+                crate::cookies::cookie_sessions(headers).next().map(|(_, key)| recognisable(&key));
             let scheme = cookie.is_some().then_some("cookie");
             return Self { address, scheme, key: cookie, name: None };
         };

@@ -16,7 +16,7 @@ use crate::routing::{Routes, post};
 use crate::session::{Caller, log_in, source};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
-use crate::{ApiState, origin};
+use crate::{ApiState, Arrival, origin};
 
 pub(super) fn routes() -> Routes {
     Routes::default().at(
@@ -63,7 +63,10 @@ async fn login(
     };
     if params.flag("cookie") {
         let name = format!("splunkd_{}", port(&headers));
-        let cookies = [cookie_header(&name, &key), origin::form_key_cookie(port(&headers))];
+        // Pages of the console need a form key, programs at the management port do not.
+        let is_web = extensions.get::<Arrival>().is_none_or(|arrival| arrival.web);
+        let form_key = is_web.then(|| origin::form_key_cookie(port(&headers))).flatten();
+        let cookies = [cookie_header(&name, &key), form_key];
         for value in cookies.into_iter().flatten() {
             response.headers_mut().append(header::SET_COOKIE, value);
         }

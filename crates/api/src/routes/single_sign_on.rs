@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::auth::port;
 use crate::audit::Observed;
-use crate::cookies::{cookie_header, cookie_session};
+use crate::cookies::{cookie_header, cookie_sessions};
 use crate::error::{RestError, Written};
 use crate::output::OutputMode;
 use crate::rights::Need::Open;
@@ -37,7 +37,7 @@ async fn providers(
     State(state): State<ApiState>,
     headers: HeaderMap,
 ) -> Result<Response, RestError> {
-    let user = cookie_session(&headers).and_then(|(_, key)| state.accounts.session_user(&key));
+    let user = cookie_sessions(&headers).find_map(|(_, key)| state.accounts.session_user(&key));
     let mut all = vec![json!({"type": "password"})];
     if let Some(provider) = state.accounts.oidc() {
         all.push(json!({
