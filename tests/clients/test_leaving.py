@@ -39,7 +39,7 @@ def one_search_at_a_time(own_server):
     return server, ("single", "a pass phrase")
 
 
-def begin(server, auth, way):
+def begin(server, auth, way, **options):
     """A search that runs, whose rows nobody reads."""
     path, search, more = WAYS[way]
     connection = http.client.HTTPSConnection(
@@ -50,7 +50,7 @@ def begin(server, auth, way):
         "Authorization": f"Basic {credentials}",
         "Content-Type": "application/x-www-form-urlencoded",
     }
-    form = {"search": search, "output_mode": "json", **more}
+    form = {"search": search, "output_mode": "json", **more, **options}
     connection.request("POST", path, urllib.parse.urlencode(form), headers)
     if path.endswith("export"):
         # An export says soon that it has begun.
@@ -73,7 +73,7 @@ def is_admitted(server, auth):
     return answer.status == 200
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if "blocking" not in way])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_search_ends_when_its_client_leaves(one_search_at_a_time, way):
     server, auth = one_search_at_a_time
     left = begin(server, auth, way)
@@ -85,9 +85,9 @@ def test_a_search_ends_when_its_client_leaves(one_search_at_a_time, way):
 
 
 def test_a_job_that_others_may_ask_for_goes_on(one_search_at_a_time):
-    """A blocking job has an id: it is there for whoever comes back."""
+    """A job with an id that its client has chosen is there for whoever comes back."""
     server, auth = one_search_at_a_time
-    begin(server, auth, "a blocking search").close()
+    begin(server, auth, "a blocking search", id="chosen").close()
     (job,) = running(server, auth)
     assert not is_admitted(server, auth)
     path = f"/services/search/jobs/{job['content']['sid']}/control"

@@ -106,7 +106,12 @@ async fn create(
         return Ok(sid_response(&job, mode));
     }
     if exec_mode == "blocking" {
+        // Nobody has the id yet, unless it was chosen: a client that leaves could not come back.
+        let own = params.text("id").is_none().then(|| Own::new(&state.search, &job));
         let _ = job.finished().await;
+        if let Some(own) = own {
+            own.keep();
+        }
         return Ok(sid_response(&job, mode));
     }
     // Nobody else knows this job: its results go with the answer, or with a client that does not wait.
@@ -118,18 +123,25 @@ async fn create(
 /// A job of one request: it ends when this is dropped.
 pub(super) struct Own {
     search: SearchService,
-    sid: String,
+    sid: Option<String>,
 }
 
 impl Own {
     pub(super) fn new(search: &SearchService, job: &Job) -> Self {
-        Self { search: search.clone(), sid: job.sid().to_owned() }
+        Self { search: search.clone(), sid: Some(job.sid().to_owned()) }
+    }
+
+    /// Leaves the job to whoever has its id.
+    fn keep(mut self) {
+        self.sid = None;
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.search.cancel(&self.sid);
+        if let Some(sid) = &self.sid {
+            self.search.cancel(sid);
+        }
     }
 }
 
