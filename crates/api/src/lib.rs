@@ -112,6 +112,8 @@ pub struct ApiState {
     pub cache: Arc<dyn CacheView>,
     /// The text of `/metrics`.
     pub metrics: Arc<dyn MetricsView>,
+    /// Inputs that read and listen, as they run.
+    pub inputs: inputs::configured::RunningInputs,
     /// Where the monitored files are.
     pub files: inputs::monitor::MonitorStatus,
     /// The time.

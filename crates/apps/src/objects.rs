@@ -3,7 +3,7 @@
 use conf::{ConfFile, Entry, Layer, Layers, Place, Stanza};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, NOBODY, Namespace, Sharing};
+use crate::{Error, NOBODY, Namespace, SYSTEM, Sharing};
 
 /// The kind of the documents.
 pub(crate) const KIND: &str = "conf";
@@ -66,6 +66,7 @@ impl Stored {
     pub(crate) fn layer(&self) -> Layer {
         match self.sharing {
             Sharing::User => Layer::User(self.owner.clone(), self.app.clone()),
+            _ if self.app == SYSTEM => Layer::SystemStored,
             Sharing::App | Sharing::Global => Layer::AppStored(self.app.clone()),
         }
     }
@@ -106,6 +107,7 @@ pub(crate) fn with_objects<'o>(
         let layer = object.layer();
         let file = match &layer {
             Layer::User(user, app) => format!("users/{user}/{app}/{}", object.conf),
+            Layer::SystemStored => format!("system/{}", object.conf),
             _ => format!("apps/{}/{}", object.app, object.conf),
         };
         let place = Place { file: file.as_str().into(), line: 1 };

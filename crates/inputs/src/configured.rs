@@ -6,7 +6,9 @@
 mod files;
 mod network;
 mod run;
+mod running;
 mod stanza;
+mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -22,9 +24,10 @@ use crate::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use crate::s3::SqsInput;
 use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
-use crate::{Error, HostNames};
+use crate::{Error, HostNames, RemoteHost};
 
 pub use run::{Bound, bind, start, start_bound};
+pub use running::{Base, Change, ForwarderListener, RunningInputs, ServeForwarders, Surroundings};
 use stanza::Keys;
 
 /// A token of `[http://<name>]`.
@@ -50,8 +53,17 @@ pub struct HttpToken {
     pub disabled: bool,
 }
 
+/// How forwarders are served at a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwarderPort {
+    /// Whether connections are encrypted.
+    pub tls: bool,
+    /// The only host that may connect; `None`: all.
+    pub only_from: Option<RemoteHost>,
+}
+
 /// Everything an `inputs.conf` switches on.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Configured {
     /// Files to follow, and to take in once.
     pub monitor: Vec<MonitorTarget>,
@@ -65,6 +77,8 @@ pub struct Configured {
     pub tcp: Vec<(SocketAddr, TcpInput)>,
     /// UDP listeners.
     pub udp: Vec<(SocketAddr, UdpInput)>,
+    /// Ports for forwarders, for the program to serve.
+    pub forwarders: Vec<(SocketAddr, ForwarderPort)>,
     /// Queues that tell of new S3 objects.
     pub sqs: Vec<SqsInput>,
     /// Tokens of the HTTP event collector, for the program to keep.
@@ -121,8 +135,7 @@ impl Configured {
             } else {
                 let indexes = one.indexes().into_keys().map(|index| (index, stanza.place.clone()));
                 configured.app_indexes.extend(indexes);
-                let tcp = one.tcp.iter().map(|(address, _)| *address);
-                configured.app_ports.extend(tcp.chain(one.udp.iter().map(|(address, _)| *address)));
+                configured.app_ports.extend(one.addresses());
             }
             configured.append(one);
         }
@@ -136,6 +149,7 @@ impl Configured {
         self.fifos.extend(other.fifos);
         self.tcp.extend(other.tcp);
         self.udp.extend(other.udp);
+        self.forwarders.extend(other.forwarders);
         self.sqs.extend(other.sqs);
         self.http.extend(other.http);
         self.warnings.extend(other.warnings);
@@ -147,12 +161,18 @@ impl Configured {
         self.app_indexes.get(index)
     }
 
-    /// Leaves out the inputs for an index, and their ports.
-    pub fn leave_out(&mut self, index: &IndexName, bound: &mut Bound) {
+    /// The addresses that are listened at.
+    fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let tcp = self.tcp.iter().map(|(address, _)| *address);
+        let udp = self.udp.iter().map(|(address, _)| *address);
+        tcp.chain(udp).chain(self.forwarders.iter().map(|(address, _)| *address))
+    }
+
+    /// Leaves out the inputs for an index.
+    pub fn leave_out(&mut self, index: &IndexName) {
         self.monitor.retain(|one| one.index != *index);
         self.scripts.retain(|one| one.index != *index);
         self.fifos.retain(|one| one.index != *index);
-        bound.leave_out(self, index);
         self.tcp.retain(|(_, one)| one.index != *index);
         self.udp.retain(|(_, one)| one.index != *index);
         self.sqs.retain(|one| one.index != *index);
@@ -169,8 +189,8 @@ impl Configured {
             "tcp" => self.tcp.extend(network::tcp(keys, rest, host, &self.names)),
             "udp" => self.udp.extend(network::udp(keys, rest, host, &self.names)),
             "http" => self.http.extend(network::http(keys, rest)),
-            // The port for forwarders is the program's.
-            "splunktcp" | "splunktcp-ssl" => {}
+            "splunktcp" => self.forwarders.extend(network::forwarders(keys, rest, false)),
+            "splunktcp-ssl" => self.forwarders.extend(network::forwarders(keys, rest, true)),
             "aws_sqs_based_s3" | "aws_sqs_s3" => {
                 self.sqs.extend(files::sqs(keys, rest, host));
             }

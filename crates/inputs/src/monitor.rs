@@ -118,6 +118,8 @@ pub struct Monitor {
     active: JoinSet<Done>,
     shared: Option<Arc<Shared>>,
     status: MonitorStatus,
+    /// Whether the sink's notes about files are taken over.
+    takes_notes: bool,
     /// Keeps the streams of this monitor apart from those of an earlier one.
     instance: uuid::Uuid,
     /// Number of the current look at all files; the first is 1.
@@ -157,6 +159,7 @@ impl Monitor {
             active: JoinSet::new(),
             shared: None,
             status: MonitorStatus::default(),
+            takes_notes: true,
             instance: runtime::random::time_ordered_uuid(),
             generation: 0,
             stale: true,
@@ -172,6 +175,14 @@ impl Monitor {
     #[must_use]
     pub fn with_status(mut self, status: MonitorStatus) -> Self {
         self.status = status;
+        self
+    }
+
+    /// Whether the sink's notes are taken over. They are of the start of the process: a later monitor
+    /// has newer checkpoints.
+    #[must_use]
+    pub(crate) fn with_notes(mut self, takes_notes: bool) -> Self {
+        self.takes_notes = takes_notes;
         self
     }
 
@@ -274,6 +285,9 @@ impl Monitor {
         let known = self.shared.as_ref().is_some_and(|shared| Arc::ptr_eq(&shared.sink, sink));
         if !known {
             self.shared = Some(Arc::new(Shared::new(Arc::clone(sink))));
+            if !self.takes_notes {
+                return;
+            }
             let mut book = self.book.lock();
             sink.notes().iter().for_each(|note| book.adopt(note));
         }

@@ -88,6 +88,11 @@ conf::keys! {
         /// Host from the sender's address (ip, dns) or the setting (none).
         CONNECTION_HOST: String = "connection_host", "ip", Type::Choice(&["ip", "dns", "none"]);
     }
+    "inputs"["tcp://<port>, udp://<port>, splunktcp://<port>, splunktcp-ssl://<port>"] {
+        /// The only host that may send, by name or address, which may stand before the port in the stanza's
+        /// name. Default: all.
+        RESTRICT_TO_HOST: Option<String> = "restrictToHost", "", Type::Text;
+    }
     "inputs"["tcp://<port>"] {
         /// Connections at a time, 0 for the default.
         MAX_SOCKETS: usize = "maxSockets", "0", Type::number(0);

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::intake::Intake;
+use super::remote::RemoteHost;
 use super::syslog::{Framer, header_host};
 use crate::{
     CutEvents, Error, HostNames, Input, InputMeta, MissingTime, OriginRef, Sink, StreamKey,
@@ -49,6 +50,8 @@ pub struct TcpInput {
     pub host: Option<Arc<str>>,
     /// Looks up the peer's name, which is the host in place of its address.
     pub names: Option<HostNames>,
+    /// The only host that may send; `None`: all.
+    pub only_from: Option<RemoteHost>,
     /// How messages are told apart.
     pub framing: Framing,
     /// Connections at the same time; more are closed at once and counted.
@@ -69,6 +72,7 @@ impl TcpInput {
             sourcetype: None,
             host: None,
             names: None,
+            only_from: None,
             framing,
             max_connections: 10_000,
             max_message: 1 << 20,
@@ -86,46 +90,84 @@ impl TcpInput {
         sink: Arc<dyn Sink>,
         shutdown: Shutdown,
     ) -> Result<(), Error> {
-        let local = listener.local_addr().map_err(|error| Error::read("tcp listener", error))?;
-        let input = Arc::new(self);
-        let slots = Arc::new(Semaphore::new(input.max_connections));
-        loop {
-            let accepted = tokio::select! {
-                () = shutdown.stopped() => return Ok(()),
-                accepted = listener.accept() => accepted,
-            };
-            let (socket, peer) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of descriptors, or the peer has gone: neither ends the input.
-                    tracing::warn!(%local, %error, "cannot accept a connection");
-                    if !shutdown.sleep(Duration::from_millis(100)).await {
-                        return Ok(());
-                    }
-                    continue;
+        let signals = Signals { accepting: shutdown.clone(), connections: shutdown };
+        serve_port(Arc::new(listener), vec![self], sink, signals).await
+    }
+}
+
+/// When a port ends: it accepts nothing more, or its connections end as well.
+#[derive(Debug, Clone)]
+pub struct Signals {
+    /// The signal to accept nothing more.
+    pub accepting: Shutdown,
+    /// The signal to end the connections; their tasks belong to it.
+    pub connections: Shutdown,
+}
+
+/// Takes the connections of a port, each for the first input that its sender may use.
+///
+/// # Errors
+/// The listener fails.
+pub(crate) async fn serve_port(
+    listener: Arc<TcpListener>,
+    inputs: Vec<TcpInput>,
+    sink: Arc<dyn Sink>,
+    signals: Signals,
+) -> Result<(), Error> {
+    let local = listener.local_addr().map_err(|error| Error::read("tcp listener", error))?;
+    let limit = inputs.iter().map(|input| input.max_connections).max().unwrap_or_default();
+    let inputs: Arc<[Arc<TcpInput>]> = inputs.into_iter().map(Arc::new).collect();
+    let slots = Arc::new(Semaphore::new(limit));
+    loop {
+        let accepted = tokio::select! {
+            () = signals.accepting.stopped() => return Ok(()),
+            accepted = listener.accept() => accepted,
+        };
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, or the peer has gone: neither ends the input.
+                tracing::warn!(%local, %error, "cannot accept a connection");
+                if !signals.accepting.sleep(Duration::from_millis(100)).await {
+                    return Ok(());
                 }
-            };
-            let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-                metrics::counter!(names::INGEST_REFUSED, "reason" => "connections").increment(1);
-                let limit = input.max_connections;
-                tracing::warn!(%local, %peer, limit, "too many connections");
                 continue;
+            }
+        };
+        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            metrics::counter!(names::INGEST_REFUSED, "reason" => "connections").increment(1);
+            tracing::warn!(%local, %peer, limit, "too many connections");
+            continue;
+        };
+        let (inputs, sink) = (Arc::clone(&inputs), Arc::clone(&sink));
+        let shutdown = signals.connections.clone();
+        signals.connections.spawn(async move {
+            let _slot = slot;
+            let Some(input) = input_for(&inputs, peer).await else {
+                metrics::counter!(names::INGEST_REFUSED, "reason" => "host").increment(1);
+                tracing::warn!(%local, %peer, "the input is restricted to another host");
+                return;
             };
-            let connection = Connection {
-                input: Arc::clone(&input),
-                peer,
-                port: local.port(),
-                intake: Intake::new(Arc::clone(&sink)),
-                shutdown: shutdown.clone(),
-            };
-            shutdown.spawn(async move {
-                let _slot = slot;
-                if let Err(error) = connection.read(socket).await {
-                    tracing::warn!(%peer, %error, "connection ended");
-                }
-            });
+            let intake = Intake::new(sink);
+            let connection = Connection { input, peer, port: local.port(), intake, shutdown };
+            if let Err(error) = connection.read(socket).await {
+                tracing::warn!(%peer, %error, "connection ended");
+            }
+        });
+    }
+}
+
+async fn input_for(inputs: &[Arc<TcpInput>], peer: SocketAddr) -> Option<Arc<TcpInput>> {
+    for input in inputs {
+        let allowed = match &input.only_from {
+            None => true,
+            Some(host) => host.is_at(peer.ip()).await,
+        };
+        if allowed {
+            return Some(Arc::clone(input));
         }
     }
+    None
 }
 
 struct Connection {

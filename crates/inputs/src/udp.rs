@@ -9,6 +9,7 @@ use model::IndexName;
 use runtime::{Shutdown, metrics as names};
 use tokio::net::UdpSocket;
 
+use super::remote::{RemoteHost, Senders};
 use super::syslog::header_host;
 use crate::{CutEvents, Error, HostNames, Input, MissingTime, OriginRef, Sink, StreamKey};
 
@@ -29,13 +30,15 @@ pub struct UdpInput {
     /// Looks up the peer's name, which is the host in place of its address. Nothing waits for it:
     /// the first datagrams of a sender may have its address.
     pub names: Option<HostNames>,
+    /// The only host that may send; `None`: all.
+    pub only_from: Option<RemoteHost>,
 }
 
 impl UdpInput {
     /// An input that takes everything as it comes.
     #[must_use]
     pub fn new(index: IndexName) -> Self {
-        Self { index, source: None, sourcetype: None, host: None, names: None }
+        Self { index, source: None, sourcetype: None, host: None, names: None, only_from: None }
     }
 
     /// Takes datagrams until the signal to stop.
@@ -48,7 +51,21 @@ impl UdpInput {
         sink: Arc<dyn Sink>,
         shutdown: Shutdown,
     ) -> Result<(), Error> {
+        self.serve_socket(Arc::new(socket), sink, shutdown).await
+    }
+
+    /// The same over a socket that outlives the input.
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub(crate) async fn serve_socket(
+        self,
+        socket: Arc<UdpSocket>,
+        sink: Arc<dyn Sink>,
+        shutdown: Shutdown,
+    ) -> Result<(), Error> {
         let local = socket.local_addr().map_err(|error| Error::read("udp socket", error))?;
+        let mut senders = Senders::new(self.only_from.clone());
         let stream = StreamKey(format!("udp:{}", local.port()).into());
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -64,12 +81,24 @@ impl UdpInput {
                     continue;
                 }
             };
+            senders.refresh().await;
             let mut events = CutEvents::new(MissingTime::FromText);
-            self.add(&mut events, &buffer[..length], peer, local.port());
+            let mut refused = 0_u64;
+            let mut take = |datagram: &[u8], peer: SocketAddr| {
+                if senders.allow(peer.ip()) {
+                    self.add(&mut events, datagram, peer, local.port());
+                } else {
+                    refused += 1;
+                }
+            };
+            take(&buffer[..length], peer);
             // What has arrived meanwhile goes along.
             for _ in 1..GROUP {
                 let Ok((length, peer)) = socket.try_recv_from(&mut buffer) else { break };
-                self.add(&mut events, &buffer[..length], peer, local.port());
+                take(&buffer[..length], peer);
+            }
+            if refused > 0 {
+                metrics::counter!(names::INGEST_REFUSED, "reason" => "host").increment(refused);
             }
             let count = events.len() as u64;
             if count == 0 {

@@ -64,7 +64,7 @@ const EXACT: [(&str, &str, Class); 21] = [
 ];
 
 /// What the objects below a path are called; the longest that fits counts.
-const NOUNS: [(&str, &str); 29] = [
+const NOUNS: [(&str, &str); 36] = [
     ("/services/authentication/users", "user"),
     ("/services/authentication/httpauth-tokens", "session"),
     ("/services/authorization/roles", "role"),
@@ -73,6 +73,13 @@ const NOUNS: [(&str, &str); 29] = [
     ("/services/data/buckets", "bucket"),
     ("/services/data/inputs/http", "token_http"),
     ("/services/data/inputs/oneshot", "oneshot"),
+    ("/services/data/inputs/batch", "input_batch"),
+    ("/services/data/inputs/fifo", "input_fifo"),
+    ("/services/data/inputs/monitor", "input_monitor"),
+    ("/services/data/inputs/script", "input_script"),
+    ("/services/data/inputs/tcp/cooked", "input_splunktcp"),
+    ("/services/data/inputs/tcp/raw", "input_tcp"),
+    ("/services/data/inputs/udp", "input_udp"),
     ("/services/data/inputs", "input"),
     ("/services/saved/searches", "saved_search"),
     ("/services/saved/eventtypes", "eventtype"),

@@ -1,19 +1,18 @@
-//! `/services/data/inputs`: the kinds of inputs, what `inputs.conf` switches on of each, and files
-//! taken in once. Tokens of the HTTP collector are in `hec_tokens`.
-//!
-//! Inputs are read at a start, so they are listed here and not made.
+//! `/services/data/inputs`: inputs of `inputs.conf`, and those made over REST beside it. They are made,
+//! changed, disabled and removed while the server runs. Tokens of the HTTP collector are in `hec_tokens`.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod change;
+mod kind;
+mod oneshot;
 
 use axum::response::Response;
-use inputs::Sink;
-use inputs::oneshot::{Oneshot, load};
-use model::IndexName;
 use serde_json::json;
 
+pub(crate) use self::change::{Edit, change, follow, home};
+use self::kind::{BATCH, FIFO, FORWARDERS, KINDS, Kind, MONITOR, SCRIPT, TCP, UDP};
 use super::feed;
-use super::resource::{About, Access, Resource};
+use super::objects::check_app;
+use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::call::Call;
@@ -29,51 +28,40 @@ const PATH: &str = "/services/data/inputs";
 
 pub(super) fn routes() -> Routes {
     let see = May("list_inputs");
-    let access = Access { list: Some(see), show: Some(see), ..Access::default() };
-    let oneshot = get(see, "Always empty", oneshots).post(
+    let oneshot = get(see, "Always empty", oneshot::oneshots).post(
         May("edit_monitor"),
         "Loads a file of this machine, and responds when its events are durable",
-        take_in_once,
+        oneshot::take_in_once,
     );
-    Routes::default()
+    let routes = Routes::default()
         .at(PATH, get(see, "Lists kinds of inputs", list))
         .at("/services/data/inputs/tcp", get(see, "Lists kinds of TCP inputs", tcp))
-        .at("/services/data/inputs/oneshot", oneshot)
-        .resource("/services/data/inputs/tcp/{kind}", &TCP, &access)
-        .resource("/services/data/inputs/{kind}", &INPUTS, &access)
+        .at("/services/data/inputs/oneshot", oneshot);
+    let access = Access { list: Some(see), show: Some(see), ..Access::default() };
+    let routes = routes.resource("/services/data/inputs/all", &ALL, &access);
+    let kinds: [&'static Kind; 7] = [&MONITOR, &BATCH, &FIFO, &SCRIPT, &TCP, &FORWARDERS, &UDP];
+    kinds.into_iter().fold(routes, |routes, kind| {
+        let edit = Some(May(kind.capability));
+        let access = Access {
+            create: edit,
+            edit,
+            remove: edit,
+            act: edit,
+            acl: Some(see),
+            ..access.clone()
+        };
+        routes.resource(&format!("{PATH}/{}", kind.path), kind, &access)
+    })
 }
-
-/// A kind of inputs: its path below `data/inputs`, and how its stanzas begin.
-struct Kind {
-    path: &'static str,
-    stanza: &'static str,
-}
-
-const KINDS: [Kind; 7] = [
-    Kind { path: "monitor", stanza: "monitor:" },
-    Kind { path: "batch", stanza: "batch:" },
-    Kind { path: "script", stanza: "script:" },
-    Kind { path: "fifo", stanza: "fifo:" },
-    Kind { path: "tcp/raw", stanza: "tcp:" },
-    Kind { path: "tcp/cooked", stanza: "splunktcp:" },
-    Kind { path: "udp", stanza: "udp:" },
-];
 
 /// The inputs of a kind. Secrets are shown to those who may change the server's settings.
 fn entries(state: &ApiState, caller: &Caller, kind: &Kind) -> Vec<Entry> {
     let may_change = caller.may("admin_all_objects");
-    let conf = state.knowledge.conf("inputs");
+    let conf = state.apps.knowledge().conf("inputs");
     let path = format!("{PATH}/{}", kind.path);
     let mut entries = Vec::new();
     for stanza in &conf.stanzas {
-        let Some(name) = stanza.name.strip_prefix(kind.stanza) else { continue };
-        let name = name.strip_prefix("//").unwrap_or(name);
-        // `tcp://:9514` and `tcp://host:9514`: the name is what is listened to.
-        let name = if kind.path.contains("tcp") || kind.path == "udp" {
-            name.trim_start_matches(':')
-        } else {
-            name
-        };
+        let Some(name) = kind.name_of(&stanza.name) else { continue };
         let mut content = feed::content(json!({
             "host": state.info.server_name, "index": "main", "disabled": false,
         }));
@@ -84,10 +72,25 @@ fn entries(state: &ApiState, caller: &Caller, kind: &Kind) -> Vec<Entry> {
             };
             content.insert(entry.key.clone(), value);
         }
-        let acl = Acl { removable: false, writable: false, ..Acl::system() };
-        entries.push(Entry::new(&path, name, content).with_acl(acl));
+        let home = home(state, &stanza.name);
+        let acl = Acl {
+            app: home.as_ref().map_or_else(|| apps::SYSTEM.to_owned(), |home| home.app.clone()),
+            sharing: "app".to_owned(),
+            removable: home.is_some_and(|home| !home.in_files),
+            writable: caller.may(kind.capability),
+            ..Acl::default()
+        };
+        let switch = if content["disabled"] == json!(true) { "enable" } else { "disable" };
+        let attributes = Attributes::new(&[], &kind.setting_names(), &[]);
+        let entry = Entry::new(&path, name, content).with_acl(acl).with_attributes(attributes);
+        entries.push(entry.editable().linking(&["_reload", switch]));
     }
     entries
+}
+
+fn named(call: &Call, kind: &Kind, name: &str) -> Option<Entry> {
+    let all = entries(&call.state, &call.caller, kind);
+    all.into_iter().find(|entry| entry.name == name)
 }
 
 /// A level that lists what is below it. What has a link `create` is a kind, the others are levels.
@@ -124,43 +127,17 @@ async fn tcp(params: Params) -> Result<Response, RestError> {
     kinds(&format!("{PATH}/tcp"), &names, &params)
 }
 
-/// The inputs of the kinds that `inputs.conf` switches on: `{kind}`, below `tcp/` or not.
-struct ConfiguredInputs {
-    below: &'static str,
-}
+/// The inputs of all kinds.
+struct All;
 
-static INPUTS: ConfiguredInputs = ConfiguredInputs { below: "" };
-static TCP: ConfiguredInputs = ConfiguredInputs { below: "tcp/" };
+static ALL: All = All;
 
-impl ConfiguredInputs {
-    fn kind(&self, call: &Call) -> String {
-        format!("{}{}", self.below, call.segment("kind"))
-    }
-}
-
-impl Resource for ConfiguredInputs {
+impl Resource for All {
     type Item = Entry;
 
     fn about(&self) -> About {
-        About { title: "inputs", path: PATH, one: "an input", many: "inputs of a kind" }
-    }
-
-    fn place(&self, call: &Call) -> Result<(String, String), RestError> {
-        let kind = self.kind(call);
-        let path = format!("{PATH}/{kind}");
-        Ok((kind, path))
-    }
-
-    fn check(&self, call: &Call) -> Result<(), RestError> {
-        let kind = self.kind(call);
-        let is_listed = kind == "all" && call.name().is_empty();
-        let is_known = is_listed || KINDS.iter().any(|known| known.path == kind);
-        let named = if call.name().is_empty() { &kind } else { call.name() };
-        if is_known { Ok(()) } else { Err(RestError::no_object(named)) }
-    }
-
-    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
-        Ok(Some(Attributes::new(&["name"], &["index", "host", "sourcetype"], &[])))
+        let path = "/services/data/inputs/all";
+        About { title: "all", path, one: "an input", many: "inputs of all kinds" }
     }
 
     fn entry(&self, _: &Call, entry: &Entry) -> Result<Entry, RestError> {
@@ -168,53 +145,123 @@ impl Resource for ConfiguredInputs {
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<Entry>, RestError> {
-        let wanted = self.kind(call);
-        let kinds = KINDS.iter().filter(|kind| wanted == "all" || kind.path == wanted);
-        Ok(kinds.flat_map(|kind| entries(&call.state, &call.caller, kind)).collect())
+        Ok(KINDS.iter().flat_map(|kind| entries(&call.state, &call.caller, kind)).collect())
     }
 
     async fn find(&self, call: &Call) -> Result<Vec<Entry>, RestError> {
         let mut found = self.list(call).await?;
         found.retain(|entry| entry.name == call.name());
-        found.truncate(1);
         Ok(found)
     }
 }
 
-/// Files that were taken in once are not remembered as inputs.
-async fn oneshots(params: Params) -> Result<Response, RestError> {
-    feed::respond_empty("oneshot", &format!("{PATH}/oneshot"), &params)
+impl Kind {
+    /// The stanza of an input that is there.
+    fn stanza(&self, call: &Call, name: &str) -> Result<String, RestError> {
+        let conf = call.state.apps.knowledge().conf("inputs");
+        let found = conf.stanzas.iter().find(|stanza| self.name_of(&stanza.name) == Some(name));
+        found.map(|stanza| stanza.name.clone()).ok_or_else(|| RestError::no_object(name))
+    }
+
+    async fn set(
+        &self,
+        call: &Call,
+        name: &str,
+        settings: apps::Settings,
+    ) -> Result<Entry, RestError> {
+        let stanza = self.stanza(call, name)?;
+        if !settings.is_empty() {
+            change(&call.state, &stanza, Edit::Set(settings)).await?;
+        }
+        named(call, self, name).ok_or_else(|| RestError::no_object(name))
+    }
 }
 
-/// Takes in a file of this machine: `name` is its path. Answers when its events are safe.
-async fn take_in_once(Call { state, params, .. }: Call) -> Result<Response, RestError> {
-    let path = PathBuf::from(params.required("name")?);
-    let index = IndexName::new(params.text("index").unwrap_or("main"))
-        .map_err(|error| RestError::invalid(error.to_string()))?;
-    state.indexes.check_takes(&index).map_err(RestError::invalid)?;
-    if !path.is_absolute() || !path.is_file() {
-        let text = format!("\"{}\" is not a file on this machine", path.display());
-        return Err(RestError::invalid(text));
+impl Resource for Kind {
+    type Item = Entry;
+
+    fn about(&self) -> About {
+        About { title: self.path, path: PATH, one: self.one, many: self.many }
     }
-    let target = Oneshot {
-        index,
-        host: params.text("host").unwrap_or(&state.info.server_name).into(),
-        source: params.text("rename-source").map(Arc::from),
-        sourcetype: params.text("sourcetype").map(Arc::from),
-    };
-    let sink = Arc::clone(&state.ingest) as Arc<dyn Sink>;
-    let loaded = load(&sink, std::slice::from_ref(&path), &target, |_| {}).await?;
-    if let Some((path, error)) = loaded.failed.first() {
-        let text = format!("{}: {error}", path.display());
-        return Err(RestError::of_kind(error.kind(), text));
+
+    fn place(&self, _: &Call) -> Result<(String, String), RestError> {
+        Ok((self.path.to_owned(), format!("{PATH}/{}", self.path)))
     }
-    let progress = loaded.progress;
-    let content = feed::content(json!({
-        "Bytes Indexed": progress.event_bytes, "Events": progress.events, "Offset": progress.bytes,
-        "Size": progress.all_bytes, "Sources Indexed": 1,
-    }));
-    let entry = Entry::new(&format!("{PATH}/oneshot"), &path.to_string_lossy(), content);
-    feed::respond_created("oneshot", &format!("{PATH}/oneshot"), entry, &params)
+
+    fn removal(&self) -> Removal {
+        Removal::Rest
+    }
+
+    /// Changes take effect at once: there is nothing to reload.
+    fn reloads(&self) -> bool {
+        true
+    }
+
+    fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
+        Ok(Some(Attributes::new(&["name"], &self.setting_names(), &[])))
+    }
+
+    fn entry(&self, _: &Call, entry: &Entry) -> Result<Entry, RestError> {
+        Ok(entry.clone())
+    }
+
+    async fn list(&self, call: &Call) -> Result<Vec<Entry>, RestError> {
+        Ok(entries(&call.state, &call.caller, self))
+    }
+
+    async fn find(&self, call: &Call) -> Result<Vec<Entry>, RestError> {
+        Ok(named(call, self, call.name()).into_iter().collect())
+    }
+
+    async fn create(&self, call: &Call) -> Result<Entry, RestError> {
+        let mut settings = self.settings(&call.params)?;
+        let name = self.name_of_new(&call.state, &call.params, &mut settings)?;
+        if named(call, self, &name).is_some() {
+            return Err(apps::Error::Exists(name).into());
+        }
+        let app = change::app_of_new(call.namespace.app.as_deref());
+        check_app(&call.state, &app)?;
+        change(&call.state, &self.stanza_of(&name), Edit::Create(app, settings)).await?;
+        named(call, self, &name).ok_or_else(|| RestError::no_object(&name))
+    }
+
+    async fn edit(&self, call: &Call, entry: Entry) -> Result<Entry, RestError> {
+        let mut settings = self.settings(&call.params)?;
+        // Clients send it along; it is a part of the name.
+        if let Some(at) = settings.iter().position(|(key, _)| key == "restrictToHost") {
+            let (_, host) = settings.remove(at);
+            let is_same = entry.content.get("restrictToHost").and_then(|value| value.as_str());
+            if is_same.unwrap_or_default() != host {
+                let text = "restrictToHost cannot be changed; remove the input and make another";
+                return Err(RestError::invalid(text));
+            }
+        }
+        self.set(call, &entry.name, settings).await
+    }
+
+    async fn remove(&self, call: &Call, entry: Entry) -> Result<(), RestError> {
+        change(&call.state, &self.stanza(call, &entry.name)?, Edit::Remove).await
+    }
+
+    fn actions(&self) -> &'static str {
+        "`enable` or `disable`"
+    }
+
+    async fn act(
+        &self,
+        call: &Call,
+        entry: Entry,
+        action: &str,
+    ) -> Result<Option<Entry>, RestError> {
+        let off = match action {
+            "enable" => "0",
+            "disable" => "1",
+            "_reload" => return Ok(Some(entry)),
+            _ => return Err(RestError::no_object(action)),
+        };
+        let settings = vec![("disabled".to_owned(), off.to_owned())];
+        self.set(call, &entry.name, settings).await.map(Some)
+    }
 }
 
 /// Requests and their answers.
@@ -223,22 +270,77 @@ pub(super) fn cases() -> Vec<Case> {
     let (none, mode) = ("Could not find object", "unknown output_mode");
     let oneshot = format!("{PATH}/oneshot");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    vec![
+    let mut all = vec![
         case(&format!("GET {PATH}"), "", 200, "\"name\":\"monitor\""),
         case(&format!("GET {PATH}?output_mode=none"), "", 400, mode),
         case(&format!("GET {PATH}/tcp"), "", 200, "\"name\":\"cooked\""),
         case(&format!("GET {PATH}/tcp?output_mode=none"), "", 400, mode),
-        case(&format!("GET {PATH}/tcp/cooked"), "", 200, "\"name\":\"9997\""),
-        case(&format!("GET {PATH}/tcp/none"), "", 404, none),
         case(&format!("GET {PATH}/tcp/cooked/9997"), "", 200, "\"index\":\"main\""),
-        case(&format!("GET {PATH}/tcp/cooked/1"), "", 404, none),
         case(&format!("GET {PATH}/all"), "", 200, "\"name\":\"9997\""),
-        case(&format!("GET {PATH}/none"), "", 404, none),
-        case(&format!("GET {PATH}/monitor/_new"), "", 200, "\"required\":[\"name\"]"),
-        case(&format!("GET {PATH}/monitor/none"), "", 404, none),
+        case(&format!("GET {PATH}/all?output_mode=none"), "", 400, mode),
+        case(&format!("GET {PATH}/all/9997"), "", 200, "\"name\":\"9997\""),
+        case(&format!("GET {PATH}/all/none"), "", 404, none),
         case(&format!("GET {oneshot}"), "", 200, "\"entry\":[]"),
         case(&format!("GET {oneshot}?output_mode=none"), "", 400, mode),
         case(&format!("POST {oneshot}"), &format!("name={file}"), 201, "Sources Indexed"),
         case(&format!("POST {oneshot}"), "name=%2Fnowhere", 400, "is not a file on this machine"),
-    ]
+        case(&format!("POST {PATH}/script"), "name=%2Fbin%2Fsh", 400, "outside of what is allowed"),
+        case(&format!("POST {PATH}/tcp/cooked/9997/disable"), "", 200, "\"disabled\":true"),
+        case(&format!("DELETE {PATH}/tcp/cooked/9997"), "", 400, "stands in inputs.conf"),
+        case(&format!("POST {PATH}/script/%2Fmade"), "interval=9", 200, "\"interval\":\"9\""),
+        case(&format!("POST {PATH}/script/%2Fmade"), "interval=often", 400, "expected seconds"),
+        case(&format!("DELETE {PATH}/script/%2Fmade"), "", 400, "stands in inputs.conf"),
+    ];
+    let kinds = [
+        (&MONITOR, "/karst-none/a", "index=main", "sourcetype=st"),
+        (&BATCH, "/karst-none/b", "index=main", "sourcetype=st"),
+        (&FIFO, "/karst-none/c", "disabled=1", "sourcetype=st"),
+        (&TCP, "50514", "disabled=1", "sourcetype=st"),
+        (&FORWARDERS, "50515", "disabled=1", "host=h"),
+        (&UDP, "50516", "disabled=1", "sourcetype=st"),
+    ];
+    for (kind, name, form, other) in kinds {
+        let encoded = name.replace('/', "%2F");
+        let path = format!("{PATH}/{}", kind.path);
+        let one = format!("{path}/{encoded}");
+        let unknown = "is not supported by this handler";
+        all.extend([
+            case(&format!("POST {path}"), &format!("name={encoded}&{form}"), 201, name),
+            case(&format!("POST {path}"), &format!("name={encoded}"), 409, "already exists"),
+            case(&format!("POST {path}"), "", 400, "is missing"),
+            case(&format!("POST {path}"), &format!("name={encoded}1&x=y"), 400, unknown),
+            case(&format!("GET {path}"), "", 200, name),
+            case(&format!("GET {path}?output_mode=none"), "", 400, mode),
+            case(&format!("GET {path}/_new"), "", 200, "\"required\":[\"name\"]"),
+            case(&format!("GET {one}"), "", 200, name),
+            case(&format!("GET {path}/none"), "", 404, none),
+            case(&format!("GET {one}/acl"), "", 200, "\"app\":\"search\""),
+            case(&format!("GET {one}/size"), "", 404, none),
+            case(&format!("POST {one}"), other, 200, other.split('=').next().unwrap_or("")),
+            case(&format!("POST {one}"), "index=no_such", 400, "there is no index"),
+            case(&format!("POST {path}/none"), other, 404, none),
+            case(&format!("POST {one}/disable"), "", 200, "\"disabled\":true"),
+            case(&format!("POST {one}/explode"), "", 404, none),
+            case(&format!("DELETE {one}"), "", 200, "\"entry\":"),
+            case(&format!("DELETE {one}"), "", 404, none),
+        ]);
+    }
+    let script = format!("{PATH}/script");
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conf/apps/made/bin/hello");
+    let encoded = program.replace('/', "%2F");
+    let new = format!("name={encoded}&interval=0&disabled=1");
+    all.extend([
+        case(&format!("POST {script}"), &new, 201, "apps/made/bin/hello"),
+        case(&format!("POST {script}"), &new, 409, "already exists"),
+        case(&format!("DELETE {script}/{encoded}"), "", 200, "\"name\":\"/made\""),
+        case(&format!("GET {script}"), "", 200, "\"name\":\"/made\""),
+        case(&format!("GET {script}?output_mode=none"), "", 400, mode),
+        case(&format!("GET {script}/%2Fmade"), "", 200, "\"name\":\"/made\""),
+        case(&format!("GET {script}/none"), "", 404, none),
+        case(&format!("GET {script}/%2Fmade/acl"), "", 200, "\"removable\":false"),
+        case(&format!("GET {script}/%2Fmade/size"), "", 404, none),
+        case(&format!("POST {script}/%2Fmade/disable"), "", 200, "\"disabled\":true"),
+        case(&format!("POST {script}/%2Fmade/explode"), "", 404, none),
+    ]);
+    all
 }

@@ -1,8 +1,10 @@
 //! `/services/data/inputs/http`: HEC tokens, and the settings of all of them under the name `http`.
 
+use apps::{NOBODY, Namespace};
 use model::IndexName;
 use serde_json::{Map, Value, json};
 
+use super::data_inputs::home;
 use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::Entry;
@@ -145,7 +147,7 @@ impl Resource for Tokens {
             return Err(RestError::invalid(text));
         };
         apply(&call.state, &mut token, &call.params)?;
-        put(call, token).await
+        change(call, token).await
     }
 
     fn actions(&self) -> &'static str {
@@ -164,11 +166,16 @@ impl Resource for Tokens {
                 return Err(RestError::not_found(text));
             }
         }
-        put(call, token).await.map(Some)
+        change(call, token).await.map(Some)
     }
 
     async fn remove(&self, call: &Call, item: Item) -> Result<(), RestError> {
         let name = token(call, item)?.name;
+        if is_configured(&call.state, &name) {
+            let text =
+                format!("[http://{name}] stands in inputs.conf; disable it, or remove it there");
+            return Err(RestError::invalid(text));
+        }
         call.state.tokens.remove(&name).await?;
         Ok(())
     }
@@ -179,6 +186,34 @@ fn token(call: &Call, item: Item) -> Result<HecToken, RestError> {
         Item::Token(token) => Ok(token),
         Item::Global => Err(RestError::no_object(call.name())),
     }
+}
+
+fn is_configured(state: &ApiState, name: &str) -> bool {
+    home(state, &format!("http://{name}")).is_some_and(|home| home.in_files)
+}
+
+/// Keeps a changed token. That of a stanza of `inputs.conf` is changed there as well, beside the files: the
+/// next start reads it from there.
+async fn change(call: &Call, token: HecToken) -> Result<Item, RestError> {
+    let stanza = format!("http://{}", token.name);
+    if let Some(home) = home(&call.state, &stanza) {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let names = token.indexes.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let settings = [
+            ("disabled", u8::from(token.disabled).to_string()),
+            ("token", token.token.clone()),
+            ("index", token.index.to_string()),
+            ("indexes", names.join(",")),
+            ("sourcetype", text(&token.sourcetype)),
+            ("source", text(&token.source)),
+            ("host", text(&token.host)),
+            ("useACK", u8::from(token.use_ack).to_string()),
+        ];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value));
+        let namespace = Namespace::new(NOBODY, &home.app);
+        call.state.apps.update("inputs", &stanza, &namespace, &settings).await?;
+    }
+    put(call, token).await
 }
 
 async fn put(call: &Call, token: HecToken) -> Result<Item, RestError> {

@@ -222,6 +222,7 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
         let share = asked.state.apps.share(conf, name, &namespace, NOBODY, Sharing::Global);
         share.await?;
     }
+    followed(asked).await?;
     Ok(asked.state.apps.get(conf, name, &namespace).unwrap_or(made))
 }
 
@@ -242,7 +243,16 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
     let settings = asked.settings()?;
     let (name, there) = (&object.name, home(object));
     asked.state.apps.update(asked.conf, name, &there, &settings).await?;
+    followed(asked).await?;
     Ok(asked.state.apps.get(asked.conf, name, &there)?)
+}
+
+/// Brings about what a change of a file switches on or off.
+async fn followed(asked: &Asked<'_>) -> Result<(), RestError> {
+    match asked.conf {
+        "inputs" => super::data_inputs::follow(asked.state).await,
+        _ => Ok(()),
+    }
 }
 
 impl Kind {
@@ -301,7 +311,8 @@ impl Resource for Kind {
         check_writable(&asked, &object)?;
         (self.removed)(call.state.clone(), object.clone()).await?;
         call.state.apps.remove(asked.conf, &object.name, &home(&object)).await?;
-        Ok(call.state.permissions.remove(&object.place()).await?)
+        call.state.permissions.remove(&object.place()).await?;
+        followed(&asked).await
     }
 
     fn actions(&self) -> &'static str {
@@ -339,6 +350,7 @@ impl Resource for Kind {
             "_reload" => return Ok(Some(object)),
             _ => return Err(RestError::no_object(action)),
         };
+        followed(&asked).await?;
         Ok(Some(apps.get(conf, name, &place)?))
     }
 }

@@ -1,5 +1,6 @@
 //! The REST service over stores in memory and a directory of the test's own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use axum::http::{Method, Request, StatusCode, header};
 use catalog::Catalog;
 use conf::{Layer, Layers};
 use ingest::{IndexCatalog, Ingest};
+use inputs::configured::{Base, Bound, Configured, Parts, RunningInputs, Surroundings};
+use inputs::monitor::MonitorStatus;
 use knowledge::Knowledge;
 use model::IndexerId;
 use object_store::ObjectStore;
@@ -28,8 +31,8 @@ use crate::{ApiState, ServerInfo};
 
 /// Settings with secrets in them, known ones and one that no program knows.
 const INPUTS: &str = "[http://conftok]\ntoken = 8f0c-secret\n[splunktcptoken://fwd]\ntoken = 77aa-secret\n\
-                      [tcp-ssl://9999]\nsslPassword = tls-secret\n[splunktcp://9997]\n\
-                      aws_access_key = AKIA-secret\nindex = main\n";
+                      [tcp-ssl://9999]\nsslPassword = tls-secret\n[script:///made]\ndisabled = 1\n\
+                      [splunktcp://9997]\ndisabled = 1\naws_access_key = AKIA-secret\nindex = main\n";
 
 pub(crate) struct Server {
     pub(crate) state: ApiState,
@@ -129,7 +132,7 @@ impl Server {
             catalog: catalog.clone(),
             store: Arc::clone(&store),
             files: layers,
-            directory: None,
+            directory: Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conf").into()),
         };
         let apps = Apps::open(parts).unwrap();
         let search = SearchService::new(
@@ -253,11 +256,11 @@ async fn state(
     let api_tokens = ApiTokens::load(catalog.clone(), "test", &[7; ApiTokens::KEY_BYTES]).unwrap();
     let accounts = Arc::new(accounts);
     let roles = Arc::new(Roles::load(catalog.clone()).unwrap());
-    let permissions =
-        Arc::new(Permissions::load(catalog.clone(), std::collections::BTreeMap::new()).unwrap());
+    let permissions = Arc::new(Permissions::load(catalog.clone(), BTreeMap::new()).unwrap());
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
     let key = Secrets::new_key().unwrap();
+    let inputs = running_inputs(&ingest, &indexes, home.join("inputs")).await;
     ApiState {
         search,
         ingest,
@@ -282,7 +285,8 @@ async fn state(
         catalog,
         cache: Arc::new(Nothing),
         metrics: Arc::new(Nothing),
-        files: inputs::monitor::MonitorStatus::default(),
+        inputs,
+        files: MonitorStatus::default(),
         clock,
         shutdown: runtime::Shutdown::default(),
         health: runtime::health::Health::default(),
@@ -300,6 +304,30 @@ async fn state(
         settings,
         console: Arc::new(Nothing),
     }
+}
+
+/// Inputs that run, none at first.
+async fn running_inputs(
+    ingest: &Arc<Ingest>,
+    indexes: &Arc<IndexCatalog>,
+    state: PathBuf,
+) -> RunningInputs {
+    let indexes = Arc::clone(indexes);
+    let running = RunningInputs::new(Surroundings {
+        host: "test".into(),
+        monitor: inputs::monitor::MonitorSettings::default(),
+        parts: Parts { state, aws: BTreeMap::new(), files: MonitorStatus::default() },
+        sink: Arc::clone(ingest) as Arc<dyn inputs::Sink>,
+        check_index: Arc::new(move |index| indexes.check_takes(index)),
+    });
+    let base = Base {
+        always: Configured::default(),
+        forwarders: Arc::new(drop),
+        shutdown: runtime::Shutdown::default(),
+    };
+    let nothing = conf::Effective { conf: "inputs".to_owned(), stanzas: Vec::new() };
+    running.start(base, &nothing, Bound::default()).await;
+    running
 }
 
 async fn audit(folder: PathBuf, clock: &Arc<dyn Clock>) -> crate::Audit {

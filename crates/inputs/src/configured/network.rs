@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use model::IndexName;
 
-use super::HttpToken;
 use super::stanza::Keys;
-use crate::HostNames;
+use super::{ForwarderPort, HttpToken};
 use crate::settings;
 use crate::tcp::{Framing, TcpInput};
 use crate::udp::UdpInput;
+use crate::{HostNames, RemoteHost};
 
-/// `[tcp://<port>]`, at all addresses of the machine, or `[tcp://<address>:<port>]` at one.
+/// `[tcp://<port>]`, at all addresses of the machine, `[tcp://<address>:<port>]` at one, or
+/// `[tcp://<host>:<port>]` for a host that is not an address: at all, from that host alone.
 pub(super) fn tcp(
     keys: &mut Keys<'_>,
     rest: &str,
     host: &Arc<str>,
     names: &HostNames,
 ) -> Option<(SocketAddr, TcpInput)> {
-    let address = address(keys, rest)?;
+    let (address, only_from) = place(keys, rest)?;
     let sourcetype = keys.shared(&settings::SOURCETYPE);
     let framing = match sourcetype.as_deref() {
         Some("syslog") => Framing::Syslog,
@@ -29,6 +30,7 @@ pub(super) fn tcp(
     input.source = keys.shared(&settings::SOURCE);
     input.sourcetype = sourcetype;
     (input.host, input.names) = host_of(keys, host, names);
+    input.only_from = only_from;
     match keys.get(&settings::MAX_SOCKETS) {
         0 => {}
         most => input.max_connections = most,
@@ -36,14 +38,14 @@ pub(super) fn tcp(
     Some((address, input))
 }
 
-/// `[udp://<port>]`, at all addresses of the machine, or `[udp://<address>:<port>]` at one.
+/// `[udp://<port>]`, with the same forms as [`tcp`].
 pub(super) fn udp(
     keys: &mut Keys<'_>,
     rest: &str,
     host: &Arc<str>,
     names: &HostNames,
 ) -> Option<(SocketAddr, UdpInput)> {
-    let address = address(keys, rest)?;
+    let (address, only_from) = place(keys, rest)?;
     let (fixed, names) = host_of(keys, host, names);
     let input = UdpInput {
         index: keys.index(),
@@ -51,6 +53,7 @@ pub(super) fn udp(
         sourcetype: keys.shared(&settings::SOURCETYPE),
         host: fixed,
         names,
+        only_from,
     };
     Some((address, input))
 }
@@ -69,16 +72,55 @@ fn host_of(
     }
 }
 
-fn address(keys: &mut Keys<'_>, rest: &str) -> Option<SocketAddr> {
+/// `[splunktcp://<port>]` and `[splunktcp-ssl://<port>]`, with the same forms as [`tcp`].
+pub(super) fn forwarders(
+    keys: &mut Keys<'_>,
+    rest: &str,
+    tls: bool,
+) -> Option<(SocketAddr, ForwarderPort)> {
+    let (address, only_from) = place(keys, rest)?;
+    Some((address, ForwarderPort { tls, only_from }))
+}
+
+/// Where a stanza listens, and to whom.
+fn place(keys: &mut Keys<'_>, rest: &str) -> Option<(SocketAddr, Option<RemoteHost>)> {
     let rest = rest.trim();
+    let only_from = keys.get(&settings::RESTRICT_TO_HOST).filter(|host| !host.is_empty());
+    let anywhere = |port: u16| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     if let Ok(port) = rest.strip_prefix(':').unwrap_or(rest).parse::<u16>() {
-        return Some((Ipv4Addr::UNSPECIFIED, port).into());
+        return Some((anywhere(port), only_from.as_deref().map(RemoteHost::new)));
     }
-    let address = rest.parse().ok();
-    if address.is_none() {
-        keys.wrong_name("port", "a port, or an address of this machine and a port, after ://");
+    let parts = rest.rsplit_once(':');
+    let host = parts.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
+    match (host, &only_from) {
+        (Some((host, port)), Some(only)) if host == only => {
+            Some((anywhere(port), Some(RemoteHost::new(host))))
+        }
+        (Some(_), Some(_)) => {
+            let expected = "the host that stands before the port in the stanza's name";
+            keys.wrong(&settings::RESTRICT_TO_HOST, expected);
+            None
+        }
+        (Some((host, port)), None) => match rest.parse() {
+            Ok(address) => Some((address, None)),
+            Err(_) if is_host_name(host) => Some((anywhere(port), Some(RemoteHost::new(host)))),
+            Err(_) => wrong_place(keys),
+        },
+        (None, _) => wrong_place(keys),
     }
-    address
+}
+
+fn wrong_place<T>(keys: &mut Keys<'_>) -> Option<T> {
+    let expected = "a port, an address of this machine and a port, or a sender's name and a port, \
+                    after ://";
+    keys.wrong_name("port", expected);
+    None
+}
+
+/// Whether a text may be the name of a host, and not half of an address.
+fn is_host_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 /// `[http://<name>]`; a stanza without a token is not an input yet.
@@ -96,8 +138,8 @@ pub(super) fn http(keys: &mut Keys<'_>, name: &str) -> Option<HttpToken> {
         token,
         index: keys.index(),
         indexes,
-        sourcetype: keys.get(&settings::SOURCETYPE),
-        source: keys.get(&settings::SOURCE),
+        sourcetype: keys.shared(&settings::SOURCETYPE).map(|text| text.to_string()),
+        source: keys.shared(&settings::SOURCE).map(|text| text.to_string()),
         host: keys.host().map(|host| host.to_string()),
         use_ack: keys.get(&settings::USE_ACK),
         disabled: keys.get(&settings::DISABLED),

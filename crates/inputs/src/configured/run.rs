@@ -1,31 +1,24 @@
 //! Everything configured, bound and started.
 
+use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use model::IndexName;
 use runtime::Shutdown;
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::{Configured, Parts};
 use crate::monitor::Monitor;
-use crate::{Error, Sink};
+use crate::tcp::{Signals, TcpInput, serve_port};
+use crate::{Error, RemoteHost, Sink};
 
 /// The ports of a [`Configured`], which nobody else can take any more.
 #[derive(Debug, Default)]
 pub struct Bound {
-    tcp: Vec<Option<TcpListener>>,
-    udp: Vec<Option<UdpSocket>>,
-}
-
-impl Bound {
-    /// Gives up the ports of the inputs for an index.
-    pub(super) fn leave_out(&mut self, configured: &Configured, index: &IndexName) {
-        let mut kept = configured.tcp.iter().map(|(_, one)| one.index != *index);
-        self.tcp.retain(|_| kept.next().unwrap_or(true));
-        let mut kept = configured.udp.iter().map(|(_, one)| one.index != *index);
-        self.udp.retain(|_| kept.next().unwrap_or(true));
-    }
+    pub(super) tcp: BTreeMap<SocketAddr, TcpListener>,
+    pub(super) udp: BTreeMap<SocketAddr, UdpSocket>,
+    pub(super) forwarders: BTreeMap<SocketAddr, TcpListener>,
 }
 
 /// Takes the ports, and nothing else: what is sent to them waits in the system until [`start_bound`]. An
@@ -35,15 +28,46 @@ impl Bound {
 /// Another address cannot be listened at.
 pub async fn bind(configured: &Configured) -> Result<Bound, Error> {
     let mut bound = Bound::default();
-    for (address, _) in &configured.tcp {
-        let listener = TcpListener::bind(address).await;
-        bound.tcp.push(configured.taken("tcp", *address, listener)?);
+    let tcp = configured.tcp.iter().map(|(address, one)| (*address, one.only_from.as_ref()));
+    for address in configured.distinct("tcp", tcp)? {
+        if let Some(port) = configured.taken("tcp", address, listener(address).await)? {
+            bound.tcp.insert(address, port);
+        }
     }
-    for (address, _) in &configured.udp {
-        let socket = UdpSocket::bind(address).await;
-        bound.udp.push(configured.taken("udp", *address, socket)?);
+    let udp = configured.udp.iter().map(|(address, _)| (*address, None));
+    for address in configured.distinct("udp", udp)? {
+        if let Some(port) = configured.taken("udp", address, socket(address).await)? {
+            bound.udp.insert(address, port);
+        }
+    }
+    let forwarders = configured.forwarders.iter();
+    let forwarders = forwarders.map(|(address, port)| (*address, port.only_from.as_ref()));
+    for address in configured.distinct("tcp", forwarders)? {
+        if let Some(port) = configured.taken("tcp", address, listener(address).await)? {
+            bound.forwarders.insert(address, port);
+        }
     }
     Ok(bound)
+}
+
+/// Takes a port for connections.
+///
+/// # Errors
+/// [`Error::Listen`].
+pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|error| cannot_listen("tcp", address, error))
+}
+
+/// Takes a port for datagrams.
+///
+/// # Errors
+/// [`Error::Listen`].
+pub(super) async fn socket(address: SocketAddr) -> Result<UdpSocket, Error> {
+    UdpSocket::bind(address).await.map_err(|error| cannot_listen("udp", address, error))
+}
+
+pub(super) fn cannot_listen(scheme: &str, address: SocketAddr, error: io::Error) -> Error {
+    Error::Listen { address: format!("{scheme}://{address}"), source: Arc::new(error) }
 }
 
 impl Configured {
@@ -51,33 +75,60 @@ impl Configured {
         &self,
         scheme: &str,
         address: SocketAddr,
-        port: std::io::Result<T>,
+        port: Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let fail = |error: std::io::Error| Error::Listen {
-            address: format!("{scheme}://{address}"),
-            source: Arc::new(error),
-        };
-        match port.map_err(fail) {
+        match port {
             Err(error) if self.app_ports.contains(&address) => {
-                tracing::warn!("{error}; the app's input is ignored");
+                tracing::warn!("{scheme}: {error}; the app's input is ignored");
                 Ok(None)
             }
             port => port.map(Some),
         }
     }
+
+    /// The addresses, once each: only inputs for different hosts share one.
+    fn distinct<'a>(
+        &self,
+        scheme: &str,
+        ports: impl Iterator<Item = (SocketAddr, Option<&'a RemoteHost>)>,
+    ) -> Result<Vec<SocketAddr>, Error> {
+        let mut seen: BTreeMap<SocketAddr, Vec<Option<&RemoteHost>>> = BTreeMap::new();
+        for (address, only_from) in ports {
+            let hosts = seen.entry(address).or_default();
+            let shared = hosts.iter().all(|host| host.is_some() && *host != only_from);
+            // The system gives a new port to each that asks for 0.
+            let clash = !hosts.is_empty() && (only_from.is_none() || !shared);
+            if clash && address.port() != 0 && !self.app_ports.contains(&address) {
+                let used = io::Error::from(io::ErrorKind::AddrInUse);
+                return Err(cannot_listen(scheme, address, used));
+            }
+            hosts.push(only_from);
+        }
+        Ok(seen.into_keys().collect())
+    }
+}
+
+/// Inputs by their ports.
+pub(super) fn by_port(inputs: Vec<(SocketAddr, TcpInput)>) -> BTreeMap<SocketAddr, Vec<TcpInput>> {
+    let mut ports: BTreeMap<SocketAddr, Vec<TcpInput>> = BTreeMap::new();
+    for (address, input) in inputs {
+        ports.entry(address).or_default().push(input);
+    }
+    ports
 }
 
 /// Binds and starts all inputs over a sink; they end with the signal to stop. Gives the addresses that
-/// are listened at, as `tcp://127.0.0.1:514`.
+/// are listened at, as `tcp://127.0.0.1:514`. Ports for forwarders are left out.
 ///
 /// # Errors
 /// An address cannot be listened at, or the checkpoints cannot be read.
 pub async fn start(
-    configured: Configured,
+    mut configured: Configured,
     parts: &Parts,
     sink: &Arc<dyn Sink>,
     shutdown: &Shutdown,
 ) -> Result<Vec<String>, Error> {
+    configured.forwarders.clear();
     let bound = bind(&configured).await?;
     start_bound(configured, bound, parts, sink, shutdown).await
 }
@@ -88,7 +139,7 @@ pub async fn start(
 /// The checkpoints cannot be read.
 pub async fn start_bound(
     configured: Configured,
-    bound: Bound,
+    mut bound: Bound,
     parts: &Parts,
     sink: &Arc<dyn Sink>,
     shutdown: &Shutdown,
@@ -97,13 +148,14 @@ pub async fn start_bound(
     for warning in &configured.warnings {
         tracing::warn!("{warning}");
     }
-    for ((address, input), listener) in configured.tcp.into_iter().zip(bound.tcp) {
-        let Some(listener) = listener else { continue };
+    for (address, inputs) in by_port(configured.tcp) {
+        let Some(listener) = bound.tcp.remove(&address) else { continue };
         listeners.push(format!("tcp://{}", listener.local_addr().unwrap_or(address)));
-        shutdown.spawn(input.serve(listener, Arc::clone(sink), shutdown.clone()));
+        let signals = Signals { accepting: shutdown.clone(), connections: shutdown.clone() };
+        shutdown.spawn(serve_port(Arc::new(listener), inputs, Arc::clone(sink), signals));
     }
-    for ((address, input), socket) in configured.udp.into_iter().zip(bound.udp) {
-        let Some(socket) = socket else { continue };
+    for (address, input) in configured.udp {
+        let Some(socket) = bound.udp.remove(&address) else { continue };
         listeners.push(format!("udp://{}", socket.local_addr().unwrap_or(address)));
         shutdown.spawn(input.serve(socket, Arc::clone(sink), shutdown.clone()));
     }

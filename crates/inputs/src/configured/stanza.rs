@@ -41,8 +41,9 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// A text; an empty one says nothing, as over REST.
     pub(crate) fn shared(&self, key: &Key<Option<String>>) -> Option<Arc<str>> {
-        self.reader.text(key).map(Into::into)
+        self.reader.text(key).filter(|text| !text.is_empty()).map(Into::into)
     }
 
     /// Notes that something else is expected of a setting.

@@ -124,7 +124,7 @@ fn inputs_of_apps_with_mistakes_are_left_out() {
     assert!(told("time_before_close = soon"), "{:?}", configured.warnings);
     let (os, main) = (IndexName::new("os").unwrap(), IndexName::new("main").unwrap());
     assert!(configured.index_of_apps(&os).is_some() && configured.index_of_apps(&main).is_none());
-    configured.leave_out(&os, &mut Bound::default());
+    configured.leave_out(&os);
     assert_eq!((configured.tcp.len(), configured.udp.len(), configured.monitor.len()), (0, 1, 0));
     assert!(read("[tcp://x]").is_err(), "without an app it is an error");
 }

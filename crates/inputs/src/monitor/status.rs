@@ -78,6 +78,11 @@ impl MonitorStatus {
         files.insert(path.to_owned(), status);
     }
 
+    /// Forgets all files: another monitor follows its own.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
     pub(crate) fn remove(&self, path: &Path) {
         self.0.lock().remove(path);
     }

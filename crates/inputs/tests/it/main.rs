@@ -9,4 +9,5 @@ mod many;
 mod monitor;
 mod names;
 mod rotation;
+mod running;
 mod sink;

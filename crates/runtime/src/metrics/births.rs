@@ -41,6 +41,7 @@ const LABELLED: &[(&str, &[Label])] = &[
                 "event_too_large",
                 "forwarded_busy",
                 "forwarded_invalid",
+                "host",
                 "journal",
                 "request_memory",
                 "udp",

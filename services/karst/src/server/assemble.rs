@@ -30,7 +30,7 @@ use super::logs::Loggers;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{identity, ingest_conf, request_conf, store_conf, telling, whole};
+use super::{identity, ingest_conf, inputs, request_conf, store_conf, telling, whole};
 use crate::config::ServerOptions;
 
 /// Time-out of closing the catalog and the cache.
@@ -171,6 +171,8 @@ pub(crate) async fn assemble(
     let permissions = Arc::new(Permissions::load(catalog.clone(), access)?);
     let authority =
         Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
+    let files = ::inputs::monitor::MonitorStatus::default();
+    let inputs = inputs::running(options, &audit_layers, &ingest, &indexes, files.clone())?;
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
@@ -193,7 +195,8 @@ pub(crate) async fn assemble(
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics_text),
-        files: inputs::monitor::MonitorStatus::default(),
+        files,
+        inputs,
         info: Arc::new(server_info(options, indexer, clock.as_ref())),
         clock,
         shutdown: shutdown.clone(),

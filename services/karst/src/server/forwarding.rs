@@ -1,19 +1,20 @@
-//! The ports for forwarders: the one of the command line, and those of `inputs.conf`.
+//! The ports for forwarders: the one of the command line, and those of `inputs.conf` (`[splunktcp://...]`).
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::inputs::configured::{ForwarderListener, ForwarderPort, ServeForwarders};
+use ::inputs::tcp::Signals;
 use anyhow::Result;
 use ingest::Ingest;
 use ingest::forwarded::{Doors, converse};
-use knowledge::Knowledge;
-use runtime::Shutdown;
-use tokio::net::{TcpListener, TcpStream};
+use runtime::{Shutdown, metrics as names};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::Karst;
-use super::ports::ForwarderPort;
+use super::ports::BoundForwarderPort;
 use crate::config::ServerOptions;
 
 /// Time-out of the TLS handshake.
@@ -21,17 +22,18 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Maximum frame size: a batch with the longest event.
 const MAX_FRAME: usize = 72 << 20;
 
-/// Serves forwarders on the ports.
+/// Serves forwarders: on the port of the command line at once, and on those of `inputs.conf` by what is
+/// returned.
 ///
 /// # Errors
 /// If a port has no address.
 pub(crate) fn start(
-    ports: Vec<ForwarderPort>,
+    ports: Vec<BoundForwarderPort>,
     tls: Option<&TlsAcceptor>,
     options: &ServerOptions,
     karst: &Karst,
     shutdown: &Shutdown,
-) -> Result<()> {
+) -> Result<ServeForwarders> {
     let indexes = Arc::clone(&karst.state.indexes);
     let indexer = uuid::Uuid::parse_str(&karst.state.info.guid).unwrap_or_default();
     let doors = Doors {
@@ -41,89 +43,87 @@ pub(crate) fn start(
         has_index: Arc::new(move |index| indexes.contains(index)),
         max_frame: MAX_FRAME,
     };
-    for ForwarderPort { tls: encrypted, listener } in ports {
-        let tls = tls.filter(|_| encrypted).cloned();
+    let (tls, ingest) = (tls.cloned(), Arc::clone(&karst.ingest));
+    let serve: ServeForwarders = Arc::new(move |port: ForwarderListener| {
+        let house = House { tls: tls.clone(), ingest: Arc::clone(&ingest), doors: doors.clone() };
+        port.signals.accepting.clone().spawn(house.accept(port));
+    });
+    for BoundForwarderPort { tls: encrypted, listener } in ports {
         let scheme = if encrypted { "tls" } else { "tcp" };
         println!("  forwarders  {scheme}://{}", listener.local_addr()?);
-        let (ingest, doors) = (Arc::clone(&karst.ingest), doors.clone());
-        shutdown.spawn(accept(listener, tls, ingest, doors, shutdown.clone()));
+        serve(ForwarderListener {
+            listener: Arc::new(listener),
+            ports: vec![ForwarderPort { tls: encrypted, only_from: None }],
+            signals: Signals { accepting: shutdown.clone(), connections: shutdown.clone() },
+        });
     }
-    Ok(())
+    Ok(serve)
 }
 
-/// The addresses of the ports for forwarders, and whether they use TLS.
-///
-/// # Errors
-/// If a stanza of `inputs.conf` has no port.
-pub(crate) fn addresses(
-    options: &ServerOptions,
-    knowledge: &Knowledge,
-) -> Result<Vec<(SocketAddr, bool)>> {
-    let given = options.forwarding_address.map(|address| (address, options.forwarding_tls));
-    let mut ports: Vec<_> = given.into_iter().collect();
-    ports.extend(configured(knowledge)?);
-    Ok(ports)
+/// The address of the command line's port for forwarders, and whether it uses TLS.
+pub(crate) fn address(options: &ServerOptions) -> Option<(SocketAddr, bool)> {
+    options.forwarding_address.map(|address| (address, options.forwarding_tls))
 }
 
-/// `[splunktcp://...]` and `[splunktcp-ssl://...]` of `inputs.conf`: a port, or an address and a port.
-fn configured(knowledge: &Knowledge) -> Result<Vec<(SocketAddr, bool)>> {
-    let mut ports = Vec::new();
-    for stanza in &knowledge.conf("inputs").stanzas {
-        let plain = stanza.name.strip_prefix("splunktcp://").map(|rest| (rest, false));
-        let tls = stanza.name.strip_prefix("splunktcp-ssl://").map(|rest| (rest, true));
-        let Some((rest, encrypted)) = plain.or(tls) else { continue };
-        if inputs::configured::is_disabled(stanza) {
-            continue;
-        }
-        let rest = rest.trim();
-        let port = rest.strip_prefix(':').unwrap_or(rest).parse::<u16>();
-        let anywhere = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-        let address = port.ok().map(anywhere).or_else(|| rest.parse().ok());
-        let Some(address) = address else {
-            let text = format!(
-                "{}: [{}] needs a port, or an address and a port",
-                stanza.place, stanza.name
-            );
-            anyhow::ensure!(knowledge.layers().is_of_app(&stanza.place), "{text}");
-            tracing::warn!("{text}; the app's input is ignored");
-            continue;
-        };
-        ports.push((address, encrypted));
-    }
-    Ok(ports)
-}
-
-async fn accept(
-    listener: TcpListener,
+/// What a port leads to.
+struct House {
     tls: Option<TlsAcceptor>,
     ingest: Arc<Ingest>,
     doors: Doors,
-    shutdown: Shutdown,
-) {
-    loop {
-        let accepted = tokio::select! {
-            () = shutdown.stopped() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((socket, peer)) => {
-                // Acknowledgements are small and urgent.
-                let _ = socket.set_nodelay(true);
-                let (tls, doors) = (tls.clone(), doors.clone());
-                let (ingest, until) = (Arc::clone(&ingest), shutdown.clone());
-                shutdown.spawn(async move {
-                    if let Err(reason) = serve(ingest, doors, socket, tls, peer, until).await {
-                        tracing::warn!(%peer, reason, "a forwarder's connection ended");
+}
+
+impl House {
+    async fn accept(self, port: ForwarderListener) {
+        let ForwarderListener { listener, ports, signals } = port;
+        let ports: Arc<[ForwarderPort]> = ports.into();
+        loop {
+            let accepted = tokio::select! {
+                () = signals.accepting.stopped() => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((socket, peer)) => {
+                    // Acknowledgements are small and urgent.
+                    let _ = socket.set_nodelay(true);
+                    let (tls, doors) = (self.tls.clone(), self.doors.clone());
+                    let (ingest, until) = (Arc::clone(&self.ingest), signals.connections.clone());
+                    let ports = Arc::clone(&ports);
+                    signals.connections.spawn(async move {
+                        let Some(port) = port_for(&ports, peer).await else {
+                            let refused = names::INGEST_REFUSED;
+                            metrics::counter!(refused, "reason" => "host").increment(1);
+                            tracing::warn!(%peer, "the input is restricted to another host");
+                            return;
+                        };
+                        let tls = tls.filter(|_| port.tls);
+                        if let Err(reason) = serve(ingest, doors, socket, tls, peer, until).await {
+                            tracing::warn!(%peer, reason, "a forwarder's connection ended");
+                        }
+                    });
+                }
+                Err(error) => {
+                    // Usually too many open files: wait instead of spinning.
+                    tracing::warn!(%error, "cannot accept a forwarder's connection");
+                    if !signals.accepting.sleep(Duration::from_millis(100)).await {
+                        return;
                     }
-                });
-            }
-            Err(error) => {
-                // Usually too many open files: wait instead of spinning.
-                tracing::warn!(%error, "cannot accept a forwarder's connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                }
             }
         }
     }
+}
+
+async fn port_for(ports: &[ForwarderPort], peer: SocketAddr) -> Option<&ForwarderPort> {
+    for port in ports {
+        let allowed = match &port.only_from {
+            None => true,
+            Some(host) => host.is_at(peer.ip()).await,
+        };
+        if allowed {
+            return Some(port);
+        }
+    }
+    None
 }
 
 async fn serve(

@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use ::inputs::Sink;
-use ::inputs::configured::{self, Bound, Configured, HttpToken, Parts};
-use ::inputs::monitor::{MonitorSettings, MonitorTarget};
+use ::inputs::configured::{
+    Base, Bound, Configured, HttpToken, Parts, RunningInputs, ServeForwarders, Surroundings,
+};
+use ::inputs::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
 use ::inputs::udp::UdpInput;
 use access::HecToken;
 use anyhow::{Context, Result};
+use ingest::{IndexCatalog, Ingest};
 use knowledge::Knowledge;
 use model::IndexName;
 use runtime::Shutdown;
@@ -37,15 +40,44 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
     Ok(all)
 }
 
-/// Starts the inputs on their bound ports.
+/// The inputs as the API changes them while they run; they do not run yet.
 ///
 /// # Errors
-/// If an input that is not an app's has an unknown index, or if one cannot be started.
+/// If a setting of the monitor is invalid.
+pub(crate) fn running(
+    options: &ServerOptions,
+    layers: &conf::Layers,
+    ingest: &Arc<Ingest>,
+    indexes: &Arc<IndexCatalog>,
+    files: MonitorStatus,
+) -> Result<RunningInputs> {
+    let indexes = Arc::clone(indexes);
+    Ok(RunningInputs::new(Surroundings {
+        host: host_name().into(),
+        monitor: MonitorSettings::read(layers)?,
+        parts: Parts { state: options.data.data_dir.join("inputs"), aws: aws_variables(), files },
+        sink: Arc::clone(ingest) as Arc<dyn Sink>,
+        check_index: Arc::new(move |index| {
+            index.check_open().map_err(|error| error.to_string())?;
+            // A disabled one may be enabled again.
+            let known = indexes.get(index).is_some();
+            known.then_some(()).ok_or_else(|| {
+                format!("there is no index \"{index}\"; create it first at /services/data/indexes")
+            })
+        }),
+    }))
+}
+
+/// Starts the inputs on their bound ports: what the files say, as it was changed over REST.
+///
+/// # Errors
+/// If an input that is not an app's has an unknown index, or if a token cannot be kept.
 pub(crate) async fn start(
     options: &ServerOptions,
     mut all: Configured,
-    mut bound: Bound,
+    bound: Bound,
     karst: &Karst,
+    forwarders: ServeForwarders,
     shutdown: &Shutdown,
 ) -> Result<()> {
     for (index, who) in all.indexes() {
@@ -62,22 +94,29 @@ pub(crate) async fn start(
             (Ok(()), _) => {}
             (Err(error), Some(place)) => {
                 tracing::warn!("{place}: {error:#} and restart; the app's input is ignored");
-                all.leave_out(&index, &mut bound);
+                all.leave_out(&index);
             }
             (Err(error), None) => return Err(error),
         }
     }
-    for token in std::mem::take(&mut all.http) {
-        keep_token(karst, token).await?;
+    for warning in &all.warnings {
+        tracing::warn!("{warning}");
     }
-    let parts = Parts {
-        state: options.data.data_dir.join("inputs"),
-        aws: aws_variables(),
-        files: karst.state.files.clone(),
-    };
-    let sink = Arc::clone(&karst.ingest) as Arc<dyn Sink>;
-    let listeners = configured::start_bound(all, bound, &parts, &sink, shutdown).await;
-    for listener in listeners.context("cannot start the inputs")? {
+    let host = host_name();
+    let conf = karst.state.apps.knowledge().conf("inputs");
+    // What is wrong in files has been told; what was changed over REST was checked then.
+    let now = Configured::read_tolerating(&conf, &host, &|_| true).unwrap_or_default();
+    for token in now.http {
+        let known = token.indexes.iter().chain([&token.index]);
+        if known.into_iter().all(|index| karst.state.indexes.contains(index)) {
+            keep_token(karst, token).await?;
+        }
+    }
+    let mut always = Configured::default();
+    add_syslog(options, &mut always)?;
+    add_files(options, &host, &mut always)?;
+    let base = Base { always, forwarders, shutdown: shutdown.clone() };
+    for listener in karst.state.inputs.start(base, &conf, bound).await {
         println!("  input       {listener}");
     }
     Ok(())
@@ -121,6 +160,9 @@ async fn keep_token(karst: &Karst, token: HttpToken) -> Result<()> {
     kept.host = token.host;
     kept.disabled = token.disabled;
     kept.use_ack = token.use_ack;
+    // No setting of the stanza.
+    let known = karst.state.tokens.named(&token.name);
+    kept.allow_query_string_auth = known.is_some_and(|known| known.allow_query_string_auth);
     let put = karst.state.tokens.put(kept).await;
     put.with_context(|| format!("cannot keep the token [http://{}]", token.name))
 }

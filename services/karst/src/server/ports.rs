@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 
 use super::forwarding;
-use super::setup::Setup;
 use crate::config::ServerOptions;
 
 /// The service of an HTTP port.
@@ -37,9 +36,9 @@ pub(crate) struct HttpPort {
     pub(crate) listener: TcpListener,
 }
 
-/// A port for forwarders.
+/// The command line's port for forwarders.
 #[derive(Debug)]
-pub(crate) struct ForwarderPort {
+pub(crate) struct BoundForwarderPort {
     pub(crate) tls: bool,
     pub(crate) listener: TcpListener,
 }
@@ -48,8 +47,10 @@ pub(crate) struct ForwarderPort {
 #[derive(Debug)]
 pub(crate) struct Ports {
     pub(crate) http: Vec<HttpPort>,
-    pub(crate) forwarders: Vec<ForwarderPort>,
+    pub(crate) forwarders: Vec<BoundForwarderPort>,
     pub(crate) inputs: Bound,
+    /// Whether a port for forwarders of `inputs.conf` uses TLS.
+    inputs_need_tls: bool,
 }
 
 impl Ports {
@@ -57,27 +58,26 @@ impl Ports {
     ///
     /// # Errors
     /// If a port is in use, or not permitted.
-    pub(crate) async fn bind(
-        options: &ServerOptions,
-        setup: &Setup,
-        inputs: &Configured,
-    ) -> Result<Self> {
+    pub(crate) async fn bind(options: &ServerOptions, inputs: &Configured) -> Result<Self> {
         let mut http = Vec::new();
         for (name, role, tls, address) in http_addresses(options) {
             let listener = bind(name, address).await?;
             http.push(HttpPort { name, role, tls, listener });
         }
         let mut forwarders = Vec::new();
-        for (address, tls) in forwarding::addresses(options, &setup.knowledge)? {
-            forwarders.push(ForwarderPort { tls, listener: bind("forwarders", address).await? });
+        if let Some((address, tls)) = forwarding::address(options) {
+            let listener = bind("forwarders", address).await?;
+            forwarders.push(BoundForwarderPort { tls, listener });
         }
+        let inputs_need_tls = inputs.forwarders.iter().any(|(_, port)| port.tls);
         let inputs = configured::bind(inputs).await?;
-        Ok(Self { http, forwarders, inputs })
+        Ok(Self { http, forwarders, inputs, inputs_need_tls })
     }
 
     /// Whether any of them uses TLS.
     pub(crate) fn need_tls(&self) -> bool {
-        self.http.iter().any(|port| port.tls) || self.forwarders.iter().any(|port| port.tls)
+        let http = self.http.iter().any(|port| port.tls);
+        http || self.inputs_need_tls || self.forwarders.iter().any(|port| port.tls)
     }
 }
 

@@ -1,0 +1,157 @@
+//! Changes of inputs: checked, written down beside the files of apps, then brought about.
+//!
+//! In this order a server that is killed in between has the input at its next start. Whoever asked may
+//! leave meanwhile: what has begun is finished.
+
+use apps::{NOBODY, Namespace, SEARCH, SYSTEM, Settings};
+use conf::{Effective, Entry, Layer, Place, Stanza};
+use model::ErrorKind;
+
+use crate::ApiState;
+use crate::error::RestError;
+use crate::params::is_true;
+
+const CONF: &str = "inputs";
+
+/// What happens to a stanza.
+#[derive(Debug, Clone)]
+pub(crate) enum Edit {
+    /// It is made, in an app.
+    Create(String, Settings),
+    /// Its settings change; others stay.
+    Set(Settings),
+    /// It goes.
+    Remove,
+}
+
+/// Where a stanza is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The app whose value counts, or `system`.
+    pub(crate) app: String,
+    /// Whether a file has it, so that it cannot be removed.
+    pub(crate) in_files: bool,
+    /// Whether it was made or changed over REST.
+    pub(crate) is_stored: bool,
+}
+
+/// Where a stanza of `inputs.conf` is; none if there is none.
+pub(crate) fn home(state: &ApiState, stanza: &str) -> Option<Home> {
+    let knowledge = state.apps.knowledge();
+    let mut home: Option<Home> = None;
+    for (layer, _) in knowledge.layers().stanzas(CONF).filter(|(_, one)| one.name == stanza) {
+        let home = home.get_or_insert_with(|| Home {
+            app: layer.app().unwrap_or(SYSTEM).to_owned(),
+            in_files: false,
+            is_stored: false,
+        });
+        match layer {
+            Layer::SystemStored | Layer::AppStored(_) => home.is_stored = true,
+            Layer::User(..) => {}
+            _ => home.in_files = true,
+        }
+    }
+    home
+}
+
+/// Brings a change about.
+///
+/// # Errors
+/// What is wrong with it; nothing is changed then.
+pub(crate) async fn change(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), RestError> {
+    let (own, stanza) = (state.clone(), stanza.to_owned());
+    let task = state.shutdown.spawn(async move { bring_about(&own, &stanza, edit).await });
+    task.await.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))?
+}
+
+async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), RestError> {
+    let mut change = state.inputs.change().await?;
+    let home = home(state, stanza);
+    let app = match (&edit, &home) {
+        (Edit::Create(..), Some(_)) => return Err(apps::Error::Exists(stanza.to_owned()).into()),
+        (Edit::Create(app, _), None) => app.clone(),
+        (_, None) => return Err(RestError::no_object(stanza)),
+        (Edit::Set(_), Some(home)) => home.app.clone(),
+        (Edit::Remove, Some(home)) if home.in_files => {
+            let text = format!("[{stanza}] stands in inputs.conf; disable it, or remove it there");
+            return Err(RestError::invalid(text));
+        }
+        (Edit::Remove, Some(home)) => home.app.clone(),
+    };
+    let mut conf = state.apps.knowledge().conf(CONF);
+    propose(&mut conf, stanza, &app, &edit);
+    let disables = matches!(&edit, Edit::Set(settings)
+        if matches!(&settings[..], [(key, value)] if key == "disabled" && is_true(value)));
+    // An input that is wrong is switched off, too.
+    let checked = if disables { "" } else { stanza };
+    change.prepare(&conf, checked).await.map_err(refused)?;
+    let namespace = Namespace::new(NOBODY, &app);
+    match edit {
+        Edit::Create(_, settings) => {
+            state.apps.create(CONF, stanza, &namespace, settings).await?;
+        }
+        Edit::Set(settings) => {
+            state.apps.update(CONF, stanza, &namespace, &settings).await?;
+        }
+        Edit::Remove => state.apps.remove(CONF, stanza, &namespace).await?,
+    }
+    change.apply().await;
+    Ok(())
+}
+
+/// Runs what `inputs.conf` says after it was changed elsewhere.
+///
+/// # Errors
+/// If the server is stopping. What is wrong with an input is logged.
+pub(crate) async fn follow(state: &ApiState) -> Result<(), RestError> {
+    let own = state.clone();
+    let task = state.shutdown.spawn(async move {
+        let mut change = own.inputs.change().await?;
+        let conf = own.apps.knowledge().conf(CONF);
+        change.prepare(&conf, "").await?;
+        change.apply().await;
+        Ok::<(), inputs::Error>(())
+    });
+    let done = task.await;
+    done.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))??;
+    Ok(())
+}
+
+/// The app of a new input.
+pub(super) fn app_of_new(asked: Option<&str>) -> String {
+    asked.filter(|app| *app != "-").unwrap_or(SEARCH).to_owned()
+}
+
+/// A port in use is a mistake of the request, as any other.
+fn refused(error: inputs::Error) -> RestError {
+    match error {
+        inputs::Error::Listen { .. } => RestError::invalid(error.to_string()),
+        error => error.into(),
+    }
+}
+
+/// The configuration as it will be.
+fn propose(conf: &mut Effective, name: &str, app: &str, edit: &Edit) {
+    let at = conf.stanzas.binary_search_by(|stanza| stanza.name.as_str().cmp(name));
+    let settings = match edit {
+        Edit::Remove => {
+            if let Ok(at) = at {
+                conf.stanzas.remove(at);
+            }
+            return;
+        }
+        Edit::Create(_, settings) | Edit::Set(settings) => settings,
+    };
+    let file = if app == SYSTEM { format!("system/{CONF}") } else { format!("apps/{app}/{CONF}") };
+    let place = Place { file: file.into(), line: 1 };
+    let at = at.unwrap_or_else(|at| {
+        let (name, place) = (name.to_owned(), place.clone());
+        conf.stanzas.insert(at, Stanza { name, place, entries: Vec::new() });
+        at
+    });
+    let entries = &mut conf.stanzas[at].entries;
+    for (key, value) in settings {
+        entries.retain(|entry| entry.key != *key);
+        entries.push(Entry { key: key.clone(), value: value.clone(), place: place.clone() });
+    }
+}

@@ -1,0 +1,374 @@
+//! The inputs as they run, and changes while they do.
+//!
+//! A change is prepared first: the stanza is read and its port is bound, so that whoever asks for it hears
+//! what is wrong. Then it is written down by the caller, and applied: units whose settings changed end and
+//! begin anew, all others are not touched. A port stays bound and its connections go on when only settings
+//! change; they end with the input.
+//!
+//! ```text
+//! change() -> prepare(conf, stanza) -> (caller: durable) -> apply()
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conf::Effective;
+use futures::future::join_all;
+use runtime::Shutdown;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::run::{Bound, listener, socket};
+use super::units::{CheckIndex, Said, Unit, Wanted, Wants, Work};
+use super::{Configured, ForwarderPort, Parts};
+use crate::monitor::{Monitor, MonitorSettings};
+use crate::tcp::{Signals, serve_port};
+use crate::{Error, HostNames, Sink};
+
+/// How long the end of an input may take: what it has sent is acknowledged first.
+const STOP: Duration = Duration::from_secs(25);
+
+/// What inputs need of the program.
+pub struct Surroundings {
+    /// The name of this machine.
+    pub host: Arc<str>,
+    /// How the monitor works.
+    pub monitor: MonitorSettings,
+    /// Folder for checkpoints, credentials, and where the state of files is told.
+    pub parts: Parts,
+    /// Where events go.
+    pub sink: Arc<dyn Sink>,
+    /// Says why events cannot go to an index, if they cannot.
+    pub check_index: Arc<CheckIndex>,
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// What the inputs of one run of the program are based on.
+pub struct Base {
+    /// Inputs that always run: those of the command line.
+    pub always: Configured,
+    /// Serves a port for forwarders.
+    pub forwarders: ServeForwarders,
+    /// The signal to stop.
+    pub shutdown: Shutdown,
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Base").field("always", &self.always).finish_non_exhaustive()
+    }
+}
+
+/// Serves a port for forwarders until its signals.
+pub type ServeForwarders = Arc<dyn Fn(ForwarderListener) + Send + Sync>;
+
+/// A port for forwarders.
+#[derive(Debug)]
+pub struct ForwarderListener {
+    /// The port.
+    pub listener: Arc<TcpListener>,
+    /// Who may connect, and how: connections are for the first that fits.
+    pub ports: Vec<ForwarderPort>,
+    /// When it ends.
+    pub signals: Signals,
+}
+
+/// The running inputs. Clones are handles to the same.
+#[derive(Debug, Clone)]
+pub struct RunningInputs {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    surroundings: Surroundings,
+    names: HostNames,
+    state: Arc<Mutex<State>>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningInputs").field("of", &self.surroundings).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// None before the start and after the stop.
+    base: Option<Base>,
+    units: BTreeMap<Unit, Running>,
+    /// Whether the sink's notes about files have been taken over.
+    has_notes: bool,
+}
+
+/// A unit that runs.
+struct Running {
+    said: Said,
+    socket: Option<Socket>,
+    signals: Signals,
+}
+
+#[derive(Clone)]
+enum Socket {
+    Tcp(Arc<TcpListener>),
+    Udp(Arc<UdpSocket>),
+}
+
+impl Socket {
+    fn address(&self) -> String {
+        let (scheme, address) = match self {
+            Self::Tcp(listener) => ("tcp", listener.local_addr()),
+            Self::Udp(socket) => ("udp", socket.local_addr()),
+        };
+        address.map_or_else(|_| scheme.to_owned(), |address| format!("{scheme}://{address}"))
+    }
+}
+
+impl RunningInputs {
+    /// Inputs that do not run yet.
+    #[must_use]
+    pub fn new(surroundings: Surroundings) -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        Self { inner: Arc::new(Inner { surroundings, names: HostNames::default(), state }) }
+    }
+
+    /// Starts what the configuration says, over the ports that are bound already. What is wrong is left
+    /// out, with a warning. Returns the addresses that are listened at.
+    pub async fn start(&self, base: Base, conf: &Effective, bound: Bound) -> Vec<String> {
+        let mut state = Arc::clone(&self.inner.state).lock_owned().await;
+        let (inner, shutdown) = (Arc::clone(&self.inner), base.shutdown.clone());
+        base.shutdown.spawn(async move {
+            shutdown.stopped().await;
+            inner.stop().await;
+        });
+        let wants = self.inner.wants(&base, conf);
+        state.base = Some(base);
+        for mistake in wants.errors.iter().filter(|mistake| !mistake.off) {
+            tracing::warn!("{}; the input [{}] is left out", mistake.error, mistake.stanza);
+        }
+        let mut sockets = BTreeMap::new();
+        for (address, port) in bound.tcp {
+            sockets.insert(Unit::Tcp(address), Socket::Tcp(Arc::new(port)));
+        }
+        for (address, port) in bound.udp {
+            sockets.insert(Unit::Udp(address), Socket::Udp(Arc::new(port)));
+        }
+        for (address, port) in bound.forwarders {
+            sockets.insert(Unit::Forwarders(address), Socket::Tcp(Arc::new(port)));
+        }
+        for error in bind_missing(&state, &wants.units, &mut sockets).await {
+            tracing::warn!("{}; the input [{}] is left out", error.1, error.0);
+        }
+        let mut change =
+            Change { inner: Arc::clone(&self.inner), state, wanted: wants.units, sockets };
+        change.bring_about().await;
+        let units = change.state.units.values();
+        units.filter_map(|unit| unit.socket.as_ref().map(Socket::address)).collect()
+    }
+
+    /// Begins a change; others wait until it is over.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] before the start and after the stop.
+    pub async fn change(&self) -> Result<Change, Error> {
+        let state = Arc::clone(&self.inner.state).lock_owned().await;
+        if state.base.as_ref().is_none_or(|base| base.shutdown.is_stopped()) {
+            return Err(Error::Closed);
+        }
+        let (wanted, sockets) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Change { inner: Arc::clone(&self.inner), state, wanted, sockets })
+    }
+}
+
+/// A change of what runs. Dropped before it is applied, nothing changes.
+pub struct Change {
+    inner: Arc<Inner>,
+    state: OwnedMutexGuard<State>,
+    wanted: BTreeMap<Unit, Wanted>,
+    sockets: BTreeMap<Unit, Socket>,
+}
+
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Change").field("units", &self.wanted.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Change {
+    /// Reads a configuration, and binds the ports that it needs in addition.
+    ///
+    /// # Errors
+    /// What is wrong with the stanza. What is wrong with others leaves them as they are not: not running.
+    pub async fn prepare(&mut self, conf: &Effective, stanza: &str) -> Result<(), Error> {
+        let Some(base) = &self.state.base else { return Err(Error::Closed) };
+        let wants = self.inner.wants(base, conf);
+        if let Some(mistake) = wants.errors.into_iter().find(|one| one.stanza == stanza) {
+            return Err(mistake.error);
+        }
+        let failed = bind_missing(&self.state, &wants.units, &mut self.sockets).await;
+        if let Some((_, error)) = failed.into_iter().find(|(name, _)| name == stanza) {
+            return Err(error);
+        }
+        self.wanted = wants.units;
+        Ok(())
+    }
+
+    /// Ends and begins what differs from the configuration that was prepared.
+    pub async fn apply(mut self) {
+        self.bring_about().await;
+    }
+
+    async fn bring_about(&mut self) {
+        let mut kept = BTreeMap::new();
+        let wanted = &self.wanted;
+        let changed = |unit: &Unit, running: &Running| {
+            wanted.get(unit).is_none_or(|wanted| wanted.said != running.said)
+        };
+        let ended: Vec<Unit> = self
+            .state
+            .units
+            .iter()
+            .filter(|(unit, one)| changed(unit, one))
+            .map(|(unit, _)| unit.clone())
+            .collect();
+        let mut ends = Vec::new();
+        for unit in ended {
+            let Some(running) = self.state.units.remove(&unit) else { continue };
+            let goes_on = self.wanted.contains_key(&unit);
+            if let (true, Some(socket)) = (goes_on, running.socket.clone()) {
+                self.sockets.insert(unit.clone(), socket);
+                kept.insert(unit, running.signals.connections.clone());
+            }
+            ends.push(running.end(goes_on));
+        }
+        join_all(ends).await;
+        for (unit, wanted) in std::mem::take(&mut self.wanted) {
+            if self.state.units.contains_key(&unit) {
+                continue;
+            }
+            let socket = self.sockets.remove(&unit);
+            let connections = kept.remove(&unit);
+            self.begin(unit, wanted, socket, connections).await;
+        }
+    }
+
+    async fn begin(
+        &mut self,
+        unit: Unit,
+        wanted: Wanted,
+        socket: Option<Socket>,
+        connections: Option<Shutdown>,
+    ) {
+        let Some(base) = &self.state.base else { return };
+        let connections = connections.unwrap_or_else(|| base.shutdown.part());
+        let signals = Signals { accepting: connections.part(), connections };
+        let accepting = &signals.accepting;
+        let surroundings = &self.inner.surroundings;
+        let sink = Arc::clone(&surroundings.sink);
+        match (wanted.work, &socket) {
+            (Work::Tcp(inputs), Some(Socket::Tcp(listener))) => {
+                let port = serve_port(Arc::clone(listener), inputs, sink, signals.clone());
+                accepting.spawn(port);
+            }
+            (Work::Udp(input), Some(Socket::Udp(socket))) => {
+                let port = input.serve_socket(Arc::clone(socket), sink, accepting.clone());
+                accepting.spawn(port);
+            }
+            (Work::Forwarders(ports), Some(Socket::Tcp(listener))) => {
+                let (listener, signals) = (Arc::clone(listener), signals.clone());
+                (base.forwarders)(ForwarderListener { listener, ports, signals });
+            }
+            // Its port could not be bound, which has been said.
+            (Work::Tcp(_) | Work::Udp(_) | Work::Forwarders(_), _) => return,
+            (Work::Monitor(targets), _) => {
+                let parts = &surroundings.parts;
+                parts.files.clear();
+                let book = parts.state.join("monitor");
+                match Monitor::new(targets, &book, surroundings.monitor) {
+                    Ok(monitor) => {
+                        let monitor = monitor.with_status(parts.files.clone());
+                        let monitor = monitor.with_notes(!self.state.has_notes);
+                        accepting.spawn(monitor.run(sink, accepting.clone()));
+                        self.state.has_notes = true;
+                    }
+                    Err(error) => return tracing::error!(%error, "files are not monitored"),
+                }
+            }
+            (Work::Script(script), _) => drop(accepting.spawn(script.run(sink, accepting.clone()))),
+            (Work::Fifo(fifo), _) => drop(accepting.spawn(fifo.run(sink, accepting.clone()))),
+            (Work::Sqs(queue), _) => {
+                let parts = &surroundings.parts;
+                let taken = parts.state.join(format!("sqs-{}", queue.file_name()));
+                match queue.open(&taken, &parts.aws).await {
+                    Ok(reader) => drop(accepting.spawn(reader.run(sink, accepting.clone()))),
+                    Err(error) => return tracing::error!(%error, "a queue is not read"),
+                }
+            }
+        }
+        self.state.units.insert(unit, Running { said: wanted.said, socket, signals });
+    }
+}
+
+impl Running {
+    /// Ends it; its connections too, unless its port goes on.
+    async fn end(self, goes_on: bool) {
+        let Signals { accepting, connections } = self.signals;
+        let mut ended = accepting.finish(STOP).await;
+        if !goes_on {
+            ended = ended.and(connections.finish(STOP).await);
+        }
+        if let Err(error) = ended {
+            tracing::warn!(%error, "an input has not ended in time");
+        }
+    }
+}
+
+impl Inner {
+    fn wants(&self, base: &Base, conf: &Effective) -> Wants {
+        let Surroundings { host, check_index, .. } = &self.surroundings;
+        Wants::of(conf, &base.always, host, &self.names, &**check_index)
+    }
+
+    /// Ends everything.
+    async fn stop(&self) {
+        let mut state = self.state.lock().await;
+        state.base = None;
+        let units = std::mem::take(&mut state.units);
+        join_all(units.into_values().map(|unit| unit.end(false))).await;
+    }
+}
+
+/// Binds the ports of units that do not run yet. Returns what could not be bound, by stanza.
+async fn bind_missing(
+    state: &State,
+    wanted: &BTreeMap<Unit, Wanted>,
+    sockets: &mut BTreeMap<Unit, Socket>,
+) -> Vec<(String, Error)> {
+    let mut failed = Vec::new();
+    for (unit, wanted) in wanted {
+        if state.units.contains_key(unit) || sockets.contains_key(unit) {
+            continue;
+        }
+        let bound = match unit {
+            Unit::Tcp(address) | Unit::Forwarders(address) => {
+                listener(*address).await.map(|port| Socket::Tcp(Arc::new(port)))
+            }
+            Unit::Udp(address) => socket(*address).await.map(|port| Socket::Udp(Arc::new(port))),
+            Unit::Monitor | Unit::Stanza(_) => continue,
+        };
+        match bound {
+            Ok(socket) => drop(sockets.insert(unit.clone(), socket)),
+            Err(error) => {
+                let stanzas = wanted.said.iter().map(|(stanza, _)| stanza.clone());
+                failed.extend(stanzas.map(|stanza| (stanza, error.clone())));
+            }
+        }
+    }
+    failed
+}

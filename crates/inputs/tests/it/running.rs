@@ -1,0 +1,138 @@
+//! Inputs that are started, changed and ended while others run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conf::{Effective, Layer, Layers};
+use inputs::configured::{Base, Bound, Configured, Parts, RunningInputs, Surroundings};
+use inputs::monitor::{MonitorSettings, MonitorStatus};
+use runtime::Shutdown;
+use testkit::{TestDir, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::sink::Recorder;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn effective(text: &str) -> Effective {
+    Layers::builtin().with(Layer::AppLocal("a".to_owned()), "inputs", text).effective("inputs")
+}
+
+/// A port that was free a moment ago.
+async fn port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+}
+
+async fn running(folder: &TestDir, recorder: &Recorder, shutdown: &Shutdown) -> RunningInputs {
+    let running = RunningInputs::new(Surroundings {
+        host: "me".into(),
+        monitor: MonitorSettings::default(),
+        parts: Parts {
+            state: folder.path().join("inputs"),
+            aws: BTreeMap::new(),
+            files: MonitorStatus::default(),
+        },
+        sink: recorder.sink(),
+        check_index: Arc::new(|index| match index.as_str() {
+            "main" => Ok(()),
+            other => Err(format!("there is no index \"{other}\"")),
+        }),
+    });
+    let base = Base {
+        always: Configured::default(),
+        forwarders: Arc::new(drop),
+        shutdown: shutdown.clone(),
+    };
+    running.start(base, &effective(""), Bound::default()).await;
+    running
+}
+
+async fn apply(running: &RunningInputs, text: &str, stanza: &str) -> Result<(), String> {
+    let mut change = running.change().await.map_err(|error| error.to_string())?;
+    change.prepare(&effective(text), stanza).await.map_err(|error| error.to_string())?;
+    change.apply().await;
+    Ok(())
+}
+
+async fn arrived(recorder: &Recorder, line: &str) -> bool {
+    let there = || async { recorder.lines().iter().any(|known| known.contains(line)) };
+    wait_until(there, PATIENCE).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_and_its_connections_go_on_while_settings_change_and_end_with_the_input() {
+    let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
+    let shutdown = Shutdown::new();
+    let running = running(&folder, &recorder, &shutdown).await;
+    let port = port().await;
+    let stanza = format!("tcp://127.0.0.1:{port}");
+    let said = |more: &str| format!("[{stanza}]\n{more}\n");
+    apply(&running, &said(""), &stanza).await.unwrap();
+    let mut old = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    old.write_all(b"one\n").await.unwrap();
+    assert!(arrived(&recorder, "one").await);
+    apply(&running, &said("sourcetype = changed"), &stanza).await.unwrap();
+    let mut new = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    new.write_all(b"two\n").await.unwrap();
+    old.write_all(b"three\n").await.unwrap();
+    assert!(arrived(&recorder, "two").await && arrived(&recorder, "three").await);
+    let changed = |origin: &inputs::InputMeta| origin.sourcetype.as_deref() == Some("changed");
+    assert!(recorder.origins().iter().any(|origin| changed(origin)));
+    apply(&running, "", &stanza).await.unwrap();
+    let mut rest = Vec::new();
+    for socket in [&mut old, &mut new] {
+        let read = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut rest)).await;
+        assert_eq!(read.unwrap().unwrap_or_default(), 0);
+    }
+    assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
+    shutdown.finish(PATIENCE).await.unwrap();
+    assert!(running.change().await.is_err(), "nothing changes after the stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_go_on_at_their_checkpoints_when_others_are_followed_too() {
+    let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
+    let shutdown = Shutdown::new();
+    let running = running(&folder, &recorder, &shutdown).await;
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("a.log"), "a1\n").unwrap();
+    std::fs::write(file("b.log"), "b1\n").unwrap();
+    let stanza = |name: &str| format!("monitor://{}", file(name).display());
+    let (a, b) = (stanza("a.log"), stanza("b.log"));
+    apply(&running, &format!("[{a}]\ninitCrcLength = 256\n"), &a).await.unwrap();
+    assert!(arrived(&recorder, "a1").await);
+    apply(&running, &format!("[{a}]\n[{b}]\n"), &b).await.unwrap();
+    std::fs::write(file("a.log"), "a1\na2\n").unwrap();
+    assert!(arrived(&recorder, "a2").await && arrived(&recorder, "b1").await);
+    let lines = recorder.lines();
+    assert_eq!(lines.iter().filter(|line| line.contains("a1")).count(), 1, "{lines:?}");
+    shutdown.finish(PATIENCE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_told_and_changes_nothing() {
+    let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
+    let shutdown = Shutdown::new();
+    let running = running(&folder, &recorder, &shutdown).await;
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let used = format!("tcp://{}", taken.local_addr().unwrap());
+    for (stanza, settings, told) in [
+        (used.as_str(), "", "cannot listen on"),
+        ("tcp://127.0.0.1:1", "index = other", "there is no index \"other\""),
+        ("tcp://127.0.0.1:1", "connection_host = x\ndisabled = 1", "connection_host = x"),
+        ("udp://web:1:2", "", "after ://"),
+    ] {
+        let told_now = apply(&running, &format!("[{stanza}]\n{settings}\n"), stanza).await;
+        assert!(told_now.as_ref().is_err_and(|error| error.contains(told)), "{told_now:?}");
+    }
+    let port = port().await;
+    let (one, other) = (format!("tcp://one:{port}"), format!("tcp://other:{port}"));
+    let both = format!("[{one}]\n[{other}]\n");
+    apply(&running, &both, &other).await.unwrap();
+    let open = format!("tcp://{port}");
+    let told = apply(&running, &format!("{both}[{open}]\n"), &open).await.unwrap_err();
+    assert!(told.contains("its port is that of"), "{told}");
+    shutdown.finish(PATIENCE).await.unwrap();
+}
